@@ -1,0 +1,63 @@
+# The commands of a person and of CI. `just` alone lists them.
+
+set positional-arguments
+
+# Codecs need AVX2 and BMI to be fast. A machine without them, or without /proc/cpuinfo, gets a baseline build.
+export RUSTFLAGS := env("RUSTFLAGS", v3)
+v3 := `for f in avx2 bmi1 bmi2 fma f16c abm movbe; do grep -qsw "$f" /proc/cpuinfo || exit 0; done; echo "-C target-cpu=x86-64-v3"`
+
+# Where cargo builds; an empty CARGO_TARGET_DIR counts as none.
+target := if env("CARGO_TARGET_DIR", "") == "" { justfile_directory() / "target" } else { env("CARGO_TARGET_DIR") }
+export CARGO_TARGET_DIR := target
+tidetable := target / "release/tidetable"
+
+# Python with what the tests and `fetch-data` import; the tests find it by this name.
+venv := target / "venv"
+export TIDETABLE_PYTHON := venv / "bin/python"
+
+# List the recipes.
+default:
+    @"{{ just_executable() }}" --list
+
+# Run a job of jobs/: `just run smart-meters --from 2018-01-02`.
+run JOB *ARGS: _release
+    @exec "{{ tidetable }}" run "$@"
+
+# Ask SQL of the tables: `just sql -c 'SELECT COUNT(*) FROM SENSOR'`.
+sql *ARGS: _release
+    @exec "{{ tidetable }}" sql "$@"
+
+# Any other command: `just tidetable --help`.
+tidetable *ARGS: _release
+    @exec "{{ tidetable }}" "$@"
+
+# Run every test.
+test:
+    @"{{ just_executable() }}" _venv || echo "tests that need DuckDB are skipped: it could not be installed" >&2
+    cargo test --workspace
+
+# Formatting, lints, documentation, and the sample data against its description.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    python3 sample-data/smart-meters/make.py --check
+
+# What CI runs: lints, tests, then the first command of the README in an empty root.
+ci: lint _venv test
+    root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
+
+# Fetch the whole of a sample's data set into data/fetched/NAME.
+fetch-data NAME: _venv
+    "$TIDETABLE_PYTHON" "sample-data/$1/make.py" --full "data/fetched/$1"
+
+# Remove tables, exports and run records from data/; what `fetch-data` fetched stays.
+clean-data:
+    if [ -d data ]; then find data -mindepth 1 -maxdepth 1 ! -name fetched -exec rm -rf {} +; fi
+
+_release:
+    @cargo build --release --package tidetable-cli
+
+_venv:
+    @[ -x "$TIDETABLE_PYTHON" ] || python3 -m venv "{{ venv }}"
+    @"$TIDETABLE_PYTHON" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt -r sample-data/smart-meters/requirements.txt
