@@ -1,1 +1,10 @@
-//! skeleton
+//! Runs the command as a person would: files in, files and text out.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod changes;
+mod damage;
+mod duckdb;
+mod harness;
+mod house;
+mod sample;
+mod wrong_csv;

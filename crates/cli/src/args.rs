@@ -1,0 +1,209 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use chrono::NaiveDate;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
+#[derive(Debug, Parser)]
+#[command(name = "tidetable", version, about, propagate_version = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed; what was committed before stands, run again
+  2  wrong use, or a mistake in the job file";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Folder of the store [default: `root` of tidetable.toml]
+    #[arg(long, global = true, env = "TIDETABLE_ROOT", value_name = "DIR")]
+    pub root: Option<String>,
+    /// How results are written to standard output
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Output,
+    /// How messages are written to standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log: Log,
+    /// Say more: causes of errors, steps taken
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// A table for people.
+    #[default]
+    Table,
+    /// One JSON object a line.
+    Json,
+    /// CSV with a header.
+    Csv,
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Log {
+    /// Sentences.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a job: load what is new, publish the days that changed
+    Run(Run),
+    /// Ask SQL of the tables and exports
+    Sql(Sql),
+    /// Read rows of a table, cell by cell
+    Read(Read),
+    /// List the tables and exports of the store
+    Tables,
+    /// Show a table's layout, windows, inputs and files
+    Describe(Describe),
+    /// Show what is inside an SST
+    Inspect(Inspect),
+    /// Check a job file, its SQL, and what its layouts give back
+    Check(Check),
+}
+
+/// `tidetable run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Name of a job in jobs/, or path of a job file
+    pub job: String,
+    /// Only this day, as 2018-01-31
+    #[arg(long, value_name = "DAY", conflicts_with_all = ["from", "to"])]
+    pub day: Option<NaiveDate>,
+    /// Only this day and later
+    #[arg(long, value_name = "DAY")]
+    pub from: Option<NaiveDate>,
+    /// Only this day and earlier
+    #[arg(long, value_name = "DAY")]
+    pub to: Option<NaiveDate>,
+    /// Build the job's tables anew from all their inputs (needed after a change of layout)
+    #[arg(long)]
+    pub rebuild: bool,
+    /// Leave out an input that is gone when its windows are built anew; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub without: Vec<String>,
+    /// Memory for cells that wait to be sorted, such as 512MiB
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
+    pub memory: u64,
+    /// The logical time of the run, RFC 3339 [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub now: Option<i64>,
+}
+
+/// `tidetable sql`
+#[derive(Debug, Args)]
+pub struct Sql {
+    /// The query; standard input if neither -c nor -f is given
+    #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "file")]
+    pub query: Option<String>,
+    /// File with the query
+    #[arg(short = 'f', long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// `tidetable read`
+#[derive(Debug, Args)]
+pub struct Read {
+    /// The table
+    pub table: String,
+    /// Only the row with this key
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["prefix", "start", "end"])]
+    pub row: Option<String>,
+    /// Only rows whose key begins with this
+    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["start", "end"])]
+    pub prefix: Option<String>,
+    /// Only rows from this key on
+    #[arg(long, value_name = "KEY")]
+    pub start: Option<String>,
+    /// Only rows before this key
+    #[arg(long, value_name = "KEY")]
+    pub end: Option<String>,
+    /// Row keys without cells
+    #[arg(long)]
+    pub keys_only: bool,
+    /// At most so many rows
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+}
+
+/// `tidetable describe`
+#[derive(Debug, Args)]
+pub struct Describe {
+    /// The table
+    pub table: String,
+}
+
+/// `tidetable inspect`
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// An SST
+    pub file: PathBuf,
+}
+
+/// `tidetable check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Name of a job in jobs/, or path of a job file
+    pub job: String,
+}
+
+fn parse_time(text: &str) -> Result<i64, String> {
+    let time = chrono::DateTime::parse_from_rfc3339(text);
+    time.map(|time| time.timestamp_micros()).map_err(|error| format!("{error}; write it as 2018-01-31T01:15:00Z"))
+}
+
+/// Bytes with an optional unit: KiB, MiB, GiB, or K, M, G for the same.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim() {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return Err("write a number and KiB, MiB or GiB".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "write a number and KiB, MiB or GiB".to_owned())?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "that is no usable size".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_size("256MiB"), Ok(256 << 20));
+        assert_eq!(parse_size("1G"), Ok(1 << 30));
+        assert_eq!(parse_size("17"), Ok(17));
+        assert!(parse_size("MiB").is_err());
+        assert!(parse_size("1TB").is_err());
+        assert!(parse_size("0").is_err());
+        assert!(parse_size("99999999999999999999G").is_err());
+    }
+}

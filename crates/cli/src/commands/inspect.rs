@@ -1,0 +1,96 @@
+//! `tidetable inspect`: what is inside an SST.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+
+use serde_json::json;
+use tidetable_layout::QualifierKind;
+use tidetable_sstable::{FileSource, Inspection, Reader};
+
+use crate::args::{Global, Inspect, Output};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::bytes;
+
+/// Inspects the file.
+pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
+    let path = args.file.display().to_string();
+    let failed = |source| CliError::File { path: path.clone(), source };
+    let file = FileSource::new(File::open(&args.file).map_err(failed)?).map_err(failed)?;
+    let reader = Reader::open(Arc::new(file)).map_err(|source| CliError::Sst { path: path.clone(), source })?;
+    let inspection = reader.inspect().map_err(|source| CliError::Sst { path, source })?;
+    let mut out = stdout();
+    match global.output {
+        Output::Json => writeln!(out, "{}", serde_json::to_string(&inspection)?)?,
+        output => {
+            if output == Output::Table {
+                writeln!(out, "SST {}, format {}, {}", inspection.uid, inspection.version, bytes(inspection.bytes))?;
+                writeln!(
+                    out,
+                    "index and schema {}, filter over {} {}, header and footer {}",
+                    bytes(inspection.meta_bytes),
+                    inspection.filter,
+                    bytes(inspection.filter_bytes),
+                    bytes(inspection.frame_bytes)
+                )?;
+            }
+            if output == Output::Table {
+                groups(&reader, &mut out)?;
+            }
+            stripes(&inspection).write(output, &mut out)?;
+            chunks(&inspection).write(output, &mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// What the numbers of groups and columns stand for.
+fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
+    for (at, group) in reader.schema().groups.iter().enumerate() {
+        for (number, column) in group.columns.iter().enumerate() {
+            let qualifier = match group.qualifier {
+                QualifierKind::Constant => String::from_utf8_lossy(&column.qualifier).into_owned(),
+                QualifierKind::Dynamic => "(a qualifier a record)".to_owned(),
+            };
+            writeln!(out, "group {at}, column {number}: {}:{qualifier}", column.family)?;
+        }
+    }
+    Ok(())
+}
+
+fn stripes(inspection: &Inspection) -> Rows {
+    let mut rows = Rows::new(&["stripe", "offset", "bytes", "rows", "cells", "head", "keys", "shapes"]);
+    for (at, stripe) in inspection.stripes.iter().enumerate() {
+        let shapes: Vec<String> = stripe.shapes.iter().flatten().map(ToString::to_string).collect();
+        rows.push(vec![
+            json!(at),
+            json!(stripe.offset),
+            json!(stripe.bytes),
+            json!(stripe.rows),
+            json!(stripe.cells),
+            json!(stripe.head_bytes),
+            json!(stripe.key_bytes),
+            json!(shapes.join(",")),
+        ]);
+    }
+    rows
+}
+
+fn chunks(inspection: &Inspection) -> Rows {
+    let mut rows = Rows::new(&["stripe", "stream", "codec", "pages", "setup", "bytes"]);
+    for (at, stripe) in inspection.stripes.iter().enumerate() {
+        for chunk in &stripe.chunks {
+            rows.push(vec![
+                json!(at),
+                json!(chunk.stream),
+                json!(chunk.codec),
+                json!(chunk.pages),
+                json!(chunk.setup_bytes),
+                json!(chunk.page_bytes),
+            ]);
+        }
+    }
+    rows
+}

@@ -1,0 +1,41 @@
+//! One module a command.
+
+pub mod check;
+pub mod describe;
+pub mod inspect;
+pub mod read;
+pub mod run;
+pub mod sql;
+pub mod tables;
+
+use tidetable_runner::{Project, ProjectError, open_store};
+use tidetable_store::Store;
+
+use crate::args::Global;
+use crate::error::CliError;
+
+/// The project around the current folder, with the root the command line asks for.
+fn project(global: &Global) -> Result<Project, CliError> {
+    let here =
+        std::env::current_dir().map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
+    // clap has put TIDETABLE_ROOT where --root would be.
+    Ok(Project::find(&here)?.with_root(global.root.as_deref(), None))
+}
+
+/// The store: of the project, or of `--root` alone where there is no project.
+fn store(global: &Global) -> Result<Store, CliError> {
+    match (project(global), &global.root) {
+        (Ok(project), _) => Ok(open_store(&project)?),
+        (Err(CliError::Project(ProjectError::NotFound { .. })), Some(root)) => {
+            let here = std::env::current_dir()
+                .map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
+            Ok(open_store(&Project { dir: here.clone(), root: here.join(root).display().to_string() })?)
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// The store as a person calls it, for messages.
+fn shown(global: &Global) -> Result<String, CliError> {
+    Ok(store(global)?.blobs().display())
+}

@@ -1,0 +1,78 @@
+//! What a command can fail with, and the exit code of it.
+
+use std::io;
+
+use miette::Diagnostic;
+use tidetable_runner::{JobError, ProjectError, RunError};
+use tidetable_sql::SqlError;
+use tidetable_sstable::ReadError;
+use tidetable_store::StoreError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum CliError {
+    /// No project.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Project(#[from] ProjectError),
+    /// A job file with mistakes, or none.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Job(#[from] JobError),
+    /// A run that stopped.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A query.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+    /// An SST given by its path.
+    #[error("{path}: {source}")]
+    Sst {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: ReadError,
+    },
+    /// A file given by its path.
+    #[error("cannot read {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Standard output.
+    #[error("cannot write the result: {0}")]
+    Output(#[from] io::Error),
+    /// A batch that cannot be shown.
+    #[error("cannot show the result: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// A result that cannot be said in JSON.
+    #[error("cannot write the result as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Options that do not go together.
+    #[error("{0}")]
+    Usage(&'static str),
+    /// A check that found mistakes it has already told.
+    #[error("the job has mistakes")]
+    Checked,
+}
+
+impl CliError {
+    /// The exit code of the process.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Project(_) | Self::Job(_) | Self::Usage(_) | Self::Checked => 2,
+            Self::Run(RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether the reader of standard output went away, which is no failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

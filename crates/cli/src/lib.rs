@@ -1,0 +1,84 @@
+//! The `tidetable` command: reads the command line, calls the libraries, shows what they return.
+
+mod args;
+mod commands;
+mod error;
+mod output;
+mod progress;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use args::{Cli, Command, Global, Log};
+use error::CliError;
+
+/// Runs the command line of the process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(&cli.global);
+    match dispatch(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = error.exit_code();
+            tell(&cli.global, error);
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<(), CliError> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Run(args) => commands::run::run(global, args),
+        Command::Sql(args) => commands::sql::sql(global, args),
+        Command::Read(args) => commands::read::read(global, args),
+        Command::Tables => commands::tables::tables(global),
+        Command::Describe(args) => commands::describe::describe(global, args),
+        Command::Inspect(args) => commands::inspect::inspect(global, args),
+        Command::Check(args) => commands::check::check(global, args),
+    }
+}
+
+fn start_log(global: &Global) {
+    let level = if global.verbose { "tidetable=debug,info" } else { "warn" };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match global.log {
+        Log::Json => builder.json().init(),
+        Log::Text => builder.with_ansi(use_colour()).without_time().init(),
+    }
+}
+
+/// Colour only on a terminal, and not where NO_COLOR asks for none.
+fn use_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Tells of an error on standard error. If even that is closed there is nobody to tell.
+fn tell(global: &Global, error: CliError) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = match global.log {
+        Log::Json => {
+            let message = serde_json::json!({ "level": "error", "message": error.to_string() });
+            writeln!(stderr, "{message}")
+        }
+        Log::Text => write!(stderr, "{}", render(error, global.verbose)),
+    };
+}
+
+fn render(error: CliError, verbose: bool) -> String {
+    if matches!(error, CliError::Job(_) | CliError::Project(_)) {
+        return format!("{:?}", miette::Report::new(error));
+    }
+    let mut text = format!("error: {error}\n");
+    let mut cause = std::error::Error::source(&error);
+    while let Some(source) = cause.filter(|_| verbose) {
+        text.push_str(&format!("  caused by: {source}\n"));
+        cause = source.source();
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! Rows of batches as JSON objects. Decimals keep their scale; times are RFC 3339; bytes are text
+//! where they are UTF-8, else `{"base64": ".."}`.
+
+use std::io::Write;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use base64::Engine;
+use serde_json::Value;
+
+use crate::error::CliError;
+
+/// Bytes as JSON.
+pub fn bytes_value(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(_) => serde_json::json!({ "base64": base64::engine::general_purpose::STANDARD.encode(bytes) }),
+    }
+}
+
+/// Writes one row as an object on a line of its own.
+///
+/// # Errors
+/// If `out` cannot be written, or a column has a type that cannot be shown.
+pub fn write_row(out: &mut impl Write, batch: &RecordBatch, row: usize) -> Result<(), CliError> {
+    out.write_all(b"{")?;
+    for (at, (field, column)) in batch.schema_ref().fields().iter().zip(batch.columns()).enumerate() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *out, field.name())?;
+        out.write_all(b":")?;
+        write_value(out, column.as_ref(), row)?;
+    }
+    out.write_all(b"}\n")?;
+    Ok(())
+}
+
+fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<(), CliError> {
+    if array.is_null(row) {
+        out.write_all(b"null")?;
+        return Ok(());
+    }
+    match array.data_type() {
+        DataType::List(_) => write_list(out, array.as_list::<i32>().value(row).as_ref()),
+        DataType::LargeList(_) => write_list(out, array.as_list::<i64>().value(row).as_ref()),
+        DataType::FixedSizeList(_, _) => write_list(out, array.as_fixed_size_list().value(row).as_ref()),
+        DataType::Struct(fields) => {
+            let parts = array.as_struct();
+            let names = fields.iter().map(|field| field.name().as_str());
+            write_object(out, names.zip(parts.columns()).map(|(name, column)| (name.to_owned(), column.as_ref(), row)))
+        }
+        DataType::Map(_, _) => {
+            let entries = array.as_map().value(row);
+            let (keys, values) = (entries.column(0), entries.column(1));
+            let options = FormatOptions::new();
+            let names = ArrayFormatter::try_new(keys.as_ref(), &options)?;
+            let pairs = (0..entries.len()).map(|at| (names.value(at).to_string(), values.as_ref(), at));
+            write_object(out, pairs)
+        }
+        DataType::Binary => json(out, &bytes_value(array.as_binary::<i32>().value(row))),
+        DataType::LargeBinary => json(out, &bytes_value(array.as_binary::<i64>().value(row))),
+        DataType::BinaryView => json(out, &bytes_value(array.as_binary_view().value(row))),
+        DataType::Float32 => json(out, &float(f64::from(array.as_primitive::<Float32Type>().value(row)))),
+        DataType::Float64 => json(out, &float(array.as_primitive::<Float64Type>().value(row))),
+        kind => {
+            let options = FormatOptions::new()
+                .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"))
+                .with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"));
+            let text = ArrayFormatter::try_new(array, &options)?.value(row).to_string();
+            let bare = kind.is_integer() || kind.is_decimal() || *kind == DataType::Boolean;
+            if bare {
+                out.write_all(text.as_bytes())?;
+                return Ok(());
+            }
+            json(out, &Value::from(text))
+        }
+    }
+}
+
+/// JSON has no NaN and no infinities: they are text.
+fn float(value: f64) -> Value {
+    serde_json::Number::from_f64(value).map_or_else(|| Value::from(value.to_string()), Value::Number)
+}
+
+fn json(out: &mut impl Write, value: &Value) -> Result<(), CliError> {
+    serde_json::to_writer(out, value)?;
+    Ok(())
+}
+
+fn write_list(out: &mut impl Write, items: &dyn Array) -> Result<(), CliError> {
+    out.write_all(b"[")?;
+    for at in 0..items.len() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        write_value(out, items, at)?;
+    }
+    out.write_all(b"]")?;
+    Ok(())
+}
+
+fn write_object<'a, W: Write>(
+    out: &mut W,
+    pairs: impl Iterator<Item = (String, &'a dyn Array, usize)>,
+) -> Result<(), CliError> {
+    out.write_all(b"{")?;
+    for (at, (name, array, row)) in pairs.enumerate() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *out, &name)?;
+        out.write_all(b":")?;
+        write_value(out, array, row)?;
+    }
+    out.write_all(b"}")?;
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What can go wrong when a part is published.
+
+use std::io;
+
+use parquet::errors::ParquetError;
+use tidetable_sql::SqlError;
+use tidetable_store::StoreError;
+
+/// An error of publishing. What was published before is still there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The query is wrong, or failed.
+    #[error("{export}, {label}: {source}")]
+    Query {
+        /// Name of the export.
+        export: String,
+        /// The part.
+        label: String,
+        /// The cause.
+        source: SqlError,
+    },
+    /// The rows could not be written.
+    #[error("cannot write {path}: {source}; what was published before is unchanged")]
+    Parquet {
+        /// Path inside the store.
+        path: String,
+        /// The cause.
+        source: ParquetError,
+    },
+    /// A published file could not be read back.
+    #[error("cannot read {path} to compare it: {source}; remove it to publish it anew")]
+    Compare {
+        /// Path inside the store.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Two columns of the query have one name.
+    #[error("the query of {export} gives two columns called {column}: name one of them with AS")]
+    DuplicateColumn {
+        /// Name of the export.
+        export: String,
+        /// The name.
+        column: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Result of this crate.
+pub type Result<T, E = ExportError> = std::result::Result<T, E>;

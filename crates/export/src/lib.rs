@@ -1,0 +1,19 @@
+//! One published table a day or a query.
+//!
+//! [`publish`] runs the query of one part and puts its rows into one Parquet file, which appears or
+//! is replaced at once; [`record`] lists what was published; [`stale`] says which parts are not up to
+//! date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a file.
+//!
+//! A run that stops between the file and the list leaves a list that says less than there is: the
+//! part is stale, and the next run makes it again.
+
+mod error;
+mod ordering;
+mod publish;
+mod shape;
+mod stale;
+mod writer;
+
+pub use error::{ExportError, Result};
+pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record};
+pub use stale::{Reason, Stale, stale};

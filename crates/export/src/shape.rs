@@ -1,0 +1,74 @@
+//! The columns of a published file.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::error::ArrowError;
+
+/// The columns of a file that holds rows of `query`: times in microseconds of UTC, whatever the query
+/// computed them in; no metadata, whose order is not fixed; every column may be null, so that parts
+/// differ in their rows only.
+pub(crate) fn file_schema(query: &Schema) -> SchemaRef {
+    let field = |field: &Arc<Field>| Field::new(field.name(), file_type(field.data_type()), true);
+    Arc::new(Schema::new(query.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+fn file_type(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Timestamp(..) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        // Views are a form in memory.
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        // A column of nothing but NULL has to be something.
+        DataType::Null => DataType::Utf8,
+        other => other.clone(),
+    }
+}
+
+/// The rows of a batch of the query in the columns of the file.
+pub(crate) fn to_file(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let cast_if = |(column, field): (&ArrayRef, &Arc<Field>)| match column {
+        column if column.data_type() == field.data_type() => Ok(Arc::clone(column)),
+        column => cast(column, field.data_type()),
+    };
+    RecordBatch::try_new(Arc::clone(schema), columns.map(cast_if).collect::<Result<_, _>>()?)
+}
+
+/// The columns as a list of what was published names them.
+pub(crate) fn columns(schema: &Schema) -> Vec<(String, String)> {
+    schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+}
+
+/// A name that two columns have.
+pub(crate) fn duplicate(schema: &Schema) -> Option<&str> {
+    let names = || schema.fields().iter().map(|field| field.name().as_str());
+    names().enumerate().find(|(at, name)| names().take(*at).any(|earlier| earlier == *name)).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, TimestampNanosecondArray};
+    use arrow::datatypes::TimestampMicrosecondType;
+
+    use super::*;
+
+    #[test]
+    fn times_become_microseconds_of_utc() {
+        let times = TimestampNanosecondArray::from(vec![Some(1_500), None]);
+        let schema = Schema::new(vec![Field::new("t", times.data_type().clone(), true)]);
+        let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::new(times)]).unwrap();
+        let file = to_file(&batch, &file_schema(&schema)).unwrap();
+        assert_eq!(columns(&file.schema()), [("t".to_owned(), "Timestamp(µs, \"UTC\")".to_owned())]);
+        assert_eq!(file.column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1);
+    }
+
+    #[test]
+    fn a_name_used_twice_is_found() {
+        let fields = ["a", "b", "a"].map(|name| Field::new(name, DataType::Int64, true));
+        assert_eq!(duplicate(&Schema::new(fields.to_vec())), Some("a"));
+        assert_eq!(duplicate(&Schema::new(fields[..2].to_vec())), None);
+    }
+}

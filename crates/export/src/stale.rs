@@ -1,0 +1,77 @@
+//! Which parts of an export are not up to date. Decides, and touches nothing.
+
+use std::collections::BTreeMap;
+
+use tidetable_store::Published;
+
+/// Why a part has to be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It never was, or its rows were none.
+    Missing,
+    /// By another query, or under other settings.
+    QueryChanged,
+    /// A table it was made from has changed since, or is another table.
+    SourceChanged {
+        /// Table id.
+        table: String,
+    },
+}
+
+/// A part to be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stale {
+    /// Label of the part.
+    pub label: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Of `parts`, each a label and for every table it reads the last version that changed it, those to
+/// publish, in their order. `query` is the fingerprint of the query and its settings.
+pub fn stale(published: &Published, parts: &[(String, BTreeMap<String, u64>)], query: &str) -> Vec<Stale> {
+    let reason = |label: &String, sources: &BTreeMap<String, u64>| {
+        let Some(part) = published.parts.get(label) else { return Some(Reason::Missing) };
+        if part.query != query {
+            return Some(Reason::QueryChanged);
+        }
+        let changed = sources.iter().find(|(table, version)| part.sources.get(*table) != Some(*version));
+        let gone = part.sources.keys().find(|table| !sources.contains_key(*table));
+        let table = changed.map(|(table, _)| table).or(gone)?;
+        Some(Reason::SourceChanged { table: table.clone() })
+    };
+    let found = parts
+        .iter()
+        .filter_map(|(label, sources)| reason(label, sources).map(|reason| Stale { label: label.clone(), reason }));
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_store::Part;
+
+    use super::*;
+
+    fn sources(versions: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        versions.iter().map(|(table, version)| ((*table).to_owned(), *version)).collect()
+    }
+
+    #[test]
+    fn parts_are_stale_for_a_reason() {
+        let part = Part { query: "q1".to_owned(), sources: sources(&[("A", 3), ("B", 1)]), ..Part::default() };
+        let published = Published { parts: BTreeMap::from([("2018-01-01".to_owned(), part)]), ..Published::default() };
+        let first = |versions: &[(&str, u64)], query: &str| {
+            let parts = [("2018-01-01".to_owned(), sources(versions))];
+            stale(&published, &parts, query).pop().map(|stale| stale.reason)
+        };
+        let changed = |table: &str| Some(Reason::SourceChanged { table: table.to_owned() });
+        assert_eq!(first(&[("A", 3), ("B", 1)], "q1"), None);
+        assert_eq!(first(&[("A", 3), ("B", 1)], "q2"), Some(Reason::QueryChanged));
+        assert_eq!(first(&[("A", 3), ("B", 2)], "q1"), changed("B"));
+        // A table that was rebuilt counts anew.
+        assert_eq!(first(&[("A", 1), ("B", 1)], "q1"), changed("A"));
+        assert_eq!(first(&[("A", 3)], "q1"), changed("B"));
+        let missing = stale(&published, &[("2018-01-02".to_owned(), sources(&[("A", 3)]))], "q1");
+        assert_eq!(missing, [Stale { label: "2018-01-02".to_owned(), reason: Reason::Missing }]);
+    }
+}

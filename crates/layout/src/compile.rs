@@ -1,0 +1,578 @@
+//! From a declared layout to a compiled one, with all its errors at once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Advice, ColumnPart, LayoutError, LayoutWarning, Place, Problem};
+use crate::layout::{GroupPlan, KeyPlan, Layout, TailField, Unpivot, ValuePlan};
+use crate::schema::{Column, Group, KeyTail, QualifierKind, StoredSchema, TailPart, TimestampKind};
+use crate::segment::{FieldSegment, Segment};
+use crate::spec::{ColumnSpec, Field, SourceSchema, TableSpec, TimestampSpec};
+use crate::template::{Form, Piece, Replacement, Template, closest};
+use crate::value::{Encoding, FieldType, ValueType};
+
+/// Most digits of a tail: what a u64 always holds.
+const TAIL_DIGITS: u32 = 19;
+const MAX_QUALIFIER: usize = 16 * 1024;
+
+pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout, Vec<LayoutError>> {
+    let mut compiler = Compiler { fields: source.fields.clone(), errors: Vec::new(), warnings: Vec::new() };
+    if source.fields.get(source.time).is_none_or(|field| field.kind != FieldType::Timestamp) {
+        compiler.error(Place::Table, 0..0, Problem::NoEventTime);
+        return Err(compiler.errors);
+    }
+    let unpivot = compiler.unpivot(spec);
+    let key = compiler.row_key(spec);
+    let columns = compiler.columns(spec, source, unpivot.as_ref(), &key);
+    compiler.check_qualifiers(spec, &columns);
+    if !compiler.errors.is_empty() {
+        return Err(compiler.errors);
+    }
+    let (groups, stored) = group(spec, &columns);
+    let (key, tail) = split_key(key);
+    let mut layout = Layout {
+        spec: spec.clone(),
+        source: source.clone(),
+        stored: Arc::new(StoredSchema { tail, groups: stored }),
+        warnings: compiler.warnings,
+        fields: compiler.fields,
+        key,
+        groups,
+        unpivot,
+        records: Vec::new(),
+        records_schema: Arc::new(arrow::datatypes::Schema::empty()),
+        lost: Vec::new(),
+        record_order: Vec::new(),
+    };
+    crate::records::plan(&mut layout);
+    Ok(layout)
+}
+
+struct Compiler {
+    fields: Vec<Field>,
+    errors: Vec<LayoutError>,
+    warnings: Vec<LayoutWarning>,
+}
+
+/// A column of a family, `each` expanded.
+struct CompiledColumn {
+    family: usize,
+    place: Place,
+    span: Range<usize>,
+    qualifier: Vec<Segment>,
+    value: ValuePlan,
+    kind: ValueType,
+    encoding: Encoding,
+    /// Field of the timestamps; `None` for 0.
+    time: Option<usize>,
+    is_event_time: bool,
+}
+
+impl CompiledColumn {
+    fn constant(&self) -> Option<&str> {
+        match self.qualifier.as_slice() {
+            [] => Some(""),
+            [Segment::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn type_name(kind: FieldType) -> &'static str {
+    match kind {
+        FieldType::UInt64 => "uint64",
+        FieldType::Int64 => "int64",
+        FieldType::Float64 => "float64",
+        FieldType::Decimal { .. } => "a decimal",
+        FieldType::Text => "text",
+        FieldType::Bool => "bool",
+        FieldType::Timestamp => "a timestamp",
+        FieldType::Date => "a date",
+    }
+}
+
+/// What type of column a form takes, if it does not take `kind`.
+fn form_needs(form: &Form, kind: FieldType) -> Option<&'static str> {
+    use FieldType::{Date, Int64, Text, Timestamp, UInt64};
+    let (fits, takes) = match form {
+        Form::Text | Form::Hash | Form::Salt(_) => (true, ""),
+        Form::ZeroPad(_) => (matches!(kind, UInt64 | Int64), "an integer"),
+        Form::SpacePad(_) | Form::Reversed => (matches!(kind, Text | UInt64 | Int64), "text or an integer"),
+        Form::Time(_) => (matches!(kind, Timestamp | Date), "a timestamp or a date"),
+        Form::Epoch(_) | Form::MsReversed => (kind == Timestamp, "a timestamp"),
+        Form::Domain => (kind == Text, "text"),
+        Form::BigEndian => (matches!(kind, UInt64 | Int64 | Timestamp), "an integer or a timestamp"),
+    };
+    (!fits).then_some(takes)
+}
+
+impl Compiler {
+    fn error(&mut self, place: Place, span: Range<usize>, problem: Problem) {
+        self.errors.push(LayoutError { place, span, problem });
+    }
+
+    fn warn(&mut self, place: Place, span: Range<usize>, advice: Advice) {
+        self.warnings.push(LayoutWarning { place, span, advice });
+    }
+
+    fn find(&self, name: &str) -> Result<usize, Problem> {
+        self.fields.iter().position(|field| field.name == name).ok_or_else(|| Problem::UnknownColumn {
+            name: name.to_owned(),
+            suggestion: closest(name, self.fields.iter().map(|field| field.name.as_str())),
+        })
+    }
+
+    fn unpivot(&mut self, spec: &TableSpec) -> Option<Unpivot> {
+        if spec.unpivot.is_empty() {
+            return None;
+        }
+        let mut columns = Vec::new();
+        for (at, name) in spec.unpivot.iter().enumerate() {
+            match self.find(name) {
+                Ok(field) if columns.contains(&field) => {
+                    self.error(Place::Unpivot(at), 0..name.len(), Problem::ListedTwice { column: name.clone() });
+                }
+                Ok(field) => columns.push(field),
+                Err(problem) => self.error(Place::Unpivot(at), 0..name.len(), problem),
+            }
+        }
+        for reserved in ["metric", "value"] {
+            if self.find(reserved).is_ok_and(|field| !columns.contains(&field)) {
+                self.error(Place::Unpivot(0), 0..0, Problem::ReservedName { column: reserved.to_owned() });
+            }
+        }
+        let kinds: Vec<FieldType> =
+            columns.iter().filter_map(|field| self.fields.get(*field)).map(|field| field.kind).collect();
+        let first = kinds.first().copied().unwrap_or(FieldType::Text);
+        let kind = if kinds.iter().all(|kind| *kind == first) {
+            first
+        } else {
+            self.warn(Place::Unpivot(0), 0..0, Advice::MixedUnpivot);
+            FieldType::Text
+        };
+        let metric = self.fields.len();
+        self.fields.push(Field { name: "metric".to_owned(), kind: FieldType::Text });
+        self.fields.push(Field { name: "value".to_owned(), kind });
+        Some(Unpivot { columns, metric })
+    }
+
+    fn parse(&mut self, place: Place, text: &str) -> Option<Template> {
+        match Template::parse(text) {
+            Ok(template) => Some(template),
+            Err(errors) => {
+                for (span, problem) in errors {
+                    self.error(place, span, problem);
+                }
+                None
+            }
+        }
+    }
+
+    /// Binds a template's names; with `delimited`, it must also be one that can be taken apart.
+    fn bind(&mut self, place: Place, template: &Template, delimited: bool) -> Option<Vec<Segment>> {
+        let errors = self.errors.len();
+        let mut segments = Vec::new();
+        let mut spans = Vec::new();
+        for piece in &template.pieces {
+            let field = match piece {
+                Piece::Literal(text) => {
+                    segments.push(Segment::Literal(text.clone()));
+                    spans.push(0..0);
+                    continue;
+                }
+                Piece::Field(field) => field,
+            };
+            // `{value}` and `{metric}` mean the unpivoted pair before a source column of that name.
+            let index = match self.fields.iter().rposition(|own| own.name == field.name) {
+                Some(index) => index,
+                None => {
+                    if let Err(problem) = self.find(&field.name) {
+                        self.error(place, field.name_span.clone(), problem);
+                    }
+                    continue;
+                }
+            };
+            let kind = self.fields.get(index).map_or(FieldType::Text, |own| own.kind);
+            if let Some(takes) = form_needs(&field.form, kind) {
+                let problem = Problem::FormNeedsType {
+                    form: form_name(&field.form),
+                    column: field.name.clone(),
+                    kind: type_name(kind),
+                    takes,
+                };
+                self.error(place, field.span.clone(), problem);
+            }
+            if let Form::Time(format) = &field.form
+                && let Some(zone) = format.zone()
+            {
+                self.warn(place, field.span.clone(), Advice::LocalTime { zone: zone.name().to_owned() });
+            }
+            segments.push(Segment::Field(FieldSegment { field: index, kind, form: field.form.clone() }));
+            spans.push(field.span.clone());
+        }
+        if delimited && self.errors.len() == errors {
+            for (at, segment) in segments.iter().enumerate() {
+                let varies = segment.width().is_none();
+                let marked = matches!(segments.get(at + 1), None | Some(Segment::Literal(_)));
+                let fixed_after = segments.iter().skip(at + 1).all(|after| after.width().is_some());
+                if let (true, false, false, Some(field)) = (varies, marked, fixed_after, segment.field()) {
+                    let column = self.fields.get(field.field).map(|own| own.name.clone()).unwrap_or_default();
+                    let span = spans.get(at).cloned().unwrap_or(0..0);
+                    self.error(place, span, Problem::NoDelimiter { column });
+                }
+            }
+        }
+        (self.errors.len() == errors).then_some(segments)
+    }
+
+    fn row_key(&mut self, spec: &TableSpec) -> Vec<Segment> {
+        let place = Place::RowKey;
+        let Some(template) = self.parse(place, &spec.row_key) else { return Vec::new() };
+        let Some(segments) = self.bind(place, &template, true) else { return Vec::new() };
+        let fields = || {
+            template.pieces.iter().filter_map(|piece| if let Piece::Field(field) = piece { Some(field) } else { None })
+        };
+        if fields().next().is_none() {
+            self.error(place, 0..spec.row_key.len(), Problem::EmptyRowKey);
+        }
+        for field in fields() {
+            let column = field.name.clone();
+            match field.form {
+                Form::BigEndian => self.warn(place, field.span.clone(), Advice::RawBytes { column }),
+                Form::Hash => self.warn(place, field.span.clone(), Advice::Hashed { column }),
+                _ => {}
+            }
+        }
+        let first = segments.iter().find_map(Segment::field);
+        if let Some(first) = first
+            && first.is_time()
+            && !matches!(first.form, Form::MsReversed)
+            && let Some(field) = fields().next()
+        {
+            self.warn(place, field.span.clone(), Advice::TimeFirst);
+        }
+        segments
+    }
+
+    fn columns(
+        &mut self,
+        spec: &TableSpec,
+        source: &SourceSchema,
+        unpivot: Option<&Unpivot>,
+        key: &[Segment],
+    ) -> Vec<CompiledColumn> {
+        let mut columns = Vec::new();
+        for (family, declared) in spec.families.iter().enumerate() {
+            let name = &declared.name;
+            let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
+                self.error(Place::Family(family), 0..name.len(), Problem::BadFamily { name: name.clone() });
+            }
+            if spec.families.iter().take(family).any(|other| other.name == *name) {
+                self.error(Place::Family(family), 0..name.len(), Problem::DuplicateFamily { name: name.clone() });
+            }
+            for (column, declared) in declared.columns.iter().enumerate() {
+                self.column(declared, (family, column), source, unpivot, key, &mut columns);
+            }
+        }
+        if columns.is_empty() && self.errors.is_empty() {
+            self.error(Place::Table, 0..0, Problem::NoColumns);
+        }
+        columns
+    }
+
+    fn column(
+        &mut self,
+        declared: &ColumnSpec,
+        (family, column): (usize, usize),
+        source: &SourceSchema,
+        unpivot: Option<&Unpivot>,
+        key: &[Segment],
+        out: &mut Vec<CompiledColumn>,
+    ) {
+        let place = |part| Place::Column { family, column, part };
+        let qualifier = self.parse(place(ColumnPart::Qualifier), &declared.qualifier);
+        let value = self.parse(place(ColumnPart::Value), &declared.value);
+        let mut except = unpivot.map(|unpivot| unpivot.columns.clone()).unwrap_or_default();
+        for (at, name) in declared.except.iter().enumerate() {
+            match self.find(name) {
+                Ok(field) => except.push(field),
+                Err(problem) => self.error(place(ColumnPart::Except(at)), 0..name.len(), problem),
+            }
+        }
+        let (Some(qualifier), Some(value)) = (qualifier, value) else { return };
+        let mut expanded = Vec::new();
+        if declared.each {
+            for (field, own) in source.fields.iter().enumerate().filter(|(field, _)| !except.contains(field)) {
+                let value = value.clone().replace("value", &Replacement::Field(&own.name));
+                let value = value.replace("column", &Replacement::Text(&own.name));
+                let qualifier = qualifier.clone().replace("value", &Replacement::Field(&own.name));
+                expanded.push((qualifier.replace("column", &Replacement::Text(&own.name)), value, field));
+            }
+        } else {
+            expanded.push((qualifier, value, 0));
+        }
+        for (qualifier, value, _) in expanded {
+            let errors = self.errors.len();
+            let qualifier = self.bind(place(ColumnPart::Qualifier), &qualifier, true);
+            let value = self.bind(place(ColumnPart::Value), &value, false);
+            if let (Some(qualifier), Some(value)) = (qualifier, value) {
+                let literal: usize = qualifier.iter().filter_map(Segment::width).sum();
+                if literal > MAX_QUALIFIER {
+                    let span = 0..declared.qualifier.len();
+                    self.error(place(ColumnPart::Qualifier), span, Problem::QualifierTooLong);
+                }
+                let (plan, kind) = plan_value(value);
+                if let Some(problem) = encoding_needs(declared.encoding, kind) {
+                    self.error(place(ColumnPart::Encoding), 0..0, problem);
+                }
+                let time = self.timestamp(declared, place(ColumnPart::Timestamp), source, key, &qualifier, &plan);
+                out.push(CompiledColumn {
+                    family,
+                    place: place(ColumnPart::Qualifier),
+                    span: 0..declared.qualifier.len(),
+                    qualifier,
+                    value: plan,
+                    kind,
+                    encoding: declared.encoding,
+                    time,
+                    is_event_time: time == Some(source.time) && declared.timestamp == TimestampSpec::Implied,
+                });
+            }
+            // The other columns of `each` would only repeat it.
+            if self.errors.len() > errors {
+                break;
+            }
+        }
+    }
+
+    fn timestamp(
+        &mut self,
+        declared: &ColumnSpec,
+        place: Place,
+        source: &SourceSchema,
+        key: &[Segment],
+        qualifier: &[Segment],
+        value: &ValuePlan,
+    ) -> Option<usize> {
+        match &declared.timestamp {
+            TimestampSpec::Zero => None,
+            TimestampSpec::Implied => {
+                let of_value = match value {
+                    ValuePlan::Empty => true,
+                    ValuePlan::Field(field) => {
+                        let kind = self.fields.get(*field).map_or(FieldType::Text, |own| own.kind);
+                        determined(key, &FieldSegment { field: *field, kind, form: Form::Text })
+                    }
+                    ValuePlan::Template(segments) => {
+                        segments.iter().filter_map(Segment::field).all(|field| determined(key, field))
+                    }
+                };
+                let of_row = of_value && qualifier.iter().filter_map(Segment::field).all(|own| determined(key, own));
+                (!of_row).then_some(source.time)
+            }
+            TimestampSpec::Field(name) => match self.find(name) {
+                Ok(field) => {
+                    let kind = self.fields.get(field).map_or(FieldType::Text, |own| own.kind);
+                    if kind != FieldType::Timestamp {
+                        let problem = Problem::TimestampNeedsTime { column: name.clone(), kind: type_name(kind) };
+                        self.error(place, 0..name.len(), problem);
+                    }
+                    Some(field)
+                }
+                Err(problem) => {
+                    self.error(place, 0..name.len(), problem);
+                    None
+                }
+            },
+        }
+    }
+
+    /// Two columns of a family must never make the same qualifier.
+    fn check_qualifiers(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
+        for (at, column) in columns.iter().enumerate() {
+            let family = spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
+            for other in columns.iter().take(at).filter(|other| other.family == column.family) {
+                let problem = match (column.constant(), other.constant()) {
+                    (Some(own), Some(earlier)) if own == earlier => {
+                        Problem::DuplicateQualifier { family: family.clone(), qualifier: own.to_owned() }
+                    }
+                    (None, None) if !tell_apart(&column.qualifier, &other.qualifier) => {
+                        let other = self.source_of(spec, other.place);
+                        Problem::AmbiguousQualifiers { family: family.clone(), other }
+                    }
+                    _ => continue,
+                };
+                self.error(column.place, column.span.clone(), problem);
+            }
+        }
+    }
+
+    fn source_of(&self, spec: &TableSpec, place: Place) -> String {
+        let Place::Column { family, column, .. } = place else { return String::new() };
+        let declared = spec.families.get(family).and_then(|family| family.columns.get(column));
+        declared.map(|column| column.qualifier.clone()).unwrap_or_default()
+    }
+}
+
+fn form_name(form: &Form) -> String {
+    match form {
+        Form::Text => "text".to_owned(),
+        Form::ZeroPad(width) => format!("0{width}"),
+        Form::SpacePad(width) => format!("<{width}"),
+        Form::Time(_) => "%..".to_owned(),
+        Form::Epoch(_) => "an epoch".to_owned(),
+        Form::MsReversed => "ms-reversed".to_owned(),
+        Form::Reversed => "reversed".to_owned(),
+        Form::Domain => "domain".to_owned(),
+        Form::BigEndian => "be".to_owned(),
+        Form::Hash => "hash".to_owned(),
+        Form::Salt(_) => "salt".to_owned(),
+    }
+}
+
+fn plan_value(segments: Vec<Segment>) -> (ValuePlan, ValueType) {
+    match segments.as_slice() {
+        [] => (ValuePlan::Empty, ValueType::Empty),
+        [Segment::Field(field)] if field.form == Form::Text => {
+            (ValuePlan::Field(field.field), ValueType::Field(field.kind))
+        }
+        // Raw bytes are no text.
+        _ if segments.iter().filter_map(Segment::field).any(|field| field.form == Form::BigEndian) => {
+            (ValuePlan::Template(segments), ValueType::Bytes)
+        }
+        _ => (ValuePlan::Template(segments), ValueType::Field(FieldType::Text)),
+    }
+}
+
+fn encoding_needs(encoding: Encoding, kind: ValueType) -> Option<Problem> {
+    use FieldType::{Date, Float64, Int64, Text, Timestamp, UInt64};
+    let (fits, encoding) = match (encoding, kind) {
+        (Encoding::Text, _) | (_, ValueType::Empty) => (true, "text"),
+        (Encoding::Bytes, kind) => (matches!(kind, ValueType::Bytes | ValueType::Field(Text)), "bytes"),
+        (Encoding::Int64, ValueType::Field(kind)) => (matches!(kind, UInt64 | Int64 | Timestamp | Date), "int64"),
+        (Encoding::Float64, ValueType::Field(kind)) => (kind == Float64, "float64"),
+        (Encoding::Int64, ValueType::Bytes) => (false, "int64"),
+        (Encoding::Float64, ValueType::Bytes) => (false, "float64"),
+    };
+    let kind = if let ValueType::Field(kind) = kind { type_name(kind) } else { "bytes" };
+    (!fits).then_some(Problem::EncodingNeedsType { encoding, kind })
+}
+
+/// Whether all rows of one key have one value of `wanted`.
+fn determined(key: &[Segment], wanted: &FieldSegment) -> bool {
+    let mut own = key.iter().filter_map(Segment::field).filter(|own| own.field == wanted.field);
+    own.any(|own| {
+        let in_utc = |segment: &FieldSegment| match &segment.form {
+            Form::Time(format) => format.zone().is_none(),
+            _ => true,
+        };
+        *own == *wanted
+            || own
+                .resolution()
+                .is_some_and(|step| step == 1 || (in_utc(own) && in_utc(wanted) && step <= wanted.finest()))
+    })
+}
+
+/// Whether no bytes can be made by both of two dynamic templates.
+fn tell_apart(left: &[Segment], right: &[Segment]) -> bool {
+    let literal = |segments: &[Segment]| match segments.first() {
+        Some(Segment::Literal(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let (start, other) = (literal(left), literal(right));
+    if !start.starts_with(&other) && !other.starts_with(&start) {
+        return true;
+    }
+    let width = |segments: &[Segment]| segments.iter().map(Segment::width).sum::<Option<usize>>();
+    matches!((width(left), width(right)), (Some(left), Some(right)) if left != right)
+}
+
+/// Columns in their groups, in the order [`Group`] promises.
+fn group(spec: &TableSpec, columns: &[CompiledColumn]) -> (Vec<GroupPlan>, Vec<Group>) {
+    // A dynamic group is named by its template, a constant one by where its timestamps come from.
+    type GroupKey<'a> = (Option<&'a [Segment]>, Option<usize>);
+    let key = |column: &CompiledColumn| column.constant().is_none().then(|| column.qualifier.clone());
+    let rank = |column: &CompiledColumn| match (column.constant(), column.time) {
+        (Some(_), None) => 0,
+        (Some(_), Some(_)) if column.is_event_time => 1,
+        (Some(_), Some(_)) => 2,
+        (None, _) => 3,
+    };
+    let mut order: Vec<&CompiledColumn> = columns.iter().collect();
+    order.sort_by_key(|column| rank(column));
+    let mut plans: Vec<GroupPlan> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for column in order {
+        let template = key(column);
+        let wanted: GroupKey<'_> = (template.as_deref(), column.time);
+        let found = plans.iter().position(|plan| (plan.qualifier.as_deref(), plan.time) == wanted);
+        let at = found.unwrap_or(plans.len());
+        if found.is_none() {
+            let dynamic = template.is_some();
+            plans.push(GroupPlan { qualifier: template, taken: Vec::new(), time: column.time, columns: Vec::new() });
+            groups.push(Group {
+                qualifier: if dynamic { QualifierKind::Dynamic } else { QualifierKind::Constant },
+                timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
+                columns: Vec::new(),
+            });
+        }
+        let (Some(plan), Some(group)) = (plans.get_mut(at), groups.get_mut(at)) else { continue };
+        if plan.qualifier.is_some() {
+            let same_family = columns.iter().filter(|other| other.family == column.family);
+            plan.taken.extend(same_family.filter_map(|other| Some(other.constant()?.as_bytes().to_vec())));
+        }
+        plan.columns.push(column.value.clone());
+        group.columns.push(Column {
+            family: spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default(),
+            qualifier: column.constant().unwrap_or_default().as_bytes().to_vec(),
+            value: column.kind,
+            encoding: column.encoding,
+        });
+    }
+    (plans, groups)
+}
+
+/// Splits the fixed-width end off the key, from the leftmost time in it that 19 digits reach.
+fn split_key(segments: Vec<Segment>) -> (KeyPlan, KeyTail) {
+    let mut start = None;
+    let mut digits = 0;
+    for (at, segment) in segments.iter().enumerate().rev() {
+        let Some(parts) = segment.tail_parts() else { break };
+        digits += KeyTail { parts }.digits();
+        if digits > TAIL_DIGITS {
+            break;
+        }
+        if segment.field().is_some_and(FieldSegment::is_time) {
+            start = Some(at);
+        }
+    }
+    let whole = segments.len();
+    let prefix = start.unwrap_or(whole);
+    // Without a literal after each text, one prefix could start another.
+    let prefix_free = segments.iter().take(prefix).enumerate().all(|(at, segment)| {
+        segment.width().is_some() || (at + 1 < prefix && matches!(segments.get(at + 1), Some(Segment::Literal(_))))
+    });
+    let prefix = if prefix_free { prefix } else { whole };
+
+    let mut parts: Vec<TailPart> = Vec::new();
+    for part in segments.iter().skip(prefix).filter_map(Segment::tail_parts).flatten() {
+        match (parts.last_mut(), part) {
+            (Some(TailPart::Digits(last)), TailPart::Digits(more)) => *last += more,
+            (Some(TailPart::Literal(last)), TailPart::Literal(more)) => last.push_str(&more),
+            (_, part) => parts.push(part),
+        }
+    }
+    let mut tail = Vec::new();
+    let mut shift = 1u64;
+    for (at, segment) in segments.iter().enumerate().skip(prefix).rev() {
+        if segment.field().is_some() {
+            let digits = KeyTail { parts: segment.tail_parts().unwrap_or_default() }.digits();
+            let modulus = 10u64.saturating_pow(digits);
+            tail.push(TailField { segment: at, shift, modulus });
+            shift = shift.saturating_mul(modulus);
+        }
+    }
+    tail.reverse();
+    (KeyPlan { segments, prefix, tail }, KeyTail { parts })
+}

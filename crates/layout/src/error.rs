@@ -1,0 +1,252 @@
+//! What can be wrong with a layout, a batch or a stored key.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+/// Where in a [`crate::TableSpec`] an error or a warning is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The table as a whole.
+    Table,
+    /// The template `row_key`.
+    RowKey,
+    /// The entry of this index of `unpivot`.
+    Unpivot(usize),
+    /// The family of this index.
+    Family(usize),
+    /// A key of a column of a family.
+    Column {
+        /// Index of the family.
+        family: usize,
+        /// Index of the column in its family.
+        column: usize,
+        /// Which key of the column.
+        part: ColumnPart,
+    },
+}
+
+/// A key of a column of a job file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColumnPart {
+    /// `qualifier`.
+    Qualifier,
+    /// `value`.
+    Value,
+    /// `encoding`.
+    Encoding,
+    /// `timestamp`.
+    Timestamp,
+    /// The entry of this index of `except`.
+    Except(usize),
+}
+
+/// One error of a layout.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{problem}")]
+pub struct LayoutError {
+    /// What it is in.
+    pub place: Place,
+    /// Bytes of the template (or name) at `place` that it is about.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a layout.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum Problem {
+    #[error("`{{` has no `}}`: close the field, or write `{{{{` for a brace")]
+    Unclosed,
+    #[error("`}}` closes nothing: write `}}}}` for a brace")]
+    Unopened,
+    #[error("the field has no name: write a column between the braces")]
+    NoName,
+    #[error("no column `{name}` in the source{}", did_you_mean(.suggestion.as_deref()))]
+    UnknownColumn { name: String, suggestion: Option<String> },
+    #[error(
+        "no form `{form}`: use 010, <6, %.., s, ms, us, ms-reversed, reversed, domain, be or hash{}",
+        did_you_mean(.suggestion.as_deref())
+    )]
+    UnknownForm { form: String, suggestion: Option<String> },
+    #[error("`salt` is written {{salt(column, n)}} with n from 2 to 1000000")]
+    BadSalt,
+    #[error("the width must be from 1 to {most}")]
+    BadWidth { most: usize },
+    #[error("`{directive}` is no time directive that can be used here: use %Y %m %d %H %M %S %3f %6f %j %G-W%V")]
+    UnknownDirective { directive: String },
+    #[error("`%V` counts weeks of `%G`, not of `%Y`: write `%G-W%V`")]
+    WeekWithoutIsoYear,
+    #[error("no time zone `{zone}`: use a name such as Europe/Paris")]
+    UnknownZone { zone: String },
+    #[error("`{form}` does not go with `{column}`, which is {kind}: it takes {takes}")]
+    FormNeedsType { form: String, column: String, kind: &'static str, takes: &'static str },
+    #[error("`{column}` varies in width and nothing marks its end: put a literal such as `#` after it")]
+    NoDelimiter { column: String },
+    #[error("the row key is empty: name at least one column")]
+    EmptyRowKey,
+    #[error("the table has no column: add one to a family")]
+    NoColumns,
+    #[error("family id `{name}` must be 1 to 64 of letters, digits, `-`, `_` and `.`")]
+    BadFamily { name: String },
+    #[error("family `{name}` is declared twice: put its columns together")]
+    DuplicateFamily { name: String },
+    #[error("qualifier `{qualifier}` is already a column of family `{family}`: rename one")]
+    DuplicateQualifier { family: String, qualifier: String },
+    #[error(
+        "this qualifier and `{other}` of family `{family}` could be equal: start them with different literals, or move one to a family of its own"
+    )]
+    AmbiguousQualifiers { family: String, other: String },
+    #[error("a qualifier has at most 16384 bytes")]
+    QualifierTooLong,
+    #[error("encoding {encoding} does not go with {kind}: use `text`, or another column type")]
+    EncodingNeedsType { encoding: &'static str, kind: &'static str },
+    #[error("`{column}` is {kind}, and a cell timestamp must be a timestamp column")]
+    TimestampNeedsTime { column: String, kind: &'static str },
+    #[error("the event time of the source must be a timestamp column: set `time`")]
+    NoEventTime,
+    #[error("`{column}` is listed twice")]
+    ListedTwice { column: String },
+    #[error("column `{column}` of the source clashes with what `unpivot` makes: rename it with `derive`")]
+    ReservedName { column: String },
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// Something a layout may do, but that its owner should know.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{advice}")]
+pub struct LayoutWarning {
+    /// What it is in.
+    pub place: Place,
+    /// Bytes of the template at `place` that it is about.
+    pub span: Range<usize>,
+    /// What to know.
+    pub advice: Advice,
+}
+
+/// What the owner of a layout should know.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum Advice {
+    #[error("`{column}` as raw bytes cannot be read by people and sorts negative numbers last: prefer zero padding")]
+    RawBytes { column: String },
+    #[error("a hash of `{column}` cannot be read back and spreads related rows: prefer the column itself")]
+    Hashed { column: String },
+    #[error("{zone} changes its clock, and two moments can have one local time: prefer UTC")]
+    LocalTime { zone: String },
+    #[error("the key starts with a time, so every write lands at the end of the table: promote a field before it")]
+    TimeFirst,
+    #[error("the columns of `unpivot` differ in type, so `value` is kept as text")]
+    MixedUnpivot,
+    #[error("`{column}` reads back only as finely as the key or the qualifier has it")]
+    CoarseTime { column: String },
+    #[error("`{column}` does not read back: {why}")]
+    Lost { column: String, why: LostReason },
+}
+
+/// A source column that a layout does not give back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Name of the source column.
+    pub column: String,
+    /// Why.
+    pub why: LostReason,
+}
+
+/// Why a column cannot be read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum LostReason {
+    /// No template names it.
+    #[error("no key, qualifier or value holds it")]
+    Absent,
+    /// Only a hash or a salt of it is kept.
+    #[error("only a hash or a salt of it is kept")]
+    Hashed,
+    /// Its parts do not name one moment, such as a week without its year.
+    #[error("what is kept of it does not name one moment, as a week without its year does not")]
+    IncompleteTime,
+    /// It is one of several things in a value.
+    #[error("it is mixed with other text in a value")]
+    MixedText,
+}
+
+/// A row that cannot be laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayoutReject {
+    /// Row of the batch.
+    pub row: usize,
+    /// The column at fault, if it is one.
+    pub column: Option<String>,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+/// Why a row cannot be laid out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum RejectReason {
+    #[error("a field of the key or a timestamp is null")]
+    Null,
+    #[error("wider than its {width} characters")]
+    TooWide { width: usize },
+    #[error("negative in a zero-padded field")]
+    Negative,
+    #[error("the year is not from 0 to 9999")]
+    Year,
+    #[error("a timestamp before 1970")]
+    NegativeTimestamp,
+    #[error("contains the delimiter `{literal}`")]
+    Delimiter { literal: String },
+    #[error("ends with a space, which padding would lose")]
+    TrailingSpace,
+    #[error("has a control character in a space-padded field")]
+    ControlCharacter,
+    #[error("the row key is empty")]
+    EmptyKey,
+    #[error("the row key is over 4096 bytes")]
+    KeyTooLong,
+    #[error("the qualifier is over 16384 bytes")]
+    QualifierTooLong,
+    #[error("the cell is over 104857600 bytes")]
+    CellTooLong,
+    #[error("the qualifier `{qualifier}` is already a constant column of its family")]
+    ConstantQualifier { qualifier: String },
+    #[error("over 9223372036854775807, the most that int64 holds")]
+    Int64Overflow,
+}
+
+/// A batch that is not what the layout was compiled for.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum EncodeError {
+    #[error("the batch has no column `{column}`: read it with the schema the layout was compiled for")]
+    MissingColumn { column: String },
+    #[error("column `{column}` of the batch is {found}, not {expected}: read it with the layout's schema")]
+    WrongType { column: String, found: String, expected: String },
+    #[error("the batch needs more than 4294967295 events: cut it smaller")]
+    TooManyEvents,
+    #[error("cannot lay out a column: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// A block that is not what the layout writes.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum DecodeError {
+    #[error("group {group} is not in the block: read it with the layout's projection")]
+    NotProjected { group: usize },
+    #[error("group {group} of the block does not have the layout's shape: the table may need --rebuild")]
+    Shape { group: usize },
+    #[error("the row key `{key}` was not made by this layout: the table may need --rebuild")]
+    Key { key: String },
+    #[error("the qualifier `{qualifier}` was not made by this layout: the table may need --rebuild")]
+    Qualifier { qualifier: String },
+    #[error("there is no record field {field}: the layout has {count}")]
+    NoField { field: usize, count: usize },
+    #[error("cannot build the records: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+}

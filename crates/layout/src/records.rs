@@ -1,0 +1,295 @@
+//! Which columns a layout gives back, from where, and in which order.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field as ArrowField, Schema};
+
+use crate::civil::{DAY, HOUR};
+use crate::encode::granularity;
+use crate::error::{Advice, LayoutWarning, Lost, LostReason, Place};
+use crate::layout::{Layout, ValuePlan};
+use crate::segment::{FieldSegment, Segment};
+use crate::spec::Window;
+use crate::template::Form;
+use crate::time_format::{Unit, resolution};
+use crate::value::FieldType;
+
+/// A column of the records.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordField {
+    /// Index among the layout's fields.
+    pub(crate) field: usize,
+    pub(crate) kind: FieldType,
+    /// Where its values are, the best first; the next is for records that the last has none for.
+    pub(crate) origins: Vec<Origin>,
+    /// Steps in which a time reads back, microseconds, by each origin; 1 is exact.
+    pub(crate) steps: Vec<i64>,
+}
+
+/// A place that holds a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// One segment of the key.
+    Key { segment: usize },
+    /// Time formats of the key that together name a moment.
+    KeyTime { segments: Vec<usize> },
+    /// The cell timestamp.
+    Cell { group: usize },
+    /// A typed value.
+    Value { group: usize, column: usize },
+    /// The only field of a value's template.
+    ValueText { group: usize, column: usize },
+    /// One segment of the qualifier.
+    Qualifier { group: usize, segment: usize },
+    /// Time formats of the key and the qualifier that together name a moment.
+    KeyAndQualifier { key: Vec<usize>, group: usize, qualifier: Vec<usize> },
+}
+
+impl Origin {
+    pub(crate) fn is_key(&self) -> bool {
+        matches!(self, Self::Key { .. } | Self::KeyTime { .. })
+    }
+
+    fn group(&self) -> Option<usize> {
+        match self {
+            Self::Key { .. } | Self::KeyTime { .. } => None,
+            Self::Cell { group }
+            | Self::Value { group, .. }
+            | Self::ValueText { group, .. }
+            | Self::Qualifier { group, .. }
+            | Self::KeyAndQualifier { group, .. } => Some(*group),
+        }
+    }
+
+    /// Every record of its group has it.
+    fn is_certain(&self) -> bool {
+        matches!(self, Self::Cell { .. } | Self::Qualifier { .. } | Self::KeyAndQualifier { .. })
+    }
+}
+
+/// Fills in what a layout reads back.
+pub(crate) fn plan(layout: &mut Layout) {
+    let mut wanted: Vec<usize> = Vec::new();
+    let mut unpivoted = false;
+    for field in 0..layout.source.fields.len() {
+        match &layout.unpivot {
+            Some(unpivot) if unpivot.columns.contains(&field) => {
+                if !unpivoted {
+                    wanted.extend([unpivot.metric, unpivot.metric + 1]);
+                }
+                unpivoted = true;
+            }
+            _ => wanted.push(field),
+        }
+    }
+    let mut schema = Vec::new();
+    for field in wanted {
+        let Some(own) = layout.fields.get(field).cloned() else { continue };
+        let candidates = origins(layout, field, own.kind);
+        if candidates.is_empty() {
+            let why = lost_reason(layout, field);
+            let advice = Advice::Lost { column: own.name.clone(), why };
+            layout.warnings.push(LayoutWarning { place: Place::Table, span: 0..0, advice });
+            layout.lost.push(Lost { column: own.name, why });
+            continue;
+        }
+        let (steps, origins): (Vec<i64>, Vec<Origin>) = candidates.into_iter().unzip();
+        if steps.first().is_some_and(|step| *step > granularity(layout).max(1000)) {
+            let advice = Advice::CoarseTime { column: own.name.clone() };
+            layout.warnings.push(LayoutWarning { place: Place::Table, span: 0..0, advice });
+        }
+        schema.push(ArrowField::new(&own.name, own.kind.arrow(), true));
+        layout.records.push(RecordField { field, kind: own.kind, origins, steps });
+    }
+    layout.records_schema = Arc::new(Schema::new(schema));
+    layout.record_order = order(layout);
+}
+
+/// The time formats of `field` among `segments`, all in the zone of the first, and the units they print.
+fn time_parts(segments: &[Segment], field: usize) -> (Vec<usize>, Vec<Unit>, Option<chrono_tz::Tz>) {
+    let (mut places, mut units, mut zone) = (Vec::new(), Vec::new(), None);
+    for (at, segment) in segments.iter().enumerate() {
+        if let Some(FieldSegment { field: own, form: Form::Time(format), .. }) = segment.field()
+            && *own == field
+            // A directive of chrono's own cannot be read.
+            && format.width().is_some()
+            && (places.is_empty() || zone == format.zone())
+        {
+            zone = format.zone();
+            places.push(at);
+            units.extend(format.units());
+        }
+    }
+    (places, units, zone)
+}
+
+/// See [`Layout::rows_keep_to_windows`].
+pub(crate) fn rows_keep_to_windows(layout: &Layout) -> bool {
+    let most = match layout.spec.window {
+        Window::Hour => HOUR,
+        // A day tells its week and month.
+        Window::Day | Window::Week | Window::Month => DAY,
+        Window::None => return true,
+    };
+    let time = layout.source.time;
+    let (_, units, zone) = time_parts(&layout.key.segments, time);
+    let shows = |segment: &FieldSegment| {
+        let whole = segment.field == time && !matches!(segment.form, Form::Time(_));
+        whole && segment.resolution().is_some_and(|step| step <= most)
+    };
+    let in_parts = zone.is_none() && resolution(&units).is_some_and(|step| step <= most);
+    in_parts || layout.key.segments.iter().filter_map(Segment::field).any(shows)
+}
+
+/// Steps of a field of this type that is held in steps of `step`.
+fn step_of(kind: FieldType, step: i64) -> i64 {
+    if kind == FieldType::Date && step <= DAY { 1 } else { step }
+}
+
+/// Where `field` is held, by (step, cost to read), best first.
+fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)> {
+    let mut found: Vec<(i64, u8, Origin)> = Vec::new();
+    let plain = |segments: &[Segment]| -> Vec<(usize, i64)> {
+        let own = segments.iter().enumerate().filter_map(|(at, segment)| Some((at, segment.field()?)));
+        own.filter(|(_, own)| own.field == field && !matches!(own.form, Form::Time(_)))
+            .filter_map(|(at, own)| Some((at, own.resolution()?)))
+            .collect()
+    };
+    for (segment, step) in plain(&layout.key.segments) {
+        found.push((step, 0, Origin::Key { segment }));
+    }
+    let (key, key_units, key_zone) = time_parts(&layout.key.segments, field);
+    if let Some(step) = resolution(&key_units) {
+        found.push((step_of(kind, step), 0, Origin::KeyTime { segments: key.clone() }));
+    }
+    for (group, plan) in layout.groups.iter().enumerate() {
+        if plan.time == Some(field) {
+            found.push((granularity(layout), 1, Origin::Cell { group }));
+        }
+        for (column, value) in plan.columns.iter().enumerate() {
+            match value {
+                ValuePlan::Field(own) if *own == field => found.push((1, 2, Origin::Value { group, column })),
+                ValuePlan::Template(segments) => {
+                    let mut fields = segments.iter().filter_map(Segment::field);
+                    if let (Some(own), None) = (fields.next(), fields.next())
+                        && own.field == field
+                        && own.form != Form::BigEndian
+                        && let Some(step) = own.resolution()
+                    {
+                        found.push((step_of(kind, step), 4, Origin::ValueText { group, column }));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some(segments) = &plan.qualifier else { continue };
+        for (segment, step) in plain(segments) {
+            found.push((step, 3, Origin::Qualifier { group, segment }));
+        }
+        let (qualifier, units, zone) = time_parts(segments, field);
+        let joint = key.is_empty() || zone == key_zone;
+        if !qualifier.is_empty() && joint {
+            let all: Vec<Unit> = key_units.iter().copied().chain(units).collect();
+            if let Some(step) = resolution(&all) {
+                let origin = Origin::KeyAndQualifier { key: key.clone(), group, qualifier };
+                found.push((step_of(kind, step), 3, origin));
+            }
+        }
+    }
+    found.sort_by_key(|(step, cost, _)| (*step, *cost));
+    let mut out: Vec<(i64, Origin)> = Vec::new();
+    for (step, _, origin) in found {
+        let known = |earlier: &(i64, Origin)| earlier.1.is_certain() && earlier.1.group() == origin.group();
+        if out.iter().any(known) {
+            continue;
+        }
+        let last = origin.is_key();
+        out.push((step, origin));
+        // Every record has its key.
+        if last {
+            break;
+        }
+    }
+    out
+}
+
+fn lost_reason(layout: &Layout, field: usize) -> LostReason {
+    let mut reason = LostReason::Absent;
+    let templates = layout.groups.iter().flat_map(|group| {
+        let values = group.columns.iter().filter_map(|value| match value {
+            ValuePlan::Template(segments) => Some(segments.as_slice()),
+            _ => None,
+        });
+        values.chain(group.qualifier.as_deref())
+    });
+    for segments in templates.chain([layout.key.segments.as_slice()]) {
+        for own in segments.iter().filter_map(Segment::field).filter(|own| own.field == field) {
+            let why = match own.form {
+                Form::Hash | Form::Salt(_) => LostReason::Hashed,
+                Form::Time(_) if own.resolution().is_none() => LostReason::IncompleteTime,
+                _ => LostReason::MixedText,
+            };
+            if reason == LostReason::Absent || why == LostReason::MixedText {
+                reason = why;
+            }
+        }
+    }
+    reason
+}
+
+/// See [`Layout::record_order`].
+fn order(layout: &Layout) -> Vec<usize> {
+    let mut out = Vec::new();
+    let mut within = layout.source.time;
+    let position = |field: usize| layout.records.iter().position(|record| record.field == field);
+    let fields: Vec<(usize, &FieldSegment)> =
+        layout.key.segments.iter().enumerate().filter_map(|(at, segment)| Some((at, segment.field()?))).collect();
+    for (index, (at, segment)) in fields.iter().enumerate() {
+        let Some(record) = position(segment.field) else { return out };
+        let ends_key = at + 1 == layout.key.segments.len();
+        let is_ordered = match &segment.form {
+            Form::ZeroPad(_) => true,
+            Form::SpacePad(_) => segment.kind == FieldType::Text,
+            Form::BigEndian => segment.kind == FieldType::UInt64,
+            // Up to the end of the key nothing but the text itself decides.
+            Form::Text => segment.kind == FieldType::Text && ends_key,
+            Form::Epoch(_) => true,
+            Form::Time(format) => format.is_ordered(),
+            _ => false,
+        };
+        if !is_ordered {
+            return out;
+        }
+        let steps = layout.records.get(record).map(|record| record.steps.as_slice()).unwrap_or_default();
+        let exact = layout.records.get(record).is_some_and(|record| record.origins.first().is_some_and(Origin::is_key))
+            && segment.resolution().map(|step| step_of(segment.kind, step)) == steps.first().copied();
+        if exact {
+            if !out.contains(&record) {
+                out.push(record);
+            }
+        } else if index + 1 == fields.len() && segment.kind == FieldType::Timestamp {
+            within = segment.field;
+        } else {
+            return out;
+        }
+    }
+    if let Some(record) = position(within)
+        && !out.contains(&record)
+        && always_there(layout, record)
+    {
+        out.push(record);
+    }
+    out
+}
+
+/// Whether records of a row can only lack the field if the row has one record.
+fn always_there(layout: &Layout, record: usize) -> bool {
+    let Some(record) = layout.records.get(record) else { return false };
+    record.origins.last().is_some_and(Origin::is_key)
+        || layout
+            .groups
+            .iter()
+            .enumerate()
+            .filter(|(_, group)| !group.is_of_row())
+            .all(|(group, _)| record.origins.iter().any(|origin| origin.is_certain() && origin.group() == Some(group)))
+}

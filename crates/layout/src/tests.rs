@@ -1,0 +1,9 @@
+//! Tests of whole layouts, with a small loader in place of the store.
+
+mod forms;
+mod keys;
+mod loader;
+mod push_down;
+mod reading;
+mod refusals;
+mod round_trip;

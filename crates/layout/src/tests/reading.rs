@@ -1,0 +1,238 @@
+use super::loader::{
+    DAY, MINUTE, NOON, batch, column, floats, ints, lines, load, meters, project, records, source, table, texts, times,
+    uints,
+};
+use crate::{
+    Block, ColumnSpec, DecodeError, FamilySpec, FieldType, Layout, LostReason, SourceSchema, TableSpec, TimestampSpec,
+};
+
+fn names(layout: &Layout) -> Vec<String> {
+    layout.records_schema().fields().iter().map(|field| field.name().clone()).collect()
+}
+
+fn order(row_key: &str) -> Vec<String> {
+    let fields = [
+        ("host", FieldType::Text),
+        ("meter", FieldType::UInt64),
+        ("ts", FieldType::Timestamp),
+        ("kwh", FieldType::Float64),
+    ];
+    let layout = Layout::compile(&table(row_key, &[("F", &[("q", "{kwh}")])]), &source(&fields, "ts")).unwrap();
+    let names = names(&layout);
+    layout.record_order().iter().map(|field| names[*field].clone()).collect()
+}
+
+#[test]
+fn orders_are_promised_only_where_bytes_keep_them() {
+    for (key, expected) in [
+        ("{meter:010}#{ts:%Y%m%d}", vec!["meter", "ts"]),
+        ("{meter:010}", vec!["meter", "ts"]),
+        ("{meter}#{ts:ms}", vec![]),
+        ("{host}#{ts:ms}", vec![]),
+        ("{meter:010}#{host}", vec!["meter", "host", "ts"]),
+        ("{host:<6}#{ts:ms}", vec!["host", "ts"]),
+        ("{ts:%Y%m%d}#{meter:010}", vec![]),
+        ("{ts:ms}#{meter:010}", vec!["ts", "meter"]),
+        ("{meter:010}#{ts:ms-reversed}", vec!["meter"]),
+        ("{meter:010}#{ts:%d%m%Y}", vec!["meter"]),
+        ("{meter:010}#{ts:%Y%m%d|Europe/Paris}", vec!["meter"]),
+        ("{salt(meter, 3)}#{meter:010}", vec![]),
+    ] {
+        assert_eq!(order(key), expected, "{key}");
+    }
+}
+
+#[test]
+fn meters_read_back_without_copying() {
+    let (spec, source) = meters();
+    let layout = Layout::compile(&spec, &source).unwrap();
+    assert_eq!((names(&layout), layout.record_order()), (vec!["meter".into(), "ts".into(), "kwh".into()], vec![0, 1]));
+    assert!(layout.lost().is_empty());
+    let columns =
+        vec![uints(&[7, 7, 8]), times(&[NOON, NOON + MINUTE, NOON + DAY]), floats(&[Some(1.0), Some(2.0), Some(3.0)])];
+    let block = load(&layout, &[batch(&source, columns)]);
+    let projection = layout.projection(&[0, 2]);
+    assert!(!projection.groups[1].as_ref().unwrap().timestamps);
+    let stored = block.groups[1].as_ref().unwrap().columns[0].clone().unwrap();
+    let found = layout.decode(project(&layout, &block, &[0, 1, 2]), &[0, 1, 2]).unwrap();
+    assert!(found.column(2).to_data().ptr_eq(&stored.to_data()));
+    assert_eq!(
+        lines(&found),
+        ["7 | 2021-03-05T12:00:00Z | 1.0", "7 | 2021-03-05T12:01:00Z | 2.0", "8 | 2021-03-06T12:00:00Z | 3.0"]
+    );
+    assert_eq!(layout.decode(project(&layout, &block, &[]), &[]).unwrap().num_rows(), 3);
+}
+
+#[test]
+fn a_row_of_key_columns_alone_is_one_record() {
+    let (spec, source) = meters();
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let columns = vec![uints(&[7, 8, 8]), times(&[NOON, NOON, NOON + MINUTE]), floats(&[None, Some(2.0), None])];
+    let block = load(&layout, &[batch(&source, columns)]);
+    let expected = ["7 | 2021-03-05T00:00:00Z | -", "8 | 2021-03-05T12:00:00Z | 2.0"];
+    assert_eq!(lines(&records(&layout, &block)), expected);
+}
+
+#[test]
+fn versions_of_one_qualifier_come_by_time() {
+    let (spec, source) = meters();
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let second = 1_000_000;
+    let columns = vec![uints(&[7; 3]), times(&[NOON + second, NOON, NOON + MINUTE]), floats(&[Some(1.0); 3])];
+    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    assert!(lines(&found).is_sorted());
+}
+
+fn quotes() -> (TableSpec, SourceSchema) {
+    let fields = [
+        ("exchange", FieldType::Text),
+        ("symbol", FieldType::Text),
+        ("quote_time", FieldType::Timestamp),
+        ("bid", FieldType::Decimal { precision: 10, scale: 2 }),
+    ];
+    let columns: &[(&str, &str)] =
+        &[("SYMBOL", "{symbol}"), ("BID", "{bid}"), ("QUOTETIME", "{quote_time:ms}"), ("EXCHANGE", "{exchange}")];
+    let spec = table("{exchange:<6}#{symbol:<5}#{quote_time:ms}", &[("MD", columns)]);
+    (spec, source(&fields, "quote_time"))
+}
+
+#[test]
+fn quotes_read_back_from_their_keys() {
+    let (spec, source) = quotes();
+    let layout = Layout::compile(&spec, &source).unwrap();
+    assert_eq!(layout.stored().groups[0].columns.len(), 3);
+    let columns = vec![
+        texts(&["NASDAQ", "NYSE"]),
+        texts(&["ZXZZT", "Z"]),
+        times(&[1_426_535_612_156_000; 2]),
+        super::loader::decimals(&[60_060, 100]),
+    ];
+    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    assert_eq!(
+        lines(&found),
+        ["NASDAQ | ZXZZT | 2015-03-16T19:53:32.156Z | 600.60", "NYSE | Z | 2015-03-16T19:53:32.156Z | 1.00"]
+    );
+    assert_eq!(layout.record_order(), [0, 1, 2]);
+}
+
+#[test]
+fn unpivoted_columns_stay_long() {
+    let fields = [
+        ("balloon", FieldType::UInt64),
+        ("pressure", FieldType::Float64),
+        ("temperature", FieldType::Float64),
+        ("ts", FieldType::Timestamp),
+    ];
+    let source = source(&fields, "ts");
+    for (key, qualifier, value) in [
+        ("{balloon}#{metric}#{ts:%G-W%V}", "{value}", ""),
+        ("{balloon}#{ts:%G-W%V}", "{metric}", "{value}"),
+        ("{balloon}#{ts:%G-W%V}", "{metric}#{ts:%H%M}", "{value}"),
+    ] {
+        let mut spec = table(key, &[("m", &[(qualifier, value)])]);
+        spec.unpivot = vec!["pressure".into(), "temperature".into()];
+        let layout = Layout::compile(&spec, &source).unwrap();
+        assert_eq!(names(&layout), ["balloon", "metric", "value", "ts"]);
+        let columns = vec![
+            uints(&[1, 1]),
+            floats(&[Some(94.5), None]),
+            floats(&[Some(9.5), Some(9.4)]),
+            times(&[NOON, NOON + DAY]),
+        ];
+        let mut found = lines(&records(&layout, &load(&layout, &[batch(&source, columns)])));
+        found.sort();
+        assert_eq!(
+            found,
+            [
+                "1 | pressure | 94.5 | 2021-03-05T12:00:00Z",
+                "1 | temperature | 9.4 | 2021-03-06T12:00:00Z",
+                "1 | temperature | 9.5 | 2021-03-05T12:00:00Z",
+            ]
+        );
+    }
+}
+
+#[test]
+fn groups_join_on_time_and_bound_fields() {
+    let fields = [
+        ("id", FieldType::Text),
+        ("who", FieldType::Text),
+        ("a", FieldType::Int64),
+        ("b", FieldType::Int64),
+        ("ts", FieldType::Timestamp),
+    ];
+    let source = source(&fields, "ts");
+    let families: &[(&str, &[(&str, &str)])] =
+        &[("A", &[("a", "{a}")]), ("B", &[("{ts:%H%M}", "{b}")]), ("C", &[("{who}", "")])];
+    let layout = Layout::compile(&table("{id}#{ts:%Y%m%d}", families), &source).unwrap();
+    let columns = vec![
+        texts(&["x"; 3]),
+        texts(&["ann", "bob", "ann"]),
+        ints(&[1, 2, 3]),
+        ints(&[10, 20, 30]),
+        times(&[NOON, NOON + MINUTE, NOON + 2 * MINUTE]),
+    ];
+    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    assert_eq!(
+        lines(&found),
+        [
+            "x | ann | 1 | 10 | 2021-03-05T12:00:00Z",
+            "x | bob | 2 | 20 | 2021-03-05T12:01:00Z",
+            "x | ann | 3 | 30 | 2021-03-05T12:02:00Z",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_read_back_is_named() {
+    let fields = [
+        ("host", FieldType::Text),
+        ("a", FieldType::Text),
+        ("b", FieldType::Text),
+        ("gone", FieldType::Text),
+        ("ts", FieldType::Timestamp),
+        ("kwh", FieldType::Float64),
+    ];
+    let source = source(&fields, "ts");
+    let zero = |qualifier: &str, value: &str| ColumnSpec { timestamp: TimestampSpec::Zero, ..column(qualifier, value) };
+    let columns = vec![zero("{ts:%m%d}", "{kwh}"), zero("mix", "{a} {b}")];
+    let families = vec![FamilySpec { name: "F".into(), columns }];
+    let spec = TableSpec { row_key: "{host:hash}".into(), families, ..TableSpec::default() };
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let lost: Vec<(&str, LostReason)> = layout.lost().iter().map(|lost| (lost.column.as_str(), lost.why)).collect();
+    assert_eq!(
+        lost,
+        [
+            ("host", LostReason::Hashed),
+            ("a", LostReason::MixedText),
+            ("b", LostReason::MixedText),
+            ("gone", LostReason::Absent),
+            ("ts", LostReason::IncompleteTime),
+        ]
+    );
+    assert_eq!(names(&layout), ["kwh"]);
+}
+
+#[test]
+fn time_is_put_together_from_key_and_qualifier() {
+    let (mut spec, source) = meters();
+    spec.families[0].columns[1].timestamp = TimestampSpec::Zero;
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let columns = vec![uints(&[7; 2]), times(&[NOON, NOON + 5 * MINUTE]), floats(&[Some(1.0), Some(2.0)])];
+    let found = records(&layout, &load(&layout, &[batch(&source, columns)]));
+    assert_eq!(lines(&found), ["7 | 2021-03-05T12:00:00Z | 1.0", "7 | 2021-03-05T12:05:00Z | 2.0"]);
+}
+
+#[test]
+fn blocks_of_another_layout_are_errors() {
+    let (spec, source) = meters();
+    let layout = Layout::compile(&spec, &source).unwrap();
+    let block = load(&layout, &[batch(&source, vec![uints(&[7]), times(&[NOON]), floats(&[Some(1.0)])])]);
+    let mut keys = crate::Keys::new(layout.stored().tail.clone().into());
+    keys.push(b"nonsense", 20_210_305);
+    let bad = Block { keys, groups: block.groups.clone() };
+    assert!(matches!(layout.decode(bad, &[0]), Err(DecodeError::Key { key }) if key == "nonsense"));
+    let none = Block { keys: block.keys.clone(), groups: vec![None, None] };
+    assert!(matches!(layout.decode(none, &[2]), Err(DecodeError::NotProjected { .. })));
+    assert!(matches!(layout.decode(block, &[9]), Err(DecodeError::NoField { .. })));
+}

@@ -1,0 +1,177 @@
+//! Every key of a job file, by section: the one list behind reading, "unknown key" and "not built yet".
+
+use toml::de::DeValue;
+
+/// A kind of table and the keys it may hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    /// What the table describes, for messages.
+    pub(crate) noun: &'static str,
+    pub(crate) keys: &'static [Key],
+}
+
+/// One key of a section.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) built: bool,
+}
+
+/// The TOML type of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Flag,
+    Table,
+    Tables,
+    Text,
+    TextOrTable,
+    TextOrWhole,
+    Texts,
+}
+
+impl Shape {
+    /// What the items of a list have; `None` for what is no list.
+    pub(crate) fn item(self) -> Option<Self> {
+        match self {
+            Self::Tables => Some(Self::Table),
+            Self::Texts => Some(Self::Text),
+            _ => None,
+        }
+    }
+
+    /// Whether `value` has this type, its items aside.
+    pub(crate) fn fits(self, value: &DeValue<'_>) -> bool {
+        match self {
+            Self::Flag => value.is_bool(),
+            Self::Table => value.is_table(),
+            Self::Tables | Self::Texts => value.is_array(),
+            Self::Text => value.is_str(),
+            Self::TextOrTable => value.is_str() || value.is_table(),
+            Self::TextOrWhole => value.is_str() || value.is_integer(),
+        }
+    }
+
+    /// What to write, for messages.
+    pub(crate) fn wanted(self) -> &'static str {
+        match self {
+            Self::Flag => "true or false",
+            Self::Table => "a table",
+            Self::Tables => "a list of tables `[ { .. }, .. ]`",
+            Self::Text => "a string",
+            Self::TextOrTable => "a string or a table",
+            Self::TextOrWhole => "a string or an integer",
+            Self::Texts => "a list of strings `[\"..\", ..]`",
+        }
+    }
+}
+
+const fn key(name: &'static str, shape: Shape) -> Key {
+    Key { name, shape, built: true }
+}
+
+const fn later(name: &'static str, shape: Shape) -> Key {
+    Key { name, shape, built: false }
+}
+
+pub(crate) static PROJECT: Section = Section { noun: "project", keys: &[key("root", Shape::Text)] };
+
+pub(crate) static JOB: Section = Section {
+    noun: "job",
+    keys: &[
+        key("name", Shape::Text),
+        key("description", Shape::Text),
+        key("schedule", Shape::Text),
+        key("timezone", Shape::Text),
+        later("after", Shape::Texts),
+        key("sources", Shape::Table),
+        key("tables", Shape::Table),
+        later("messages", Shape::Table),
+        key("exports", Shape::Table),
+        later("checks", Shape::Table),
+        later("hooks", Shape::Table),
+        later("metrics", Shape::Table),
+    ],
+};
+
+pub(crate) static SOURCE: Section = Section {
+    noun: "source",
+    keys: &[
+        key("files", Shape::Texts),
+        key("format", Shape::Text),
+        key("csv", Shape::Table),
+        key("time", Shape::Text),
+        key("max_rejected", Shape::TextOrWhole),
+        key("schema", Shape::Text),
+        key("columns", Shape::Table),
+        later("derive", Shape::Table),
+    ],
+};
+
+pub(crate) static CSV: Section = Section {
+    noun: "`csv`",
+    keys: &[
+        key("delimiter", Shape::Text),
+        key("quote", Shape::Text),
+        key("header", Shape::Flag),
+        key("null", Shape::Texts),
+        key("comment", Shape::Text),
+        key("decimal", Shape::Text),
+    ],
+};
+
+pub(crate) static COLUMN_TYPE: Section = Section {
+    noun: "column type",
+    keys: &[key("type", Shape::Text), key("format", Shape::Text), key("timezone", Shape::Text)],
+};
+
+pub(crate) static TABLE: Section = Section {
+    noun: "table",
+    keys: &[
+        key("from", Shape::TextOrTable),
+        later("where", Shape::Text),
+        key("row_key", Shape::Text),
+        key("window", Shape::Text),
+        key("granularity", Shape::Text),
+        key("unpivot", Shape::Texts),
+        later("upsert", Shape::Text),
+        key("families", Shape::Table),
+    ],
+};
+
+pub(crate) static FROM: Section = Section { noun: "`from`", keys: &[key("query", Shape::Table)] };
+
+pub(crate) static FAMILY: Section = Section {
+    noun: "family",
+    keys: &[key("gc", Shape::Text), later("kind", Shape::Text), key("columns", Shape::Tables)],
+};
+
+pub(crate) static COLUMN: Section = Section {
+    noun: "column",
+    keys: &[
+        key("qualifier", Shape::Text),
+        key("value", Shape::Text),
+        key("encoding", Shape::Text),
+        key("timestamp", Shape::TextOrWhole),
+        key("each", Shape::Text),
+        key("except", Shape::Texts),
+        later("message", Shape::Text),
+        later("repeated", Shape::Text),
+        later("json", Shape::Text),
+    ],
+};
+
+pub(crate) static EXPORT: Section = Section {
+    noun: "export",
+    keys: &[
+        key("per", Shape::Text),
+        key("name", Shape::Text),
+        key("format", Shape::Text),
+        key("mode", Shape::Text),
+        later("keys", Shape::Texts),
+        key("query", Shape::Table),
+    ],
+};
+
+pub(crate) static QUERY: Section =
+    Section { noun: "query", keys: &[key("file", Shape::Text), key("sql", Shape::Text)] };

@@ -1,0 +1,201 @@
+//! Job files: found, read, checked to the last key, and compiled into what the stages need.
+
+mod cron;
+mod error;
+mod export;
+mod fields;
+mod keys;
+mod names;
+mod places;
+mod problem;
+mod source;
+mod table;
+mod types;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use tidetable_layout::{Layout, TableSpec};
+use tidetable_source::SourceSpec;
+use toml::de::DeTable;
+
+pub use error::{JobError, ProjectError};
+pub use export::{Export, ExportFormat, ExportMode, Per};
+pub(crate) use fields::{Fields, Reader};
+pub(crate) use keys::PROJECT;
+pub(crate) use problem::Mistake;
+pub use problem::{JobFileError, Problem};
+pub(crate) use words::nearest;
+
+use crate::project::Project;
+use names::Id;
+
+/// A job file that was read and found right.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Its name, that of its folder.
+    pub name: String,
+    /// What it is for; empty if the file does not say.
+    pub description: String,
+    /// When it runs: five crontab fields.
+    pub schedule: Option<String>,
+    /// What a day is.
+    pub timezone: Tz,
+    /// In the order of the file.
+    pub sources: Vec<Source>,
+    /// In the order of the file.
+    pub tables: Vec<Table>,
+    /// In the order of the file.
+    pub exports: Vec<Export>,
+    /// The job file, absolute.
+    pub path: PathBuf,
+    /// The job file as messages show it.
+    pub shown_path: PathBuf,
+    /// The text of the job file, for messages about places in it.
+    pub text: String,
+}
+
+/// Where readings come from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// What its files hold.
+    pub spec: SourceSpec,
+}
+
+/// A table of a job.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The layout as the file says it.
+    pub spec: TableSpec,
+    /// The name of the source it is from.
+    pub source: String,
+    /// Garbage-collection rules in cbt's text form: (family, rule), for the families that have one.
+    pub gc: Vec<(String, String)>,
+    /// The layout compiled against the source's columns.
+    pub layout: Layout,
+}
+
+impl Job {
+    /// Loads the job that `asked` means: a job's name, or the path of a job file or its folder.
+    ///
+    /// # Errors
+    /// If there is no such job, its file cannot be read, or the file has mistakes (all of them at once).
+    pub fn load(project: &Project, asked: &str) -> Result<Self, JobError> {
+        let path = project.locate(asked)?;
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(JobError::Read { path: project.shown(&path), source }),
+        };
+        let shown = project.shown(&path);
+        let mut reader = Reader::new(&text);
+        let job = match reader.parse() {
+            Some(table) => read(&mut reader, &table, &path),
+            None => None,
+        };
+        let problems = reader.into_problems();
+        match job {
+            Some(job) if problems.is_empty() => Ok(Self { path, shown_path: shown, text, ..job }),
+            _ => Err(Box::new(JobFileError::new(&shown, text, problems)).into()),
+        }
+    }
+
+    /// The source called `name`.
+    pub fn source(&self, name: &str) -> Option<&Source> {
+        self.sources.iter().find(|source| source.spec.name == name)
+    }
+
+    /// The table called `name`.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.spec.name == name)
+    }
+
+    /// The export called `name`.
+    pub fn export(&self, name: &str) -> Option<&Export> {
+        self.exports.iter().find(|export| export.name == name)
+    }
+}
+
+/// Reads the job in `table`, noting its mistakes; `None` leaves at least one.
+fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Option<Job> {
+    let fields = Fields::of_table(reader, &keys::JOB, table, 0..0);
+    let name = job_name(reader, &fields, path);
+    let description = fields.text(reader, "description").map(|text| text.owned());
+    let schedule = schedule(reader, &fields);
+    let zone = fields.text(reader, "timezone");
+    let timezone = zone.map_or(Some(Tz::UTC), |text| source::timezone(reader, &text));
+
+    let sources: Vec<_> = fields.named("sources").iter().filter_map(|named| source::read(reader, named)).collect();
+    let named_tables = fields.named("tables");
+    let tables: Vec<_> = named_tables.iter().filter_map(|named| table::read(reader, named, &sources)).collect();
+    let folder = path.parent().unwrap_or(path);
+    let mut exports = Vec::new();
+    for named in fields.named("exports") {
+        if named_tables.iter().any(|table| table.name == named.name) {
+            let mistake = Mistake::NameTwice { name: named.name.to_owned(), other: "a table" };
+            reader.refuse(named.at.clone(), mistake);
+        }
+        if let Some(export) = export::read(reader, &named, folder) {
+            published_once(reader, &export, &exports, named.at.clone());
+            exports.push(export);
+        }
+    }
+    if !fields.has("tables") && !fields.has("exports") {
+        reader.refuse(0..0, Mistake::NothingToDo);
+    }
+    Some(Job {
+        name: name?,
+        description: description.unwrap_or_default(),
+        schedule,
+        timezone: timezone?,
+        sources: sources.into_iter().map(|source| Source { spec: source.spec }).collect(),
+        tables,
+        exports,
+        path: PathBuf::new(),
+        shown_path: PathBuf::new(),
+        text: String::new(),
+    })
+}
+
+/// The name, which must be that of the job's folder, or of its file if that is not called job.toml.
+fn job_name(reader: &mut Reader<'_>, fields: &Fields<'_>, path: &Path) -> Option<String> {
+    let name = fields.required_text(reader, "name")?;
+    if !Id::Job.allows(name.value) {
+        reader.refuse(name.at.clone(), Mistake::BadName { id: Id::Job, name: name.owned() });
+    }
+    let in_folder = path.file_name().is_some_and(|file| file == "job.toml");
+    let place = if in_folder { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+    let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
+    if place != name.value {
+        reader.refuse(name.at.clone(), Mistake::NameElsewhere { name: name.owned(), place });
+    }
+    Some(name.owned())
+}
+
+fn schedule(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+    let schedule = fields.text(reader, "schedule")?;
+    for error in cron::check(schedule.value).err().into_iter().flatten() {
+        match error {
+            cron::CronError::Count { found } => reader.refuse(schedule.at.clone(), Mistake::CronCount { found }),
+            cron::CronError::Field { field, text, low, high, at } => {
+                reader.refuse(schedule.within(at), Mistake::CronField { field, text, low, high });
+            }
+        }
+    }
+    Some(schedule.owned())
+}
+
+/// Refuses a second export that publishes under the same names.
+fn published_once(reader: &mut Reader<'_>, export: &Export, earlier: &[Export], at: Range<usize>) {
+    // A day whose digits do not repeat, so that another order of them is another name.
+    let day = NaiveDate::from_ymd_opt(2034, 12, 25).unwrap_or_default();
+    let name = export.name_template.render(day);
+    if let Some(other) = earlier.iter().find(|other| other.name_template.render(day) == name) {
+        reader.refuse(at, Mistake::PublishedTwice { other: other.name.clone() });
+    }
+}

@@ -1,0 +1,69 @@
+//! Where the parts of a table stand in its file, so that what the layout says of a template is shown
+//! at its bytes.
+
+use std::ops::Range;
+
+use tidetable_layout::{ColumnPart, LayoutError, Place};
+
+use super::fields::Text;
+
+/// Places of a table; families and columns have the indexes they have in its spec.
+#[derive(Debug)]
+pub(crate) struct TablePlaces<'a> {
+    pub(crate) at: Range<usize>,
+    pub(crate) row_key: Text<'a>,
+    pub(crate) unpivot: Vec<Text<'a>>,
+    pub(crate) families: Vec<FamilyPlaces<'a>>,
+}
+
+/// Places of a family.
+#[derive(Debug)]
+pub(crate) struct FamilyPlaces<'a> {
+    pub(crate) at: Range<usize>,
+    pub(crate) columns: Vec<ColumnPlaces<'a>>,
+}
+
+/// Places of a column.
+#[derive(Debug)]
+pub(crate) struct ColumnPlaces<'a> {
+    pub(crate) at: Range<usize>,
+    pub(crate) qualifier: Text<'a>,
+    pub(crate) value: Option<Text<'a>>,
+    pub(crate) encoding: Range<usize>,
+    pub(crate) timestamp: Range<usize>,
+    pub(crate) except: Vec<Text<'a>>,
+}
+
+impl TablePlaces<'_> {
+    /// Where `error` is; the nearest thing that the file has, if it is about something left out.
+    pub(crate) fn of(&self, error: &LayoutError) -> Range<usize> {
+        let part = error.span.clone();
+        match error.place {
+            Place::Table => self.at.clone(),
+            Place::RowKey => self.row_key.within(part),
+            Place::Unpivot(index) => self.unpivot.get(index).map_or_else(|| self.at.clone(), |text| text.within(part)),
+            Place::Family(index) => self.family(index).map_or_else(|| self.at.clone(), |family| family.at.clone()),
+            Place::Column { family, column, part: key } => {
+                let column = self.family(family).and_then(|family| family.columns.get(column));
+                column.map_or_else(|| self.at.clone(), |column| column.of(key, part))
+            }
+        }
+    }
+
+    fn family(&self, index: usize) -> Option<&FamilyPlaces<'_>> {
+        self.families.get(index)
+    }
+}
+
+impl ColumnPlaces<'_> {
+    fn of(&self, key: ColumnPart, part: Range<usize>) -> Range<usize> {
+        let text = match key {
+            ColumnPart::Qualifier => Some(&self.qualifier),
+            ColumnPart::Value => self.value.as_ref(),
+            ColumnPart::Except(index) => self.except.get(index),
+            ColumnPart::Encoding => return self.encoding.clone(),
+            ColumnPart::Timestamp => return self.timestamp.clone(),
+        };
+        text.map_or_else(|| self.at.clone(), |text| text.within(part))
+    }
+}

@@ -1,0 +1,325 @@
+//! What can be wrong in a job file, and how it is said: each problem names its place and what to write.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use thiserror::Error;
+use tidetable_layout::LayoutError;
+use tidetable_source::FormatFault;
+
+use super::keys::{Section, Shape};
+use super::names::Id;
+use super::words::listed;
+use crate::day::DayTemplateError;
+
+/// A file with mistakes, all of them at once. Rendered by miette with file, line, column and the line.
+#[derive(Debug, Error)]
+#[error("{} has {} mistake{}", .path.display(), .problems.len(), if .problems.len() == 1 { "" } else { "s" })]
+pub struct JobFileError {
+    path: PathBuf,
+    text: NamedSource<String>,
+    problems: Vec<Problem>,
+}
+
+impl JobFileError {
+    /// The problems of the file at `path` (as messages show it) that holds `text`.
+    pub(crate) fn new(path: &Path, text: String, problems: Vec<Problem>) -> Self {
+        let text = NamedSource::new(path.display().to_string(), text);
+        Self { path: path.to_owned(), text, problems }
+    }
+
+    /// The file, as messages show it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file's text when it was read.
+    pub fn text(&self) -> &str {
+        self.text.inner()
+    }
+
+    /// At least one, in the order of the file.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+impl Diagnostic for JobFileError {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.text)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)))
+    }
+}
+
+/// One mistake and where it stands.
+#[derive(Debug)]
+pub struct Problem {
+    mistake: Mistake,
+    at: Range<usize>,
+}
+
+impl Problem {
+    pub(crate) fn new(mistake: Mistake, at: Range<usize>) -> Self {
+        Self { mistake, at }
+    }
+
+    /// Bytes of the file that are wrong; an empty range at the start for the file as a whole.
+    pub fn at(&self) -> Range<usize> {
+        self.at.clone()
+    }
+
+    /// Line and column in `text`, the file's text: both from 1, the column in characters.
+    pub fn line_column(&self, text: &str) -> (usize, usize) {
+        let before = text.get(..self.at.start).unwrap_or(text);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+        (line, column)
+    }
+
+    /// What to write instead, where that is known.
+    pub fn advice(&self) -> Option<String> {
+        self.mistake.advice()
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.mistake.fmt(f)
+    }
+}
+
+impl std::error::Error for Problem {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.mistake.source()
+    }
+}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.advice().map(|advice| Box::new(advice) as Box<dyn fmt::Display>)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let label = LabeledSpan::new_with_span(Some(self.mistake.label().to_owned()), self.at.clone());
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// What is wrong.
+#[derive(Debug, Error)]
+pub(crate) enum Mistake {
+    #[error("not TOML: {message}")]
+    Syntax { message: String },
+    #[error("unknown key `{key}` in {}", with_article(.section.noun))]
+    UnknownKey { key: String, section: &'static Section, near: Option<String> },
+    #[error("`{key}` takes {}, not {}", .shape.wanted(), with_article(.found))]
+    WrongType { key: String, shape: Shape, found: &'static str },
+    #[error("the {} has no `{key}`", .section.noun)]
+    MissingKey { key: &'static str, section: &'static Section },
+    #[error("not built yet: {what}")]
+    NotBuilt { what: String },
+    #[error("`{key}` is empty")]
+    Empty { key: &'static str },
+    #[error("`{key}` cannot be `{value}`")]
+    NotAChoice { key: &'static str, value: String, choices: Vec<&'static str>, near: Option<String> },
+
+    #[error("`{name}` cannot be the name of {}", with_article(.id.noun()))]
+    BadName { id: Id, name: String },
+    #[error("the job is called `{name}`, but its place says `{place}`")]
+    NameElsewhere { name: String, place: String },
+    #[error("the name `{name}` is used twice")]
+    NameTwice { name: String, other: &'static str },
+    #[error("the job has neither tables nor exports")]
+    NothingToDo,
+
+    #[error("`{value}` is not a time zone")]
+    TimeZone { value: String, near: Option<String> },
+    #[error("a schedule has five fields, this one has {found}")]
+    CronCount { found: usize },
+    #[error("`{text}` is not a {field} of a schedule")]
+    CronField { field: &'static str, text: String, low: u32, high: u32 },
+
+    #[error("`{value}` is not a type")]
+    UnknownType { value: String, near: Option<String> },
+    #[error("`{value}` is not a decimal type")]
+    Decimal { value: String },
+    #[error("{} column has no `{key}`", with_article(.kind))]
+    KeyForType { key: &'static str, kind: String },
+    #[error("`{value}` is not a time format: {fault}")]
+    TimeFormat { value: String, fault: FormatFault },
+    #[error("`{key}` takes one ASCII character, not `{value}`")]
+    OneCharacter { key: &'static str, value: String },
+    #[error("`{value}` serves both `{first}` and `{second}`")]
+    SameCharacter { value: char, first: &'static str, second: &'static str },
+    #[error("`max_rejected` cannot be `{value}`")]
+    MaxRejected { value: String },
+    #[error("the source `{owner}` has no column `{name}`")]
+    UnknownColumn { name: String, owner: String, known: Vec<String>, near: Option<String> },
+    #[error("the time of a source is a timestamp, and `{name}` is {}", with_article(.kind))]
+    TimeKind { name: String, kind: String },
+
+    #[error("there is no source `{name}`")]
+    UnknownSource { name: String, known: Vec<String>, near: Option<String> },
+    #[error("which source is the table from?")]
+    WhichSource { known: Vec<String> },
+    #[error("the table has no source to read")]
+    NoSource,
+    #[error("`gc` wants {wanted} here")]
+    Gc { wanted: &'static str },
+    #[error("`timestamp` cannot be {value}")]
+    Timestamp { value: String },
+    #[error("`except` goes with `each`")]
+    ExceptWithoutEach,
+    #[error(transparent)]
+    Layout { source: LayoutError },
+
+    #[error(transparent)]
+    Day(#[from] DayTemplateError),
+    #[error("a day in `files` says how it is written")]
+    DayWithoutFormat,
+    #[error("the name of a table a day says which day")]
+    NameWithoutDay { name: String },
+    #[error("`{first}` and `{second}` would have one name: `{name}`")]
+    NameOfTwoDays { first: NaiveDate, second: NaiveDate, name: String },
+    #[error("the export `{other}` publishes under this name too")]
+    PublishedTwice { other: String },
+    #[error("a query has either `file` or `sql`")]
+    FileAndSql,
+    #[error("there is no file `{}`", .path.display())]
+    NoSqlFile { path: PathBuf },
+    #[error("cannot read `{}`: {error}", .path.display())]
+    SqlFile { path: PathBuf, error: std::io::Error },
+    #[error("`{}` holds no SQL", .path.display())]
+    EmptySqlFile { path: PathBuf },
+}
+
+impl Mistake {
+    /// What stands under the caret.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::UnknownKey { .. } => "not a key",
+            Self::MissingKey { .. } => "here",
+            Self::NotBuilt { .. } => "cannot be used yet",
+            Self::UnknownColumn { .. } | Self::UnknownSource { .. } => "not declared",
+            Self::NoSqlFile { .. } | Self::SqlFile { .. } | Self::EmptySqlFile { .. } => "this file",
+            _ => "here",
+        }
+    }
+
+    /// What to write instead.
+    fn advice(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownKey { near, section, .. } => {
+                let names: Vec<_> = section.keys.iter().filter(|key| key.built).map(|key| key.name).collect();
+                did_you_mean(near).unwrap_or_else(|| format!("the keys here are {}", listed(&names)))
+            }
+            Self::MissingKey { key, .. } => missing(key)?.to_owned(),
+            Self::NotBuilt { .. } => "leave it out".to_owned(),
+            Self::NotAChoice { near, choices, .. } => {
+                did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(choices)))
+            }
+            Self::BadName { id: Id::Published, name } if name.contains('{') => {
+                "only a day may stand in braces, for example `{day:%Y%m%d}`".to_owned()
+            }
+            Self::BadName { id, .. } => format!(
+                "1 to {} of A-Z a-z 0-9 _ - . {}",
+                id.longest(),
+                if *id == Id::Family { "" } else { "and neither - nor . first" }
+            )
+            .trim_end()
+            .to_owned(),
+            Self::NameElsewhere { place, .. } => format!("write `{place}`, or rename the folder or file"),
+            Self::NameTwice { other, .. } => format!("{other} has it already: choose another"),
+            Self::NothingToDo => "add a `[tables.NAME]` with a source, or an `[exports.NAME]`".to_owned(),
+            Self::TimeZone { near, .. } => {
+                did_you_mean(near).unwrap_or_else(|| "write a name such as `UTC` or `Europe/Paris`".to_owned())
+            }
+            Self::CronCount { .. } => {
+                "write minute, hour, day of month, month and day of week: `15 1 * * *` is 01:15 every day".to_owned()
+            }
+            Self::CronField { low, high, .. } => {
+                format!("{low} to {high}, `*`, lists `1,2`, ranges `1-5`, steps `*/2`")
+            }
+            Self::UnknownType { near, .. } => {
+                did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(&super::types::TYPES)))
+            }
+            Self::Decimal { .. } => {
+                "write `decimal(p,s)`: p digits in all (1 to 38), s of them after the point (0 to p)".to_owned()
+            }
+            Self::KeyForType { key: "format", .. } => "only timestamp and date columns have a format".to_owned(),
+            Self::KeyForType { .. } => "only timestamp columns have a time zone".to_owned(),
+            Self::SameCharacter { second, .. } => format!("choose another `{second}`"),
+            Self::MaxRejected { .. } => "write a share such as `\"0.1%\"`, or a count such as `10`".to_owned(),
+            Self::UnknownColumn { near, known, .. } => {
+                did_you_mean(near).unwrap_or_else(|| format!("its columns are {}", listed(known)))
+            }
+            Self::TimeKind { name, .. } => format!("declare `{name} = \"timestamp\"`, or name another column"),
+            Self::UnknownSource { near, known, .. } => did_you_mean(near).unwrap_or_else(|| match known.as_slice() {
+                [] => "add a `[sources.NAME]`".to_owned(),
+                known => format!("the sources are {}", listed(known)),
+            }),
+            Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
+            Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
+            Self::Gc { .. } => "for example `maxversions=1`, or `maxage=30d and maxversions=2`".to_owned(),
+            Self::Timestamp { .. } => "write 0, or the name of a timestamp column of the source".to_owned(),
+            Self::ExceptWithoutEach => "add `each = \"*\"`, or leave `except` out".to_owned(),
+            Self::DayWithoutFormat => "for example `{day:%Y-%m-%d}`".to_owned(),
+            Self::NameWithoutDay { name } => format!("for example `{name}_{{day:%Y%m%d}}`"),
+            Self::NameOfTwoDays { .. } => "write enough of the day, for example `{day:%Y%m%d}`".to_owned(),
+            Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
+            Self::FileAndSql => {
+                "write `query = { file = \"query.sql\" }`, or `query = { sql = \"select ..\" }`".to_owned()
+            }
+            Self::NoSqlFile { path } => match path.file_name() {
+                Some(name) => format!("write the query into `{}` beside the job file", name.display()),
+                None => "name a file beside the job file".to_owned(),
+            },
+            Self::SqlFile { .. } => "check that it is a readable text file".to_owned(),
+            Self::EmptySqlFile { .. } => "write a query into it, for example `select * from TABLE`".to_owned(),
+            Self::Syntax { .. }
+            | Self::WrongType { .. }
+            | Self::Empty { .. }
+            | Self::OneCharacter { .. }
+            | Self::Day(_)
+            | Self::TimeFormat { .. }
+            | Self::Layout { .. } => {
+                return None;
+            }
+        })
+    }
+}
+
+fn did_you_mean(near: &Option<String>) -> Option<String> {
+    near.as_ref().map(|near| format!("did you mean `{near}`?"))
+}
+
+/// An example of a key that must be there.
+fn missing(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "name" => "add `name`, for example `name = \"smart-meters\"`",
+        "files" => "add `files = [\"dir/*.csv\"]`",
+        "time" => "add `time`, the column that says when a reading was made",
+        "columns" => "add `columns` with the name and type of each, for example `kwh = \"float64\"`",
+        "type" => "add `type = \"timestamp\"`, or another type",
+        "row_key" => "add `row_key`, for example `row_key = \"{meter:010}#{ts:%Y%m%d}\"`",
+        "families" => "add a `[tables.NAME.families.FAMILY]` with `columns`",
+        "qualifier" => "add `qualifier`, for example `qualifier = \"{ts:%H%M}\"`",
+        "per" => "add `per = \"day\"`",
+        "query" => "add `query = { file = \"query.sql\" }`",
+        _ => return None,
+    })
+}
+
+fn with_article(noun: &str) -> String {
+    if noun.starts_with('`') {
+        return noun.to_owned();
+    }
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
+}

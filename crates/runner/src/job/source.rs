@@ -1,0 +1,255 @@
+//! Reads `[sources.NAME]`.
+
+use chrono_tz::Tz;
+use serde_spanned::Spanned;
+use tidetable_layout::{Field, FieldType, SourceSchema};
+use tidetable_source::{ColumnSpec, CsvOptions, Format, MaxRejected, SourceError, SourceSpec};
+use toml::de::DeValue;
+
+use super::fields::{Fields, Named, Reader, Text};
+use super::keys::{COLUMN_TYPE, CSV, SOURCE, Shape};
+use super::names::Id;
+use super::problem::Mistake;
+use super::types::{self, TypeError};
+use super::words::nearest;
+use crate::day::DayTemplate;
+
+/// A source as read, with what is right of it: its own mistakes are noted.
+#[derive(Debug)]
+pub(crate) struct ReadSource {
+    pub(crate) spec: SourceSpec,
+    /// What layouts are compiled against, if its columns and time are right.
+    pub(crate) schema: Option<SourceSchema>,
+}
+
+/// How a source's columns may change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum SchemaMode {
+    #[default]
+    Freeze,
+    Later(&'static str),
+}
+
+/// Reads one source.
+pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSource> {
+    if !Id::Source.allows(named.name) {
+        reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Source, name: named.name.to_owned() });
+    }
+    let fields = Fields::of_value(reader, &SOURCE, named.value, named.at.clone())?;
+    let files = files(reader, &fields);
+    let format = fields.choice(reader, "format", &[("csv", Some(Format::Csv)), ("parquet", Some(Format::Parquet))]);
+    let modes = [
+        ("freeze", SchemaMode::Freeze),
+        ("evolve", SchemaMode::Later("schema = \"evolve\"")),
+        ("reject", SchemaMode::Later("schema = \"reject\"")),
+    ];
+    if let SchemaMode::Later(what) = fields.choice(reader, "schema", &modes) {
+        reader.refuse(fields.value_at("schema"), Mistake::NotBuilt { what: what.to_owned() });
+    }
+    let csv = csv_options(reader, &fields);
+    let max_rejected = max_rejected(reader, &fields);
+    let columns = columns(reader, &fields);
+    let time = fields.required_text(reader, "time");
+    let schema =
+        columns.as_deref().zip(time.as_ref()).and_then(|(columns, time)| schema(reader, named.name, columns, time));
+    let spec = SourceSpec {
+        name: named.name.to_owned(),
+        files,
+        format,
+        csv,
+        columns: columns.unwrap_or_default(),
+        time: time.map(|time| time.owned()).unwrap_or_default(),
+        max_rejected,
+    };
+    Some(ReadSource { spec, schema })
+}
+
+/// The time zone that `text` names.
+pub(crate) fn timezone(reader: &mut Reader<'_>, text: &Text<'_>) -> Option<Tz> {
+    let zone = text.value.parse().ok();
+    if zone.is_none() {
+        let near = nearest(text.value, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+        reader.refuse(text.at.clone(), Mistake::TimeZone { value: text.owned(), near });
+    }
+    zone
+}
+
+fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
+    fields.require(reader, "files");
+    let files = fields.texts(reader, "files");
+    if files.is_empty() && fields.value("files").is_some() {
+        reader.refuse(fields.value_at("files"), Mistake::Empty { key: "files" });
+    }
+    for file in &files {
+        if file.value.is_empty() {
+            reader.refuse(file.at.clone(), Mistake::Empty { key: "files" });
+        }
+        if let Err(error) = DayTemplate::parse(file.value) {
+            reader.refuse(file.within(error.at()), error.into());
+        }
+        // To a glob these braces would be a choice of one word.
+        for (start, bare) in file.value.match_indices("{day}") {
+            reader.refuse(file.within(start..start + bare.len()), Mistake::DayWithoutFormat);
+        }
+    }
+    files.iter().map(Text::owned).collect()
+}
+
+fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
+    let mut options = CsvOptions::default();
+    let csv = fields.value("csv").map(|value| (value, fields.key_at("csv")));
+    let Some(csv) = csv.and_then(|(value, at)| Fields::of_value(reader, &CSV, value, at)) else { return options };
+    if let Some(delimiter) = character(reader, &csv, "delimiter") {
+        options.delimiter = delimiter;
+    }
+    match csv.text(reader, "quote") {
+        Some(none) if none.value.is_empty() => options.quote = None,
+        _ => options.quote = character(reader, &csv, "quote").or(options.quote),
+    }
+    options.comment = character(reader, &csv, "comment").or(options.comment);
+    options.header = csv.flag("header").unwrap_or(options.header);
+    if csv.has("null") {
+        options.null = csv.texts(reader, "null").iter().map(Text::owned).collect();
+    }
+    options.decimal_comma = csv.choice(reader, "decimal", &[(".", false), (",", true)]);
+    no_clash(reader, &csv, &options);
+    options
+}
+
+/// The one ASCII character of `key`.
+fn character(reader: &mut Reader<'_>, csv: &Fields<'_>, key: &'static str) -> Option<u8> {
+    let text = csv.text(reader, key)?;
+    match *text.value.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Some(byte),
+        _ => {
+            reader.refuse(text.at.clone(), Mistake::OneCharacter { key, value: text.value.escape_debug().to_string() });
+            None
+        }
+    }
+}
+
+/// Refuses a character that would serve two purposes.
+fn no_clash(reader: &mut Reader<'_>, csv: &Fields<'_>, options: &CsvOptions) {
+    let uses = [
+        ("delimiter", Some(options.delimiter)),
+        ("quote", options.quote),
+        ("comment", options.comment),
+        ("decimal", options.decimal_comma.then_some(b',')),
+    ];
+    for (index, (second, byte)) in uses.iter().enumerate() {
+        let earlier = uses.iter().take(index).find(|(_, other)| byte.is_some() && other == byte);
+        if let (Some((first, _)), Some(byte)) = (earlier, byte) {
+            let at = csv.value_at(if csv.has(second) { second } else { first });
+            reader.refuse(at, Mistake::SameCharacter { value: char::from(*byte), first, second });
+        }
+    }
+}
+
+fn max_rejected(reader: &mut Reader<'_>, fields: &Fields<'_>) -> MaxRejected {
+    let Some(value) = fields.value("max_rejected") else { return MaxRejected::default() };
+    let written = match value.get_ref() {
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::String(text) => text.to_string(),
+        _ => return MaxRejected::default(),
+    };
+    MaxRejected::parse(&written).unwrap_or_else(|_| {
+        reader.refuse(value.span(), Mistake::MaxRejected { value: written });
+        MaxRejected::default()
+    })
+}
+
+/// The columns in the order of the file; `None` if one of them is wrong.
+fn columns(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<ColumnSpec>> {
+    fields.require(reader, "columns");
+    let named = fields.named("columns");
+    if named.is_empty() {
+        if fields.value("columns").is_some() {
+            reader.refuse(fields.key_at("columns"), Mistake::Empty { key: "columns" });
+        }
+        return None;
+    }
+    let read: Vec<_> = named.iter().map(|named| column(reader, named)).collect();
+    read.into_iter().collect()
+}
+
+/// `"uint64"`, or `{ type, format, timezone }`.
+fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
+    let name = named.name.to_owned();
+    if let Some(written) = named.value.get_ref().as_str() {
+        let kind = field_type(reader, written, named.value)?;
+        return Some(ColumnSpec { name, kind, format: None, timezone: None });
+    }
+    if !named.value.get_ref().is_table() {
+        let found = named.value.get_ref().type_str();
+        let mistake = Mistake::WrongType { key: name, shape: Shape::TextOrTable, found };
+        reader.refuse(named.value.span(), mistake);
+        return None;
+    }
+    let fields = Fields::of_value(reader, &COLUMN_TYPE, named.value, named.at.clone())?;
+    let format = fields.text(reader, "format");
+    let zone = fields.text(reader, "timezone");
+    let kind = match fields.value("type") {
+        Some(value) => field_type(reader, value.get_ref().as_str()?, value)?,
+        None if fields.has("format") => FieldType::Timestamp,
+        None => {
+            fields.require(reader, "type");
+            return None;
+        }
+    };
+    if format.is_some() && !matches!(kind, FieldType::Timestamp | FieldType::Date) {
+        let mistake = Mistake::KeyForType { key: "format", kind: types::shown(kind) };
+        reader.refuse(fields.key_at("format"), mistake);
+    } else if let Some(format) = &format {
+        time_format(reader, format, kind);
+    }
+    if zone.is_some() && kind != FieldType::Timestamp {
+        let mistake = Mistake::KeyForType { key: "timezone", kind: types::shown(kind) };
+        reader.refuse(fields.key_at("timezone"), mistake);
+    }
+    let timezone = zone.and_then(|text| timezone(reader, &text));
+    Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone })
+}
+
+/// Asks the reader of files what it thinks of a format.
+fn time_format(reader: &mut Reader<'_>, format: &Text<'_>, kind: FieldType) {
+    let column = ColumnSpec { format: Some(format.owned()), ..ColumnSpec::new("", kind) };
+    let probe = SourceSpec { columns: vec![column], ..SourceSpec::default() };
+    if let Err(SourceError::TimeFormat { fault, .. }) = probe.check() {
+        reader.refuse(format.at.clone(), Mistake::TimeFormat { value: format.owned(), fault });
+    }
+}
+
+fn field_type(reader: &mut Reader<'_>, written: &str, value: &Spanned<DeValue<'_>>) -> Option<FieldType> {
+    match types::parse(written) {
+        Ok(kind) => Some(kind),
+        Err(error) => {
+            let value_text = written.to_owned();
+            let mistake = match error {
+                TypeError::Unknown { near } => Mistake::UnknownType { value: value_text, near },
+                TypeError::Decimal => Mistake::Decimal { value: value_text },
+            };
+            reader.refuse(value.span(), mistake);
+            None
+        }
+    }
+}
+
+fn schema(reader: &mut Reader<'_>, source: &str, columns: &[ColumnSpec], time: &Text<'_>) -> Option<SourceSchema> {
+    let Some(index) = columns.iter().position(|column| column.name == time.value) else {
+        let known: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        reader.refuse(time.at.clone(), unknown_column(time.value, source, known));
+        return None;
+    };
+    let kind = columns.get(index)?.kind;
+    if kind != FieldType::Timestamp {
+        reader.refuse(time.at.clone(), Mistake::TimeKind { name: time.owned(), kind: types::shown(kind) });
+        return None;
+    }
+    let fields = columns.iter().map(|column| Field { name: column.name.clone(), kind: column.kind }).collect();
+    Some(SourceSchema { fields, time: index })
+}
+
+pub(crate) fn unknown_column(name: &str, source: &str, known: Vec<String>) -> Mistake {
+    let near = nearest(name, known.iter().map(String::as_str));
+    Mistake::UnknownColumn { name: name.to_owned(), owner: source.to_owned(), known, near }
+}

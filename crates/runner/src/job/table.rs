@@ -1,0 +1,201 @@
+//! Reads `[tables.NAME]` and compiles its layout.
+
+use serde_spanned::Spanned;
+use tidetable_layout::{
+    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Place, SourceSchema, TableSpec, TimestampSpec, Window,
+};
+use tidetable_store::GcRule;
+use toml::de::DeValue;
+
+use super::Table;
+use super::fields::{Fields, Named, Reader, Text};
+use super::keys::{COLUMN, FAMILY, FROM, TABLE};
+use super::names::Id;
+use super::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
+use super::problem::Mistake;
+use super::source::ReadSource;
+use super::words::nearest;
+
+const WINDOWS: [(&str, Window); 5] = [
+    ("day", Window::Day),
+    ("hour", Window::Hour),
+    ("week", Window::Week),
+    ("month", Window::Month),
+    ("none", Window::None),
+];
+
+const GRANULARITIES: [(&str, Granularity); 2] = [("millis", Granularity::Millis), ("micros", Granularity::Micros)];
+
+const ENCODINGS: [(&str, Encoding); 4] =
+    [("text", Encoding::Text), ("int64", Encoding::Int64), ("float64", Encoding::Float64), ("bytes", Encoding::Bytes)];
+
+/// Reads one table and compiles its layout against its source. `None` if something of it is wrong.
+pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSource]) -> Option<Table> {
+    let before = reader.count();
+    if !Id::Table.allows(named.name) {
+        reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Table, name: named.name.to_owned() });
+    }
+    let fields = Fields::of_value(reader, &TABLE, named.value, named.at.clone())?;
+    let source = source(reader, &fields, sources);
+    let row_key = fields.required_text(reader, "row_key");
+    let window = fields.choice(reader, "window", &WINDOWS);
+    let granularity = fields.choice(reader, "granularity", &GRANULARITIES);
+    let unpivot = fields.texts(reader, "unpivot");
+    fields.require(reader, "families");
+    let families = fields.named("families");
+    if families.is_empty() && fields.value("families").is_some() {
+        reader.refuse(fields.key_at("families"), Mistake::Empty { key: "families" });
+    }
+    let mut rules = Vec::new();
+    let families: Vec<_> = families.iter().filter_map(|named| family(reader, named, &mut rules)).collect();
+
+    let row_key = row_key?;
+    if families.is_empty() {
+        return None;
+    }
+    let spec = TableSpec {
+        name: named.name.to_owned(),
+        row_key: row_key.owned(),
+        window,
+        granularity,
+        unpivot: unpivot.iter().map(Text::owned).collect(),
+        families: families.iter().map(|(spec, _)| spec.clone()).collect(),
+    };
+    let families = families.into_iter().map(|(_, places)| places).collect();
+    let places = TablePlaces { at: named.at.clone(), row_key, unpivot, families };
+    let source = source?;
+    let schema = source.schema.as_ref()?;
+    let layout = compile(reader, &spec, schema, &places)?;
+    let table = Table { spec, source: source.spec.name.clone(), gc: rules, layout };
+    (reader.count() == before).then_some(table)
+}
+
+/// The source the table is from.
+fn source<'s>(reader: &mut Reader<'_>, fields: &Fields<'_>, sources: &'s [ReadSource]) -> Option<&'s ReadSource> {
+    let known = || -> Vec<_> { sources.iter().map(|source| source.spec.name.clone()).collect() };
+    if !fields.has("from") {
+        match sources {
+            [only] => return Some(only),
+            [] => reader.refuse(fields.at(), Mistake::NoSource),
+            _ => reader.refuse(fields.at(), Mistake::WhichSource { known: known() }),
+        }
+        return None;
+    }
+    let Some(name) = fields.text(reader, "from") else {
+        let from = Fields::of_value(reader, &FROM, fields.value("from")?, fields.key_at("from"))?;
+        from.require(reader, "query");
+        if from.has("query") {
+            reader.refuse(from.at(), Mistake::NotBuilt { what: "from = { query }".to_owned() });
+        }
+        return None;
+    };
+    let found = sources.iter().find(|source| source.spec.name == name.value);
+    if found.is_none() {
+        let known = known();
+        let near = nearest(name.value, known.iter().map(String::as_str));
+        reader.refuse(name.at.clone(), Mistake::UnknownSource { name: name.owned(), known, near });
+    }
+    found
+}
+
+fn family<'a>(
+    reader: &mut Reader<'_>,
+    named: &Named<'a>,
+    rules: &mut Vec<(String, String)>,
+) -> Option<(FamilySpec, FamilyPlaces<'a>)> {
+    if !Id::Family.allows(named.name) {
+        reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Family, name: named.name.to_owned() });
+    }
+    let fields = Fields::of_value(reader, &FAMILY, named.value, named.at.clone())?;
+    if let Some(rule) = fields.text(reader, "gc") {
+        match GcRule::parse(rule.value) {
+            Ok(_) => rules.push((named.name.to_owned(), rule.owned())),
+            Err(error) => reader.refuse(rule.within(error.at), Mistake::Gc { wanted: error.wanted }),
+        }
+    }
+    fields.require(reader, "columns");
+    let list = fields.list("columns")?;
+    if list.is_empty() {
+        reader.refuse(fields.key_at("columns"), Mistake::Empty { key: "columns" });
+    }
+    let (columns, places): (Vec<_>, Vec<_>) = list.iter().filter_map(|value| column(reader, value)).unzip();
+    if columns.is_empty() {
+        return None;
+    }
+    Some((FamilySpec { name: named.name.to_owned(), columns }, FamilyPlaces { at: named.at.clone(), columns: places }))
+}
+
+fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Option<(ColumnSpec, ColumnPlaces<'a>)> {
+    let fields = Fields::of_value(reader, &COLUMN, value, value.span())?;
+    // A qualifier may be empty, since Bigtable's may.
+    fields.require(reader, "qualifier");
+    let qualifier = fields.text(reader, "qualifier");
+    let content = fields.text(reader, "value");
+    let encoding = fields.choice(reader, "encoding", &ENCODINGS);
+    let timestamp = timestamp(reader, &fields);
+    fields.choice(reader, "each", &[("*", ())]);
+    let except = fields.texts(reader, "except");
+    if fields.has("except") && !fields.has("each") {
+        reader.refuse(fields.key_at("except"), Mistake::ExceptWithoutEach);
+    }
+    // What the column of a message or of JSON holds is not a template.
+    if ["message", "repeated", "json"].into_iter().any(|key| fields.has(key)) {
+        return None;
+    }
+    let qualifier = qualifier?;
+    let spec = ColumnSpec {
+        qualifier: qualifier.owned(),
+        value: content.as_ref().map(Text::owned).unwrap_or_default(),
+        encoding,
+        timestamp,
+        each: fields.has("each"),
+        except: except.iter().map(Text::owned).collect(),
+    };
+    let places = ColumnPlaces {
+        at: fields.at(),
+        qualifier,
+        value: content,
+        timestamp: fields.value_at("timestamp"),
+        encoding: fields.value_at("encoding"),
+        except,
+    };
+    Some((spec, places))
+}
+
+fn timestamp(reader: &mut Reader<'_>, fields: &Fields<'_>) -> TimestampSpec {
+    let Some(value) = fields.value("timestamp") else { return TimestampSpec::Implied };
+    match value.get_ref() {
+        DeValue::String(name) if !name.is_empty() => TimestampSpec::Field(name.to_string()),
+        DeValue::Integer(number) if number.as_str().bytes().all(|digit| digit == b'0') => TimestampSpec::Zero,
+        other => {
+            let value_text = other.as_integer().map_or_else(|| "empty".to_owned(), |number| format!("`{number}`"));
+            reader.refuse(value.span(), Mistake::Timestamp { value: value_text });
+            TimestampSpec::Implied
+        }
+    }
+}
+
+fn compile(
+    reader: &mut Reader<'_>,
+    spec: &TableSpec,
+    schema: &SourceSchema,
+    places: &TablePlaces<'_>,
+) -> Option<Layout> {
+    match Layout::compile(spec, schema) {
+        Ok(layout) => Some(layout),
+        Err(errors) => {
+            for source in errors {
+                let refused_before = match source.place {
+                    Place::Family(index) => {
+                        spec.families.get(index).is_some_and(|family| !Id::Family.allows(&family.name))
+                    }
+                    _ => false,
+                };
+                if !refused_before {
+                    reader.refuse(places.of(&source), Mistake::Layout { source });
+                }
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Wrong job files, each the good one with a piece replaced, and everything that is said of them.
+
+use super::{edited, problems};
+
+/// What is replaced in the good file, by what, and what is said then.
+const WRONG: &[(&str, &str, &[&str])] = &[
+    (
+        r#"name     = "smart-meters""#,
+        r#"name = "meters""#,
+        &[
+            "1:8 the job is called `meters`, but its place says `smart-meters` | write `smart-meters`, or rename the folder or file",
+        ],
+    ),
+    (
+        r#"name     = "smart-meters""#,
+        "",
+        &[r#"1:1 the job has no `name` | add `name`, for example `name = "smart-meters"`"#],
+    ),
+    (r#"name     = "smart-meters""#, "name = 3", &["1:8 `name` takes a string, not an integer"]),
+    (
+        "name     = \"smart-meters\"\nschedule = \"15 1 * * *\"\ntimezone = \"UTC\"",
+        "name = \"smart-meters\"\ntimezome = \"UTC\"\n[export]",
+        &[
+            "2:1 unknown key `timezome` in a job | did you mean `timezone`?",
+            "3:2 unknown key `export` in a job | did you mean `exports`?",
+        ],
+    ),
+    (
+        "15 1 * * *",
+        "15 25 * *",
+        &[
+            "2:12 a schedule has five fields, this one has 4 | write minute, hour, day of month, month and day of week: `15 1 * * *` is 01:15 every day",
+        ],
+    ),
+    (
+        "15 1 * * *",
+        "75 1 * * 9",
+        &[
+            "2:13 `75` is not a minute of a schedule | 0 to 59, `*`, lists `1,2`, ranges `1-5`, steps `*/2`",
+            "2:22 `9` is not a day of week of a schedule | 0 to 7, `*`, lists `1,2`, ranges `1-5`, steps `*/2`",
+        ],
+    ),
+    (r#""UTC""#, r#""Europe/Pariss""#, &["3:12 `Europe/Pariss` is not a time zone | did you mean `Europe/Paris`?"]),
+    (r#"time  = "ts""#, r#"time = "tss""#, &["7:8 the source `readings` has no column `tss` | did you mean `ts`?"]),
+    (
+        r#"time  = "ts""#,
+        r#"time = "kwh""#,
+        &[
+            r#"7:8 the time of a source is a timestamp, and `kwh` is a float64 | declare `kwh = "timestamp"`, or name another column"#,
+        ],
+    ),
+    (
+        r#"time  = "ts""#,
+        "",
+        &["5:10 the source has no `time` | add `time`, the column that says when a reading was made"],
+    ),
+    (
+        r#""0.1%""#,
+        r#""101%""#,
+        &[r#"8:16 `max_rejected` cannot be `101%` | write a share such as `"0.1%"`, or a count such as `10`"#],
+    ),
+    (r#""0.1%""#, "0.1", &["8:16 `max_rejected` takes a string or an integer, not a float"]),
+    (r#""uint64""#, r#""string""#, &["11:9 `string` is not a type | did you mean `text`?"]),
+    (r#""uint64""#, "64", &["11:9 `meter` takes a string or a table, not an integer"]),
+    ("[tables.SENSOR]", "[tables]\nOTHER = 3\n[tables.SENSOR]", &["16:9 `OTHER` takes a table, not an integer"]),
+    (
+        r#""float64""#,
+        r#""decimal(3,4)""#,
+        &[
+            "13:9 `decimal(3,4)` is not a decimal type | write `decimal(p,s)`: p digits in all (1 to 38), s of them after the point (0 to p)",
+        ],
+    ),
+    (
+        r#""float64""#,
+        r#"{ type = "float64", format = "%H", timezone = "UTC" }"#,
+        &[
+            "13:29 a float64 column has no `format` | only timestamp and date columns have a format",
+            "13:44 a float64 column has no `timezone` | only timestamp columns have a time zone",
+        ],
+    ),
+    (
+        r#""float64""#,
+        r#"{ timezone = "UTC" }"#,
+        &[r#"13:1 the column type has no `type` | add `type = "timestamp"`, or another type"#],
+    ),
+    (
+        r#"files = ["sample-data/smart-meters/*.csv", "sample-data/smart-meters/*.parquet"]"#,
+        "files = []",
+        &["6:9 `files` is empty"],
+    ),
+    ("files = [", "files = [1, ", &[r#"6:10 `files` takes a list of strings `["..", ..]`, not an integer"#]),
+    ("*.csv", "{day:%Y.csv", &["6:36 `{day` is not closed: write `{day:%Y%m%d}`"]),
+    ("*.csv", "{day}.csv", &["6:36 a day in `files` says how it is written | for example `{day:%Y-%m-%d}`"]),
+    ("*.csv", "{day:%H}.csv", &["6:41 `%H` is not the strftime format of a date: write for example `%Y%m%d`"]),
+    (
+        "time  =",
+        "csv = { delimiter = \";;\", quote = \",\" }\ntime  =",
+        &[
+            "7:21 `delimiter` takes one ASCII character, not `;;`",
+            "7:35 `,` serves both `delimiter` and `quote` | choose another `quote`",
+        ],
+    ),
+    ("time  =", "format = \"cvs\"\ntime  =", &["7:10 `format` cannot be `cvs` | did you mean `csv`?"]),
+    ("row_key =", "from = \"reading\"\nrow_key =", &["16:8 there is no source `reading` | did you mean `readings`?"]),
+    (
+        "[tables.SENSOR]",
+        "[sources.other]\nfiles = [\"x\"]\ntime = \"t\"\ncolumns = { t = \"timestamp\" }\n[tables.SENSOR]",
+        &["19:9 which source is the table from? | add `from`, with one of `readings`, `other`"],
+    ),
+    (
+        r#"row_key = "{meter:010}#{ts:%Y%m%d}""#,
+        r#"window = "dayly""#,
+        &[
+            r#"15:9 the table has no `row_key` | add `row_key`, for example `row_key = "{meter:010}#{ts:%Y%m%d}"`"#,
+            "16:10 `window` cannot be `dayly` | write one of `day`, `hour`, `week`, `month`, `none`",
+        ],
+    ),
+    (
+        "families.METER]",
+        r#"families."ME TER"]"#,
+        &["18:25 `ME TER` cannot be the name of a family | 1 to 64 of A-Z a-z 0-9 _ - ."],
+    ),
+    (
+        r#"value = "{kwh}""#,
+        r#"encoding = "txt", timestamp = 5"#,
+        &[
+            "22:41 `encoding` cannot be `txt` | did you mean `text`?",
+            "22:60 `timestamp` cannot be `5` | write 0, or the name of a timestamp column of the source",
+        ],
+    ),
+    (
+        r#"value = "{kwh}""#,
+        r#"except = ["ts"]"#,
+        &[r#"22:30 `except` goes with `each` | add `each = "*"`, or leave `except` out"#],
+    ),
+    (
+        r#"qualifier = "ID",        value"#,
+        "value",
+        &[r#"21:3 the column has no `qualifier` | add `qualifier`, for example `qualifier = "{ts:%H%M}"`"#],
+    ),
+    (
+        "maxversions=1",
+        "maxversions=1 maxage=30d",
+        &[
+            "19:21 `gc` wants `and`, `or` or the end of the rule here | for example `maxversions=1`, or `maxage=30d and maxversions=2`",
+        ],
+    ),
+    (
+        "[exports.SENSOR_DAY]",
+        "[exports.SENSOR]",
+        &["25:10 the name `SENSOR` is used twice | a table has it already: choose another"],
+    ),
+    (
+        "SENSOR_{day:%Y%m%d}",
+        "SENSOR",
+        &["27:9 the name of a table a day says which day | for example `SENSOR_DAY_{day:%Y%m%d}`"],
+    ),
+    (
+        "SENSOR_{day:%Y%m%d}",
+        "SENSOR_{day:%d}",
+        &[
+            "27:9 `2024-01-01` and `2024-02-01` would have one name: `SENSOR_01` | write enough of the day, for example `{day:%Y%m%d}`",
+        ],
+    ),
+    (
+        "SENSOR_{day:%Y%m%d}",
+        "SENSOR_{month}_{day}",
+        &[
+            "27:9 `SENSOR_{month}_2024-01-01` cannot be the name of a published table | only a day may stand in braces, for example `{day:%Y%m%d}`",
+        ],
+    ),
+    (
+        "[exports.SENSOR_DAY]",
+        "[exports.OTHER]\nper = \"day\"\nname = \"SENSOR_{day:%Y%m%d}\"\nquery = { sql = \"select 1\" }\n[exports.SENSOR_DAY]",
+        &["29:10 the export `OTHER` publishes under this name too | give each export a name of its own"],
+    ),
+    (
+        "sensor_day.sql",
+        "missing.sql",
+        &["28:18 there is no file `missing.sql` | write the query into `missing.sql` beside the job file"],
+    ),
+    (
+        r#"{ file = "sensor_day.sql" }"#,
+        "{ }",
+        &[
+            r#"28:1 a query has either `file` or `sql` | write `query = { file = "query.sql" }`, or `query = { sql = "select .." }`"#,
+        ],
+    ),
+    (r#"{ file = "sensor_day.sql" }"#, r#""sensor_day.sql""#, &["28:9 `query` takes a table, not a string"]),
+    (r#""UTC""#, r#""UTC"#, &[r#"3:16 not TOML: invalid basic string, expected `"`"#]),
+    (r#"timezone = "UTC""#, r#"name = "x""#, &["3:1 not TOML: duplicate key"]),
+];
+
+/// The same for what is read but cannot be used yet.
+const LATER: &[(&str, &str, &[&str])] = &[
+    ("timezone", "after = [\"x\"]\ntimezone", &["3:1 not built yet: after | leave it out"]),
+    ("timezone", "after = \"x\"\ntimezone", &[r#"3:9 `after` takes a list of strings `["..", ..]`, not a string"#]),
+    ("max_rejected", "derive = { x = \"1\" }\nmax_rejected", &["8:1 not built yet: derive | leave it out"]),
+    ("max_rejected", "schema = \"evolve\"\nmax_rejected", &[r#"8:10 not built yet: schema = "evolve" | leave it out"#]),
+    (
+        "row_key",
+        "from = { query = { file = \"x.sql\" } }\nrow_key",
+        &["16:1 not built yet: from = { query } | leave it out"],
+    ),
+    (
+        "row_key",
+        "where = \"kwh > 0\"\nupsert = \"row\"\nrow_key",
+        &["16:1 not built yet: where | leave it out", "17:1 not built yet: upsert | leave it out"],
+    ),
+    ("gc =", "kind = \"sum\"\ngc =", &["19:1 not built yet: kind | leave it out"]),
+    (
+        r#"{ qualifier = "ID",        value = "{meter}" }"#,
+        r#"{ qualifier = "b", message = "R" }, { qualifier = "c", repeated = "R" }, { qualifier = "d", json = "*" }"#,
+        &[
+            "21:22 not built yet: message | leave it out",
+            "21:58 not built yet: repeated | leave it out",
+            "21:95 not built yet: json | leave it out",
+        ],
+    ),
+    (
+        "[exports",
+        "[messages.R]\nfields = { a = 1 }\n[checks.x]\n[hooks]\n[metrics]\n[exports",
+        &[
+            "25:2 not built yet: messages | leave it out",
+            "27:2 not built yet: checks | leave it out",
+            "28:2 not built yet: hooks | leave it out",
+            "29:2 not built yet: metrics | leave it out",
+        ],
+    ),
+    (r#""day""#, r#""month""#, &[r#"26:9 not built yet: per = "month" | leave it out"#]),
+    (
+        "query =",
+        "format = \"cbt-csv\"\nmode = \"upsert\"\nkeys = [\"a\"]\nquery =",
+        &[
+            r#"28:10 not built yet: format = "cbt-csv" | leave it out"#,
+            r#"29:8 not built yet: mode = "upsert" | leave it out"#,
+            "30:1 not built yet: keys | leave it out",
+        ],
+    ),
+];
+
+#[test]
+fn wrong_files() {
+    for (from, to, said) in WRONG.iter().chain(LATER) {
+        assert_eq!(problems(&edited(from, to)), *said, "{from} -> {to}");
+    }
+}
+
+/// What the layout and the source say of their own, at its bytes where no escape hides them.
+#[test]
+fn wrong_templates_and_formats() {
+    for (from, to, said) in [
+        ("{meter:010}", "{metre:010}", "16:13 no column `metre` in the source; did you mean `meter`?"),
+        (r#"value = "{kwh}""#, "value = '{kwhh}'", "22:40 no column `kwhh`"),
+        (r#"value = "{kwh}""#, "value = \"\"\"\n{kwhh}\"\"\"", "23:2 no column `kwhh`"),
+        (r#"value = "{kwh}""#, r#"value = "\u007bkwhh}""#, "22:38 no column `kwhh`"),
+        ("%Y-%m-%dT", "%Q-%m-%dT", "12:20 `%Q-%m-%dT%H:%M:%SZ` is not a time format: %Q"),
+    ] {
+        let found = problems(&edited(from, to));
+        assert!(found.len() == 1 && found[0].starts_with(said), "{from} -> {to}: {found:?}");
+    }
+}

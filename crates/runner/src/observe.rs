@@ -1,0 +1,51 @@
+//! What a run tells of itself while it goes on.
+
+/// Something a run did or is about to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A stage began; `total` is in bytes of inputs when reading, in parts when publishing.
+    Stage {
+        /// What it does.
+        name: String,
+        /// How much there is to do, 0 if unknown.
+        total: u64,
+    },
+    /// Inputs were read and laid out, since the last such event.
+    Read {
+        /// Bytes as stored.
+        bytes: u64,
+        /// Rows accepted.
+        rows: u64,
+    },
+    /// SSTs were written.
+    Wrote {
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// A part of an export was published, or found to be as it was.
+    Published {
+        /// Its folder.
+        name: String,
+        /// Its rows.
+        rows: u64,
+        /// Whether its file changed.
+        changed: bool,
+    },
+    /// A sentence for the user.
+    Note(String),
+}
+
+/// Watches a run. Called from several threads.
+pub trait Observer: Sync {
+    /// Takes note of an event.
+    fn event(&self, event: Event);
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn event(&self, _: Event) {}
+}

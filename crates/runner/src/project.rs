@@ -1,0 +1,197 @@
+//! The project: the folder with a tidetable.toml, its store root and its jobs.
+
+use std::path::{Component, Path, PathBuf, absolute};
+
+use crate::job::{Fields, JobError, JobFileError, Mistake, PROJECT, ProjectError, Reader, nearest};
+
+/// The file that marks a project's folder.
+const MARK: &str = "tidetable.toml";
+
+/// A folder with a tidetable.toml, where jobs, sources and (by default) the store are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Its folder, absolute.
+    pub dir: PathBuf,
+    /// The store: an absolute path, or a URL such as `s3://bucket/prefix` as it was written.
+    pub root: String,
+    /// Where the person is, absolute: what paths of the command line are relative to.
+    start: PathBuf,
+}
+
+impl Project {
+    /// Finds the project of the folder `start`: the nearest folder, upwards from it, with a
+    /// tidetable.toml, which says where the store is (`root`, by default `data` beside it).
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read or has mistakes.
+    pub fn find(start: &Path) -> Result<Self, ProjectError> {
+        let start = absolute(start).map_err(|source| ProjectError::Read { path: start.to_owned(), source })?;
+        let dir = start
+            .ancestors()
+            .find(|folder| folder.join(MARK).is_file())
+            .ok_or_else(|| ProjectError::NotFound { start: start.clone() })?
+            .to_owned();
+        let path = dir.join(MARK);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(ProjectError::Read { path, source }),
+        };
+        let mut reader = Reader::new(&text);
+        let root = read_root(&mut reader);
+        let problems = reader.into_problems();
+        if !problems.is_empty() {
+            let shown = shown(&path, &start);
+            return Err(Box::new(JobFileError::new(&shown, text, problems)).into());
+        }
+        let root = resolve(root.as_deref().unwrap_or("data"), &dir);
+        Ok(Self { dir, root, start })
+    }
+
+    /// With the store root of the command line (`--root`) or else of the environment (`TIDETABLE_ROOT`)
+    /// if one of them is given and not empty. Paths are relative to where [`Project::find`] started.
+    #[must_use]
+    pub fn with_root(mut self, flag: Option<&str>, environment: Option<&str>) -> Self {
+        if let Some(root) = [flag, environment].into_iter().flatten().find(|root| !root.is_empty()) {
+            self.root = resolve(root, &self.start);
+        }
+        self
+    }
+
+    /// Whether the store root is a URL and no path.
+    pub fn root_is_url(&self) -> bool {
+        is_url(&self.root)
+    }
+
+    /// `path` of a job file as the project means it: absolute paths and URLs as they are, others
+    /// relative to the project's folder.
+    pub fn resolve(&self, path: &str) -> String {
+        resolve(path, &self.dir)
+    }
+
+    /// The names of the jobs in `jobs/`, sorted: folders with a job.toml, and files NAME.toml. None if
+    /// there is no such folder.
+    pub fn jobs(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.jobs_dir()) else { return Vec::new() };
+        let mut names: Vec<_> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let is_toml = path.extension().is_some_and(|ending| ending == "toml") && path.is_file();
+                let name = match is_toml {
+                    true => path.file_stem(),
+                    false => path.file_name().filter(|_| path.join("job.toml").is_file()),
+                };
+                name.and_then(|name| name.to_str()).map(str::to_owned)
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Where jobs are.
+    fn jobs_dir(&self) -> PathBuf {
+        self.dir.join("jobs")
+    }
+
+    /// The job file that `asked` means: a job's name, or a path to a file or folder.
+    pub(crate) fn locate(&self, asked: &str) -> Result<PathBuf, JobError> {
+        let is_path = asked.contains(['/', '\\']) || asked.ends_with(".toml") || matches!(asked, "." | "..");
+        if is_path {
+            return [&self.start, &self.dir]
+                .into_iter()
+                .map(|base| base.join(asked))
+                .map(|path| if path.is_dir() { path.join("job.toml") } else { path })
+                .find(|path| path.is_file())
+                .and_then(|path| plain(&path).ok())
+                .ok_or_else(|| JobError::NoFile { path: asked.into() });
+        }
+        let folder = self.jobs_dir().join(asked).join("job.toml");
+        let file = self.jobs_dir().join(format!("{asked}.toml"));
+        match (folder.is_file(), file.is_file()) {
+            _ if asked.is_empty() => Err(self.unknown(asked)),
+            (true, true) => {
+                Err(JobError::Twice { name: asked.to_owned(), folder: self.shown(&folder), file: self.shown(&file) })
+            }
+            (true, false) => Ok(folder),
+            (false, true) => Ok(file),
+            (false, false) => Err(self.unknown(asked)),
+        }
+    }
+
+    /// `path` as messages show it: relative to where the person is, if it is below.
+    pub(crate) fn shown(&self, path: &Path) -> PathBuf {
+        shown(path, &self.start)
+    }
+
+    fn unknown(&self, asked: &str) -> JobError {
+        let known = self.jobs();
+        let near = nearest(asked, known.iter().map(String::as_str));
+        JobError::Unknown { name: asked.to_owned(), folder: self.shown(&self.jobs_dir()), known, near }
+    }
+}
+
+fn read_root(reader: &mut Reader<'_>) -> Option<String> {
+    let table = reader.parse()?;
+    let fields = Fields::of_table(reader, &PROJECT, &table, 0..0);
+    let root = fields.text(reader, "root")?;
+    if root.value.is_empty() {
+        reader.refuse(root.at.clone(), Mistake::Empty { key: "root" });
+    }
+    Some(root.owned())
+}
+
+/// `path` without `..`, which would hide the name of its folder.
+fn plain(path: &Path) -> std::io::Result<PathBuf> {
+    if path.components().any(|part| part == Component::ParentDir) { path.canonicalize() } else { absolute(path) }
+}
+
+fn is_url(path: &str) -> bool {
+    path.contains("://")
+}
+
+fn resolve(path: &str, base: &Path) -> String {
+    if is_url(path) { path.to_owned() } else { base.join(path).to_string_lossy().into_owned() }
+}
+
+fn shown(path: &Path, start: &Path) -> PathBuf {
+    path.strip_prefix(start).unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_root_comes_from_the_flag_then_the_environment_then_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let below = dir.path().join("a/b");
+        fs::create_dir_all(&below).unwrap();
+        assert!(matches!(Project::find(&below), Err(ProjectError::NotFound { .. })));
+
+        fs::write(dir.path().join(MARK), "root = \"store\"\n").unwrap();
+        let project = Project::find(&below).unwrap();
+        assert_eq!(project.dir, dir.path());
+        assert_eq!(Path::new(&project.root), dir.path().join("store"));
+        let root = |flag, environment| project.clone().with_root(flag, environment).root;
+        assert_eq!(Path::new(&root(Some("x"), Some("y"))), below.join("x"));
+        assert_eq!(Path::new(&root(Some(""), Some("/y"))), Path::new("/y"));
+        assert_eq!(root(None, Some("s3://bucket/prefix")), "s3://bucket/prefix");
+        assert_eq!(Path::new(&root(None, None)), dir.path().join("store"));
+        assert_eq!(project.resolve("gs://b/x.csv"), "gs://b/x.csv");
+        assert!(project.jobs().is_empty());
+    }
+
+    #[test]
+    fn a_project_file_may_be_empty_but_not_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(MARK), "").unwrap();
+        assert_eq!(Path::new(&Project::find(dir.path()).unwrap().root), dir.path().join("data"));
+        for wrong in ["rot = \"x\"", "root = 3", "root = \"\"", "root ="] {
+            fs::write(dir.path().join(MARK), wrong).unwrap();
+            let Err(ProjectError::File(error)) = Project::find(dir.path()) else { panic!("{wrong}") };
+            assert_eq!(error.problems().len(), 1, "{wrong}");
+        }
+    }
+}

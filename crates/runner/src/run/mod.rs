@@ -1,0 +1,180 @@
+//! Running a job: load every table, check, commit, publish, and write down what was done.
+
+mod error;
+mod load;
+mod publish;
+mod record;
+mod rejects;
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::NaiveDate;
+use tidetable_source::Storage;
+use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
+
+pub use error::RunError;
+pub use record::{ExportRecord, InputRecord, LoadRecord, Outcome, RunRecord};
+
+use crate::job::Job;
+use crate::observe::{Event, Observer};
+use crate::project::Project;
+use load::{LoadStage, Pending};
+use publish::PublishStage;
+use rejects::RejectLog;
+
+/// Format of run records.
+const FORMAT: u32 = 1;
+
+/// What a run is asked to do.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Only these days; all if `None`.
+    pub days: Option<RangeInclusive<NaiveDate>>,
+    /// Logical time, microseconds since the epoch.
+    pub now: i64,
+    /// Name of the run.
+    pub run: String,
+    /// Build tables anew from all their inputs.
+    pub rebuild: bool,
+    /// Inputs that are gone and may be left out of windows that are built anew.
+    pub without: Vec<String>,
+    /// Bytes of cells to hold before they are sorted and written.
+    pub memory: u64,
+}
+
+/// What a run did: its record, and a few of the rows it rejected.
+#[derive(Debug)]
+pub struct RunReport {
+    /// As written to `runs/`.
+    pub record: RunRecord,
+    /// The first rejected rows.
+    pub rejected: Vec<RejectedRow>,
+}
+
+/// The store of a project.
+///
+/// # Errors
+/// If its root is not a folder of this machine.
+pub fn open_store(project: &Project) -> Result<Store, RunError> {
+    if project.root_is_url() {
+        return Err(RunError::RemoteRoot { root: project.root.clone() });
+    }
+    Ok(Store::new(Arc::new(LocalBlobs::new(PathBuf::from(&project.root)))))
+}
+
+/// The runtime that queries and remote reads run on.
+///
+/// # Errors
+/// If its threads cannot be started.
+pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)
+}
+
+/// Runs `job`. A failed run is recorded too.
+///
+/// # Errors
+/// What stopped it. Tables are committed together, after all of them were loaded and checked.
+pub fn run(
+    project: &Project,
+    job: &Job,
+    options: &RunOptions,
+    ids: &dyn Ids,
+    observer: &dyn Observer,
+) -> Result<RunReport, RunError> {
+    let store = open_store(project)?;
+    let runtime = runtime()?;
+    let rejects = RejectLog::new(store.blobs().as_ref(), &options.run);
+    let mut record = RunRecord {
+        format: FORMAT,
+        run: options.run.clone(),
+        job: job.name.clone(),
+        now: options.now,
+        ..RunRecord::default()
+    };
+    let done = Run { project, job, options, ids, observer, store: &store, runtime: runtime.handle() }
+        .stages(&rejects, &mut record);
+    let kept = rejects.finish();
+    if let Err(error) = &done {
+        record.outcome = Outcome::Failed;
+        record.error = Some(error.to_string());
+    }
+    record.rejected = kept.as_ref().ok().and_then(|kept| kept.as_ref().map(|(path, _)| path.clone()));
+    let saved = record.save(store.blobs().as_ref());
+    // The first error is the one to tell.
+    done?;
+    let rejected = kept?.map(|(_, rows)| rows).unwrap_or_default();
+    saved?;
+    Ok(RunReport { record, rejected })
+}
+
+struct Run<'a> {
+    project: &'a Project,
+    job: &'a Job,
+    options: &'a RunOptions,
+    ids: &'a dyn Ids,
+    observer: &'a dyn Observer,
+    store: &'a Store,
+    runtime: &'a tokio::runtime::Handle,
+}
+
+impl Run<'_> {
+    fn stages(&self, rejects: &RejectLog<'_>, record: &mut RunRecord) -> Result<(), RunError> {
+        let clock = Instant::now();
+        let pending = self.load(rejects)?;
+        record.seconds.insert("load".to_owned(), clock.elapsed().as_secs_f64());
+        let clock = Instant::now();
+        for load in pending {
+            record.loads.push(load.commit(self.ids, self.options.now)?);
+        }
+        record.seconds.insert("commit".to_owned(), clock.elapsed().as_secs_f64());
+        let clock = Instant::now();
+        let stage = PublishStage {
+            job: self.job,
+            store: self.store,
+            options: self.options,
+            observer: self.observer,
+            runtime: self.runtime,
+        };
+        for export in &self.job.exports {
+            record.exports.extend(stage.publish(export)?);
+        }
+        record.seconds.insert("publish".to_owned(), clock.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn load(&self, rejects: &RejectLog<'_>) -> Result<Vec<Pending>, RunError> {
+        let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
+        let on_reject = |row: &RejectedRow| rejects.keep(row);
+        let stage = LoadStage {
+            job: self.job,
+            store: self.store,
+            storage: &storage,
+            options: self.options,
+            ids: self.ids,
+            observer: self.observer,
+            on_reject: &on_reject,
+        };
+        let pending: Vec<Pending> = self.job.tables.iter().map(|table| stage.load(table)).collect::<Result<_, _>>()?;
+        for input in pending.iter().flat_map(|load| &load.record.inputs) {
+            if let Some(note) = note(input) {
+                self.observer.event(Event::Note(note));
+            }
+        }
+        Ok(pending)
+    }
+}
+
+/// What a user must know about an input that is neither new nor as it was.
+fn note(input: &InputRecord) -> Option<String> {
+    match (input.state, &input.same_as) {
+        ("same content", Some(other)) => {
+            Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
+        }
+        ("gone", _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
+        ("changed", _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
+        _ => None,
+    }
+}

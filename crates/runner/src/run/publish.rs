@@ -1,0 +1,136 @@
+//! The publish stage: one file a day of each export, for the days whose cells changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use tidetable_export::{Outcome, PublishRequest, Reason, publish, record, stale};
+use tidetable_sql::{Session, SessionOptions};
+use tidetable_store::{Published, Snapshot, Store};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::RunOptions;
+use super::error::RunError;
+use super::record::ExportRecord;
+use crate::day::{day_bounds, days_touched};
+use crate::job::{Export, Job};
+use crate::observe::{Event, Observer};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// What the publish stage works with.
+pub(super) struct PublishStage<'a> {
+    pub(super) job: &'a Job,
+    pub(super) store: &'a Store,
+    pub(super) options: &'a RunOptions,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) runtime: &'a tokio::runtime::Handle,
+}
+
+impl PublishStage<'_> {
+    /// Publishes the days of `export` that are missing or whose sources or query changed.
+    pub(super) fn publish(&self, export: &Export) -> Result<Vec<ExportRecord>, RunError> {
+        let query_error = |source| RunError::Query { export: export.name.clone(), source };
+        let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
+        let tables = session.tables_of(&export.sql).map_err(query_error)?;
+        let mut published = Published::load(self.store.blobs().as_ref(), &export.name)?;
+        let query = fingerprint(export);
+        let days = self.days(&tables)?;
+        let labelled: Vec<(String, BTreeMap<String, u64>)> =
+            days.iter().map(|(day, sources)| (day.to_string(), sources.clone())).collect();
+        let stale = stale(&published, &labelled, &query);
+        self.observer.event(Event::Stage { name: format!("publish {}", export.name), total: stale.len() as u64 });
+        let mut records = Vec::with_capacity(stale.len());
+        for item in stale {
+            let Some((day, sources)) = days.iter().find(|(day, _)| day.to_string() == item.label) else { continue };
+            let restricted = session.restricted(day_bounds(self.job.timezone, *day));
+            let folder = export.name_template.render(*day);
+            let request = PublishRequest {
+                store: self.store,
+                session: &restricted,
+                export: &export.name,
+                job: &self.job.name,
+                folder: &folder,
+                label: &item.label,
+                sql: &export.sql,
+                params: &[],
+                query: &query,
+                sources,
+                now: self.options.now,
+                run: &self.options.run,
+                previous: published.parts.get(&item.label),
+            };
+            let done = self.runtime.block_on(publish(&request))?;
+            let (state, changed) = match done.outcome {
+                Outcome::Created | Outcome::Replaced => ("published", true),
+                Outcome::Unchanged => ("unchanged", false),
+                Outcome::Skipped => ("empty", false),
+            };
+            let (rows, bytes) = done.part.as_ref().map_or((0, 0), |part| (part.rows, part.bytes));
+            // Listed one by one: a run that is stopped keeps the days it has published.
+            record(self.store, &mut published, &self.job.name, &[done])?;
+            self.observer.event(Event::Published { name: folder.clone(), rows, changed });
+            records.push(ExportRecord {
+                export: export.name.clone(),
+                part: folder,
+                reason: why(&item.reason),
+                state,
+                rows,
+                bytes,
+            });
+        }
+        Ok(records)
+    }
+
+    /// The days that the tables have cells for, in the job's time zone, within the run's range; for
+    /// each the last version of each table that changed it.
+    fn days(&self, tables: &[String]) -> Result<Vec<(NaiveDate, BTreeMap<String, u64>)>, RunError> {
+        let mut changed: Vec<(&String, BTreeMap<i32, u64>)> = Vec::new();
+        let mut days = BTreeSet::new();
+        for table in tables {
+            let by_day = changes_by_utc_day(&self.store.snapshot(table)?);
+            for day in by_day.keys() {
+                days.extend(days_touched(self.job.timezone, utc_day(*day)));
+            }
+            changed.push((table, by_day));
+        }
+        if let Some(range) = &self.options.days {
+            days.retain(|day| range.contains(day));
+        }
+        let sources = |day: NaiveDate| {
+            let bounds = day_bounds(self.job.timezone, day);
+            let utc =
+                bounds.start.div_euclid(MICROS_PER_DAY) as i32..=(bounds.end - 1).div_euclid(MICROS_PER_DAY) as i32;
+            let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
+            changed.iter().filter_map(|(table, by_day)| Some(((*table).clone(), version(by_day)?))).collect()
+        };
+        Ok(days.into_iter().map(|day| (day, sources(day))).collect())
+    }
+}
+
+/// Names the query and its settings: another fingerprint, and every part is published again.
+fn fingerprint(export: &Export) -> String {
+    let settings = format!("{}\0{}", export.name_template.as_str(), export.sql);
+    format!("{:032x}", xxh3_128(settings.as_bytes()))
+}
+
+fn why(reason: &Reason) -> String {
+    match reason {
+        Reason::Missing => "missing".to_owned(),
+        Reason::QueryChanged => "query changed".to_owned(),
+        Reason::SourceChanged { table } => format!("{table} changed"),
+    }
+}
+
+fn utc_day(day: i32) -> std::ops::Range<i64> {
+    let start = i64::from(day) * MICROS_PER_DAY;
+    start..start + MICROS_PER_DAY
+}
+
+fn changes_by_utc_day(snapshot: &Snapshot) -> BTreeMap<i32, u64> {
+    let mut changed = BTreeMap::new();
+    for (day, version) in snapshot.version().windows.iter().flat_map(|window| &window.days) {
+        let known: &mut u64 = changed.entry(*day).or_default();
+        *known = (*known).max(*version);
+    }
+    changed
+}

@@ -1,0 +1,72 @@
+//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`.
+
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use tidetable_store::{BlobWriter, Blobs, RejectedRow, Result, StoreError};
+
+/// Writes rejected rows as they come; the file is made with the first.
+pub(super) struct RejectLog<'a> {
+    blobs: &'a dyn Blobs,
+    path: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    file: Option<Box<dyn BlobWriter>>,
+    error: Option<StoreError>,
+    rows: u64,
+    first: Vec<RejectedRow>,
+}
+
+/// Rows shown on the screen.
+const SHOWN: usize = 3;
+
+impl<'a> RejectLog<'a> {
+    pub(super) fn new(blobs: &'a dyn Blobs, run: &str) -> Self {
+        Self { blobs, path: log_path(run), state: Mutex::default() }
+    }
+
+    /// Keeps a row. An error is kept for [`Self::finish`]: the caller is in the middle of a batch.
+    pub(super) fn keep(&self, row: &RejectedRow) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.rows += 1;
+        if state.first.len() < SHOWN {
+            state.first.push(row.clone());
+        }
+        if state.error.is_none() {
+            state.error = self.write(&mut state, row).err();
+        }
+    }
+
+    fn write(&self, state: &mut State, row: &RejectedRow) -> Result<()> {
+        let file = match &mut state.file {
+            Some(file) => file,
+            none => none.insert(self.blobs.writer(&self.path)?),
+        };
+        let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
+        let written = written.and_then(|()| file.write_all(b"\n"));
+        written.map_err(|source| StoreError::Io { action: "write", path: self.path.clone(), source })
+    }
+
+    /// Makes the file durable. Returns its path and the first rows, if there are any.
+    pub(super) fn finish(self) -> Result<Option<(String, Vec<RejectedRow>)>> {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = state.error {
+            return Err(error);
+        }
+        match state.file {
+            Some(file) => {
+                file.finish()?;
+                Ok(Some((self.path, state.first)))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// Where the rejected rows of a run are kept, inside the store.
+pub(super) fn log_path(run: &str) -> String {
+    format!("rejected/{run}.jsonl")
+}

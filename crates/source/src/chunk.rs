@@ -1,0 +1,37 @@
+//! A piece of a file that any thread may parse.
+
+use bytes::Bytes;
+
+/// Whole records of a CSV file, or a slice of a row group of a Parquet file.
+#[derive(Debug)]
+pub struct Chunk {
+    pub(crate) index: u64,
+    pub(crate) first_line: u64,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    Csv { bytes: Bytes, lines: usize, plain: bool },
+    Parquet { group: usize, skip: usize, rows: usize },
+}
+
+impl Chunk {
+    /// Place in the file, from 0, without gaps.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// CSV: the physical line of the first byte, from 1. Parquet: the number of the first row, from 1.
+    pub fn first_line(&self) -> u64 {
+        self.first_line
+    }
+
+    /// An upper bound of its rows.
+    pub fn rows_at_most(&self) -> usize {
+        match &self.body {
+            Body::Csv { lines, .. } => lines + 1,
+            Body::Parquet { rows, .. } => *rows,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Where records and fields end.
+//!
+//! A record ends at `\n`; a `\r` right before it is part of the line end, any other is data. A quote opens a quoted
+//! field only as its first byte; in it, two quotes stand for one; after the closing quote, the field goes on unquoted
+//! up to its delimiter.
+
+use memchr::{memchr, memchr2, memrchr};
+
+use crate::spec::CsvOptions;
+
+/// A quoted field that is not closed within so many bytes of its record is taken as never closed: otherwise one stray
+/// quote would hold the rest of the file in memory.
+const LONGEST_QUOTED: usize = 16 << 20;
+
+/// The special bytes of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dialect {
+    pub delimiter: u8,
+    pub quote: Option<u8>,
+    pub comment: Option<u8>,
+    pub longest_quoted: usize,
+}
+
+/// What a look for the end of a record finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Scan {
+    /// The record ends before this offset, its line end included.
+    Record(usize),
+    /// The quote at `opened` is never closed; the next record starts at `resume`, on the line after the quote's.
+    Open { opened: usize, resume: usize },
+    /// The end is not among these bytes.
+    More,
+}
+
+/// A field of a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    start: usize,
+    end: usize,
+    pub quoted: bool,
+    /// Without its quotes it is in the scratch space, not in the record.
+    in_scratch: bool,
+}
+
+impl Span {
+    pub fn of<'a>(&self, record: &'a [u8], scratch: &'a [u8]) -> &'a [u8] {
+        let from = if self.in_scratch { scratch } else { record };
+        from.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+impl Dialect {
+    pub fn new(options: &CsvOptions) -> Self {
+        let CsvOptions { delimiter, quote, comment, .. } = *options;
+        Self { delimiter, quote, comment, longest_quoted: LONGEST_QUOTED }
+    }
+
+    pub fn is_comment(&self, record: &[u8]) -> bool {
+        self.comment.is_some() && record.first().copied() == self.comment
+    }
+
+    /// Looks for the end of the record that starts at `start`. With `whole`, nothing follows `bytes`.
+    pub fn scan(&self, bytes: &[u8], start: usize, whole: bool) -> Scan {
+        let more = || if whole { Scan::Record(bytes.len()) } else { Scan::More };
+        let line_end = |from: usize| memchr(b'\n', bytes.get(from..)?).map(|at| from + at + 1);
+        let record = bytes.get(start..).unwrap_or_default();
+        let (false, Some(quote)) = (self.is_comment(record), self.quote) else {
+            return line_end(start).map_or_else(more, Scan::Record);
+        };
+        let mut at = start;
+        loop {
+            if bytes.get(at) == Some(&quote) {
+                match self.close(bytes, start, at, quote) {
+                    Some(after) => at = after,
+                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => {
+                        return match line_end(at) {
+                            Some(resume) => Scan::Open { opened: at, resume },
+                            None if whole => Scan::Open { opened: at, resume: bytes.len() },
+                            None => Scan::More,
+                        };
+                    }
+                    None => return Scan::More,
+                }
+            }
+            match memchr2(self.delimiter, b'\n', bytes.get(at..).unwrap_or_default()) {
+                Some(found) if bytes.get(at + found) == Some(&b'\n') => return Scan::Record(at + found + 1),
+                Some(found) => at += found + 1,
+                None => return more(),
+            }
+        }
+    }
+
+    /// The offset after the quote that closes the one at `opened`.
+    fn close(&self, bytes: &[u8], start: usize, opened: usize, quote: u8) -> Option<usize> {
+        let limit = bytes.len().min(start.saturating_add(self.longest_quoted));
+        let mut at = opened + 1;
+        loop {
+            at += memchr(quote, bytes.get(at..limit)?)? + 1;
+            if bytes.get(at) != Some(&quote) {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// The end of the last complete record of `bytes`, which start with a record; 0 if there is none.
+    pub fn last_end(&self, bytes: &[u8]) -> usize {
+        let last_line = |bytes: &[u8]| memrchr(b'\n', bytes).map_or(0, |at| at + 1);
+        let Some(quote) = self.quote else { return last_line(bytes) };
+        let mut end = 0;
+        loop {
+            let rest = bytes.get(end..).unwrap_or_default();
+            // Records before the line of the next quote need no closer look.
+            let Some(next) = memchr(quote, rest) else { return end + last_line(rest) };
+            end += last_line(rest.get(..next).unwrap_or_default());
+            match self.scan(bytes, end, false) {
+                Scan::Record(after) | Scan::Open { resume: after, .. } => end = after,
+                Scan::More => return end,
+            }
+        }
+    }
+}
+
+/// A record without its line end.
+pub(crate) fn body(record: &[u8]) -> &[u8] {
+    let line = record.strip_suffix(b"\n").unwrap_or(record);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Splits a complete record, without its line end, into `spans`.
+pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scratch: &mut Vec<u8>) {
+    spans.clear();
+    scratch.clear();
+    let mut at = 0;
+    loop {
+        let start = at;
+        let quoted = dialect.quote.is_some() && record.get(at).copied() == dialect.quote;
+        let mut span = Span { start, end: start, quoted, in_scratch: false };
+        if let Some(quote) = dialect.quote.filter(|_| quoted) {
+            at += 1;
+            span.start = at;
+            let scratch_start = scratch.len();
+            loop {
+                let piece = record.get(at..).unwrap_or_default();
+                let length = memchr(quote, piece).unwrap_or(piece.len());
+                let text = piece.get(..length).unwrap_or_default();
+                let doubled = piece.get(length + 1) == Some(&quote);
+                at += length + 1 + usize::from(doubled);
+                if doubled || span.in_scratch {
+                    span.in_scratch = true;
+                    scratch.extend_from_slice(text);
+                }
+                if doubled {
+                    scratch.push(quote);
+                    continue;
+                }
+                span.end = span.start + length;
+                break;
+            }
+            let rest = record.get(at..).unwrap_or_default();
+            let tail = memchr(dialect.delimiter, rest).unwrap_or(rest.len());
+            if tail > 0 && !span.in_scratch {
+                span.in_scratch = true;
+                scratch.extend_from_slice(record.get(span.start..span.end).unwrap_or_default());
+            }
+            scratch.extend_from_slice(rest.get(..tail).unwrap_or_default());
+            if span.in_scratch {
+                (span.start, span.end) = (scratch_start, scratch.len());
+            }
+            at += tail;
+        } else {
+            let rest = record.get(at..).unwrap_or_default();
+            at += memchr(dialect.delimiter, rest).unwrap_or(rest.len());
+            span.end = at;
+        }
+        spans.push(span);
+        if at >= record.len() {
+            return;
+        }
+        at += 1;
+    }
+}

@@ -1,0 +1,11 @@
+//! Delimited text: where records end, which column is which, and two ways to read rows that mean the same.
+
+mod dialect;
+mod header;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use dialect::{Dialect, Scan, Span, body, split};
+pub(crate) use header::map_columns;
+pub(crate) use rows::{Block, CsvPlan, parse};

@@ -1,0 +1,218 @@
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use proptest::prelude::*;
+use tidetable_layout::FieldType;
+
+use super::rows::{Parsed, Rows};
+use super::*;
+use crate::reject::Rejected;
+use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+
+fn plan(spec: &SourceSpec, width: usize) -> CsvPlan {
+    let columns = crate::column::plans(spec).unwrap();
+    let steps = (0..width).map(|at| (columns.len() - 1).checked_sub(at)).collect();
+    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps }
+}
+
+fn text_plan(width: usize) -> CsvPlan {
+    let names = ["a", "b", "c", "d"];
+    let columns = names.iter().take(width).map(|name| ColumnSpec::new(*name, FieldType::Text)).collect();
+    let csv = CsvOptions { null: Vec::new(), ..CsvOptions::default() };
+    let spec = SourceSpec { columns, csv, ..SourceSpec::default() };
+    let columns = crate::column::plans(&spec).unwrap();
+    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps: (0..width).map(Some).collect() }
+}
+
+fn block(bytes: &[u8]) -> Block<'_> {
+    let lines = memchr::memchr_iter(b'\n', bytes).count();
+    Block { bytes, first_line: 1, lines, plain: memchr::memchr(b'"', bytes).is_none() }
+}
+
+fn parts(parsed: Parsed) -> (Vec<ArrayRef>, Vec<u32>, Vec<Rejected>, u64) {
+    assert_eq!(parsed.starts.len() + parsed.rejected.len(), parsed.read as usize);
+    (parsed.columns, parsed.starts, parsed.rejected, parsed.read)
+}
+
+fn both_ways(plan: &CsvPlan, bytes: &[u8]) {
+    let mut fast = Rows::new(plan, block(bytes), true);
+    fast.fast();
+    let mut general = Rows::new(plan, block(bytes), true);
+    general.general();
+    let (fast, general) = (parts(fast.finish().unwrap()), parts(general.finish().unwrap()));
+    assert_eq!(format!("{fast:?}"), format!("{general:?}"));
+    assert_eq!(fast, general);
+}
+
+fn all_kinds(csv: CsvOptions) -> SourceSpec {
+    let mut columns: Vec<ColumnSpec> = [
+        FieldType::UInt64,
+        FieldType::Int64,
+        FieldType::Float64,
+        FieldType::Decimal { precision: 12, scale: 3 },
+        FieldType::Text,
+        FieldType::Bool,
+        FieldType::Timestamp,
+        FieldType::Date,
+        FieldType::Timestamp,
+    ]
+    .iter()
+    .enumerate()
+    .map(|(at, kind)| ColumnSpec::new(format!("c{at}"), *kind))
+    .collect();
+    columns[8].format = Some("%d/%m/%Y %H:%M".to_owned());
+    columns[8].timezone = Some(chrono_tz::Europe::Paris);
+    SourceSpec { columns, csv, ..SourceSpec::default() }
+}
+
+/// Fields that are right, nearly right and wrong for some type or other.
+fn field() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        "[0-9]{1,21}",
+        "[-+]?[0-9]{0,19}[.,]?[0-9]{0,8}",
+        "-?[0-9]{1,3}[.]?[0-9]{0,2}[eE][-+]?[0-9]{1,3}",
+        " {0,2}[0-9]{1,4} {0,2}",
+        "(true|FALSE|t|no|nan|inf|NA|-999)",
+        "[a-zA-Zé\r\0 ]{0,40}",
+        "20[0-2][0-9]-[01][0-9]-[0-3][0-9]",
+        "20[0-2][0-9]-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9]:[0-6][0-9](Z|[.][0-9]{1,9}Z?|)",
+        "[0-3]?[0-9]/(03|10)/20[0-2][0-9] 0[0-4]:[0-5][0-9]",
+    ]
+}
+
+fn typed_field(at: usize) -> BoxedStrategy<String> {
+    match at {
+        0 => "[0-9]{1,20}".boxed(),
+        1 => "-?[0-9]{1,19}".boxed(),
+        2 | 3 => "-?[0-9]{1,9}([.][0-9]{1,4})?".boxed(),
+        4 => "[a-z]{0,40}".boxed(),
+        5 => "(true|f|1)".boxed(),
+        6 => "20[0-2][0-9]-0[1-9]-[0-2][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9](Z|[.][0-9]{3}Z|)".boxed(),
+        7 => "20[0-2][0-9]-0[1-9]-[0-2][0-9]".boxed(),
+        8 => "[0-3][0-9]/(03|10)/20[0-2][0-9] 0[0-4]:[0-5][0-9]".boxed(),
+        _ => field().boxed(),
+    }
+}
+
+fn row() -> impl Strategy<Value = String> {
+    // In reverse, as `plan` maps them, with one column more that is not declared.
+    let fields: Vec<_> = (0..10).map(|at| if at == 9 { 9 } else { 8 - at }).map(typed_field).collect();
+    let surprise = prop_oneof![6 => Just(None), 4 => (0usize..11, field()).prop_map(Some)];
+    (fields, surprise, prop_oneof![Just("\n"), Just("\r\n")]).prop_map(|(mut fields, surprise, end)| {
+        match surprise {
+            Some((10, extra)) => fields.push(extra),
+            Some((at, other)) => fields[at] = other,
+            None => {}
+        }
+        format!("{}{end}", fields.join(";"))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn both_ways_mean_the_same_for_rows(rows in proptest::collection::vec(row(), 1..12), comma: bool, cut: bool) {
+        let null = vec![String::new(), "NA".to_owned(), "-999".to_owned()];
+        let null = if cut { null } else { vec![String::new()] };
+        let csv = CsvOptions { delimiter: b';', decimal_comma: comma, null, ..CsvOptions::default() };
+        let plan = plan(&all_kinds(csv), 10);
+        let text = rows.concat();
+        both_ways(&plan, text.as_bytes());
+        both_ways(&plan, text.trim_end().as_bytes());
+    }
+
+    #[test]
+    fn both_ways_mean_the_same_for_anything(
+        text in "([0-9a-z;,.\r\n\t +-]|é){0,200}", width in 1usize..4, comma: bool,
+    ) {
+        let csv = CsvOptions { delimiter: if comma { b',' } else { b';' }, decimal_comma: comma, ..CsvOptions::default() };
+        let mut spec = all_kinds(csv);
+        for first in 0..3 {
+            spec.columns.rotate_left(first);
+            both_ways(&plan(&SourceSpec { columns: spec.columns[..width].to_vec(), ..spec.clone() }, width), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_all_accounted_for(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let plan = plan(&all_kinds(CsvOptions { comment: Some(b'#'), ..CsvOptions::default() }), 2);
+        parts(parse(&plan, block(&bytes)).unwrap());
+    }
+
+    /// csv-core has the same rules, except that a lone carriage return ends a record there and that it closes an open
+    /// quote at the end of the file.
+    #[test]
+    fn records_are_csv_cores(text in "[ab,\"\n]{0,60}") {
+        let plan = text_plan(2);
+        let parsed = parse(&plan, block(text.as_bytes())).unwrap();
+        let unclosed = parsed.rejected.iter().any(|row| row.reason.to_string().contains("never closed"));
+        prop_assume!(!unclosed);
+        let texts = |at: usize| -> Vec<String> {
+            let column: &StringArray = parsed.columns[at].as_string();
+            (0..column.len()).map(|row| column.value(row).to_owned()).collect()
+        };
+        let ours: Vec<_> = texts(0).into_iter().zip(texts(1)).collect();
+        prop_assert_eq!(ours, csv_core_pairs(text.as_bytes()));
+    }
+}
+
+/// The records of two fields.
+fn csv_core_pairs(mut input: &[u8]) -> Vec<(String, String)> {
+    let mut reader = csv_core::Reader::new();
+    let (mut output, mut ends) = ([0u8; 256], [0usize; 128]);
+    let (mut pairs, mut written, mut fields) = (Vec::new(), 0, 0);
+    loop {
+        let (result, read, out, count) = reader.read_record(input, &mut output[written..], &mut ends[fields..]);
+        input = &input[read..];
+        written += out;
+        fields += count;
+        match result {
+            csv_core::ReadRecordResult::InputEmpty => {}
+            csv_core::ReadRecordResult::Record => {
+                if fields == 2 {
+                    let text = |from: usize, to: usize| String::from_utf8_lossy(&output[from..to]).into_owned();
+                    pairs.push((text(0, ends[0]), text(ends[0], ends[1])));
+                }
+                (written, fields) = (0, 0);
+            }
+            csv_core::ReadRecordResult::End => return pairs,
+            _ => panic!("the buffers are large enough"),
+        }
+    }
+}
+
+/// Cuts wherever the dialect says so, for every size of buffer.
+#[test]
+fn cuts_do_not_change_records() {
+    let texts: [&[u8]; 4] = [
+        b"1,\"a\nb\"\r\n2,\"x\"\"\n\"\"y\"z\n\n#\"\n3,c",
+        b"1,a\n2,\"open\n3,b\n4,\"\"\n5,c\n",
+        b"1,\"a\n\n\n\n\nlonger than the limit of a quoted field\"\n2,\"b\"\n",
+        b"\"\"\"\"\n\"\"\"\n\"\n\"a\"\"\",b\n",
+    ];
+    for text in texts {
+        let mut plan = text_plan(2);
+        plan.dialect.comment = Some(b'#');
+        plan.dialect.longest_quoted = 12;
+        let whole = parse(&plan, block(text)).unwrap();
+        for size in 1..text.len() {
+            let (mut at, mut rows, mut rejected, mut line) = (0, 0, Vec::new(), 1);
+            while at < text.len() {
+                let mut size = size;
+                let end = loop {
+                    match text.get(at..at + size) {
+                        Some(buffer) if plan.dialect.last_end(buffer) > 0 => break at + plan.dialect.last_end(buffer),
+                        Some(_) => size += 1,
+                        None => break text.len(),
+                    }
+                };
+                let piece = parse(&plan, Block { first_line: line, ..block(&text[at..end]) }).unwrap();
+                rows += piece.starts.len();
+                rejected.extend(piece.rejected);
+                line += text[at..end].iter().filter(|byte| **byte == b'\n').count() as u64;
+                at = end;
+            }
+            assert_eq!((rows, &rejected), (whole.starts.len(), &whole.rejected), "{size}");
+        }
+    }
+}

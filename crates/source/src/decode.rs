@@ -1,0 +1,126 @@
+//! The bytes of a file as stored, counted and hashed, and as they are after decompression.
+
+use std::io::{self, BufReader, Cursor, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::SourceError;
+use crate::hash::{ContentHash, Tally};
+use crate::storage::hash_all;
+
+const GZIP: (&str, &str, &[u8]) = ("gzip", ".gz", &[0x1F, 0x8B]);
+const ZSTD: (&str, &str, &[u8]) = ("zstd", ".zst", &[0x28, 0xB5, 0x2F, 0xFD]);
+
+type Raw = io::Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
+
+/// A stream whose reads are hashed.
+struct Hashed {
+    from: Raw,
+    tally: Tally,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        self.tally.add(into.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+enum Codec {
+    Plain(Hashed),
+    Gzip(MultiGzDecoder<Hashed>),
+    Zstd(zstd::Decoder<'static, BufReader<Hashed>>),
+}
+
+/// A file being read, decompressed if it must be.
+pub(crate) struct Decoded {
+    path: String,
+    codec: Codec,
+    ended: bool,
+}
+
+impl Decoded {
+    /// Looks at the first bytes: they decide, and an ending that says otherwise is an error.
+    pub fn new(path: String, mut from: Box<dyn Read + Send>) -> Result<Self, SourceError> {
+        let mut magic = Vec::new();
+        let io = |source| SourceError::Io { path: path.clone(), source };
+        (&mut from).take(4).read_to_end(&mut magic).map_err(io)?;
+        let found = [GZIP, ZSTD].into_iter().find(|(_, _, bytes)| magic.starts_with(bytes)).map(|(name, ..)| name);
+        let promised = [GZIP, ZSTD].into_iter().find(|(_, ending, _)| path.to_ascii_lowercase().ends_with(ending));
+        if let Some((codec, ..)) = promised
+            && found.is_none()
+            && !magic.is_empty()
+        {
+            return Err(SourceError::NotCompressed { path, codec });
+        }
+        let hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
+        let codec = match found {
+            Some(name) if name == GZIP.0 => Codec::Gzip(MultiGzDecoder::new(hashed)),
+            Some(_) => Codec::Zstd(zstd::Decoder::new(hashed).map_err(io)?),
+            None => Codec::Plain(hashed),
+        };
+        Ok(Self { path, codec, ended: false })
+    }
+
+    /// Appends up to `limit` bytes; fewer only at the end.
+    pub fn append(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<usize, SourceError> {
+        let limit = limit as u64;
+        let failed = |codec: &'static str| {
+            let path = self.path.clone();
+            move |source| SourceError::Compression { path, codec, source }
+        };
+        let count = match &mut self.codec {
+            Codec::Plain(hashed) => {
+                let start = into.len();
+                // Past the hashing reader, which would have the buffer cleared before each read.
+                let count = (&mut hashed.from)
+                    .take(limit)
+                    .read_to_end(into)
+                    .map_err(|source| SourceError::Io { path: self.path.clone(), source })?;
+                hashed.tally.add(into.get(start..).unwrap_or_default());
+                count
+            }
+            Codec::Gzip(gzip) => gzip.take(limit).read_to_end(into).map_err(failed(GZIP.0))?,
+            Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(ZSTD.0))?,
+        };
+        if (count as u64) < limit && !self.ended {
+            self.ended = true;
+            self.drain()?;
+        }
+        Ok(count)
+    }
+
+    /// A decoder may leave bytes after its last frame; they belong to the file all the same.
+    fn drain(&mut self) -> Result<(), SourceError> {
+        let hashed = self.hashed_mut();
+        let mut rest = Tally::default();
+        hash_all(hashed, &mut rest).map_err(|source| SourceError::Io { path: self.path.clone(), source })
+    }
+
+    fn hashed_mut(&mut self) -> &mut Hashed {
+        match &mut self.codec {
+            Codec::Plain(hashed) => hashed,
+            Codec::Gzip(gzip) => gzip.get_mut(),
+            Codec::Zstd(zstd) => zstd.get_mut().get_mut(),
+        }
+    }
+
+    fn hashed(&self) -> &Hashed {
+        match &self.codec {
+            Codec::Plain(hashed) => hashed,
+            Codec::Gzip(gzip) => gzip.get_ref(),
+            Codec::Zstd(zstd) => zstd.get_ref().get_ref(),
+        }
+    }
+
+    /// Bytes taken from the file so far.
+    pub fn bytes(&self) -> u64 {
+        self.hashed().tally.bytes()
+    }
+
+    /// The hash of those bytes.
+    pub fn hash(&self) -> ContentHash {
+        self.hashed().tally.hash()
+    }
+}

@@ -1,0 +1,248 @@
+//! What stops a file or a source, as opposed to what rejects one row.
+
+use std::io;
+
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+use object_store::Error as StoreError;
+use parquet::errors::ParquetError;
+use tidetable_layout::FieldType;
+
+use crate::time::FormatFault;
+
+/// A fault of a source or of one of its files. Each message says what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// A pattern of `files` matches nothing.
+    #[error("source {name}: no file matches {pattern:?} below {root}; correct `files`, or create the file first")]
+    NoMatch {
+        /// Source.
+        name: String,
+        /// Pattern as written.
+        pattern: String,
+        /// Where relative patterns start.
+        root: String,
+    },
+    /// A pattern is not a glob.
+    #[error("{pattern:?} is not a pattern of files: {source}; write special letters in brackets, as in [*]")]
+    BadPattern {
+        /// Pattern as written.
+        pattern: String,
+        /// What the glob parser says.
+        source: globset::Error,
+    },
+    /// A `{day:...}` that cannot name a day.
+    #[error("{pattern:?}: a day needs its year, month and day, as in {{day:%Y-%m-%d}} (%Y %y %m %d %F and plain text)")]
+    DayPattern {
+        /// Pattern as written.
+        pattern: String,
+    },
+    /// A file that matches a pattern, and holds no day of the calendar.
+    #[error("{path}: the digits in its name are no day of the calendar ({pattern:?}); rename or move the file")]
+    DayInPath {
+        /// File.
+        path: String,
+        /// Pattern as written.
+        pattern: String,
+    },
+    /// Neither the job nor the ending says what the file is.
+    #[error("{path}: the ending does not say what it holds; set `format` to \"csv\" or \"parquet\"")]
+    UnknownFormat {
+        /// File.
+        path: String,
+    },
+    /// An address no store understands.
+    #[error("{url}: use a path, file://, s3://, gs:// or az://")]
+    UnsupportedUrl {
+        /// Address.
+        url: String,
+    },
+    /// A remote file where no runtime was given.
+    #[error("{url}: remote files need a runtime; give one to Storage::new")]
+    NoRuntime {
+        /// Address.
+        url: String,
+    },
+    /// The operating system refused.
+    #[error("{path}: {source}; check that the file is there and may be read")]
+    Io {
+        /// File or folder.
+        path: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The object store refused.
+    #[error("{path}: {source}; check the address, the credentials in the environment, and the network")]
+    Store {
+        /// Address.
+        path: String,
+        /// The store's answer.
+        source: StoreError,
+    },
+    /// A declared column that the file does not have.
+    #[error("{path}: no column {column:?}; the file has {}{}", names(header), did_you_mean(hint.as_deref()))]
+    MissingColumn {
+        /// File.
+        path: String,
+        /// Declared name.
+        column: String,
+        /// Names the file has.
+        header: Vec<String>,
+        /// The nearest of them.
+        hint: Option<String>,
+    },
+    /// A declared column that the file has twice.
+    #[error("{path}: column {column:?} is there twice; rename one of them in the file")]
+    DuplicateColumn {
+        /// File.
+        path: String,
+        /// Name.
+        column: String,
+    },
+    /// A column that the job declares twice.
+    #[error("source {name}: column {column:?} is declared twice; remove one")]
+    DeclaredTwice {
+        /// Source.
+        name: String,
+        /// Name.
+        column: String,
+    },
+    /// A header whose quotes do not close.
+    #[error("{path}: a quote in the header is never closed; correct the file, or set csv.quote")]
+    HeaderQuote {
+        /// File.
+        path: String,
+    },
+    /// A compressed file that does not decompress.
+    #[error("{path}: {source} while decompressing {codec}; the file may be cut short: copy it again")]
+    Compression {
+        /// File.
+        path: String,
+        /// gzip or zstd.
+        codec: &'static str,
+        /// What the codec says.
+        source: io::Error,
+    },
+    /// An ending that promises a compression the bytes do not have.
+    #[error("{path}: the ending says {codec}, the first bytes do not; rename the file or copy it again")]
+    NotCompressed {
+        /// File.
+        path: String,
+        /// gzip or zstd.
+        codec: &'static str,
+    },
+    /// A record with no end in sight.
+    #[error("{path}, line {line}: no line end within {bytes} bytes; check that this is a text file, and csv.quote")]
+    RecordTooLong {
+        /// File.
+        path: String,
+        /// Line the record starts on, from 1.
+        line: u64,
+        /// Bytes looked at.
+        bytes: usize,
+    },
+    /// A Parquet file that does not read.
+    #[error("{path}: {source}; check that the file is whole Parquet, and write it again if not")]
+    Parquet {
+        /// File.
+        path: String,
+        /// What the reader says.
+        source: ParquetError,
+    },
+    /// Arrow refused to build or change a column.
+    #[error("{path}: {source}; please report this file, its columns should have been refused earlier")]
+    Arrow {
+        /// File.
+        path: String,
+        /// What Arrow says.
+        source: ArrowError,
+    },
+    /// A Parquet column whose type has no way to the declared one.
+    #[error("{path}: column {column:?} is {found}, which does not become {wanted:?}; declare another type")]
+    ColumnType {
+        /// File.
+        path: String,
+        /// Name.
+        column: String,
+        /// Type in the file.
+        found: DataType,
+        /// Declared type.
+        wanted: FieldType,
+    },
+    /// A time format that cannot be read with.
+    #[error("column {column:?}: format {format:?}: {fault}")]
+    TimeFormat {
+        /// Name.
+        column: String,
+        /// Format as written.
+        format: String,
+        /// What is wrong with it.
+        fault: FormatFault,
+    },
+    /// A delimiter, quote or comment byte that cannot work.
+    #[error("source {name}: csv.{option} cannot be {byte:?}; choose distinct ASCII characters, no line ends")]
+    CsvOption {
+        /// Source.
+        name: String,
+        /// delimiter, quote or comment.
+        option: &'static str,
+        /// The byte.
+        byte: char,
+    },
+    /// A file that changed between two looks at it.
+    #[error("{path}: changed while it was read; run again when nothing writes to it")]
+    Changed {
+        /// File.
+        path: String,
+    },
+    /// Rows got lost or doubled: a fault of this crate.
+    #[error("{path}: read {read} rows, but {accepted} accepted and {rejected} rejected; please report this file")]
+    RowCount {
+        /// File.
+        path: String,
+        /// Rows seen.
+        read: u64,
+        /// Rows in the batch.
+        accepted: u64,
+        /// Rows rejected.
+        rejected: u64,
+    },
+    /// A limit of rejected rows that is neither a count nor a share.
+    #[error("{text:?} is no limit of rejected rows; write a count (100) or a share (0.1%)")]
+    BadMaxRejected {
+        /// As written.
+        text: String,
+    },
+    /// A content hash that is not 32 hex digits.
+    #[error("{text:?} is no content hash; write its 32 hex digits")]
+    BadHash {
+        /// As written.
+        text: String,
+    },
+}
+
+fn names(header: &[String]) -> String {
+    const SHOWN: usize = 40;
+    let mut text = header.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if header.len() > SHOWN {
+        text.push_str(&format!(" and {} more", header.len() - SHOWN));
+    }
+    text
+}
+
+fn did_you_mean(hint: Option<&str>) -> String {
+    hint.map_or_else(|| "; correct `columns` or the file".to_owned(), |hint| format!("; did you mean {hint:?}?"))
+}
+
+/// The name of `header` that a person most likely meant by `wanted`.
+pub(crate) fn nearest(wanted: &str, header: &[String]) -> Option<String> {
+    let plain = |name: &str| name.trim().to_lowercase();
+    let wanted = plain(wanted);
+    header
+        .iter()
+        .map(|name| (strsim::osa_distance(&wanted, &plain(name)), name))
+        .filter(|(distance, name)| *distance <= 1.max(wanted.chars().count().max(name.chars().count()) / 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name.clone())
+}

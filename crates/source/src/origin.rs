@@ -1,0 +1,89 @@
+//! Where the rows of a batch came from, for the stages that reject some of them later.
+
+use std::sync::OnceLock;
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use bytes::Bytes;
+
+use crate::csv::{Dialect, Scan, body};
+use crate::reject::raw;
+
+/// The lines and texts behind the rows of one batch. Holds on to the chunk.
+#[derive(Debug)]
+pub struct Origin(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Csv { bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect, line_ends: OnceLock<Vec<u32>> },
+    Parquet { first_row: u64, source: RecordBatch, kept: Option<Vec<u32>> },
+}
+
+impl Origin {
+    pub(crate) fn csv(bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect) -> Self {
+        Self(Kind::Csv { bytes, first_line, starts, dialect, line_ends: OnceLock::new() })
+    }
+
+    pub(crate) fn parquet(first_row: u64, source: RecordBatch, kept: Option<Vec<u32>>) -> Self {
+        Self(Kind::Parquet { first_row, source, kept })
+    }
+
+    /// CSV: the physical line, from 1, on which the record of `row` starts. Parquet: the number of the row, from 1.
+    /// For a row that the batch does not have, the first line of the chunk.
+    pub fn line(&self, row: usize) -> u64 {
+        match &self.0 {
+            Kind::Csv { bytes, first_line, starts, line_ends, .. } => {
+                let Some(start) = starts.get(row) else { return *first_line };
+                let ends = line_ends.get_or_init(|| memchr::memchr_iter(b'\n', bytes).map(|end| end as u32).collect());
+                first_line + ends.partition_point(|end| end < start) as u64
+            }
+            Kind::Parquet { first_row, kept, .. } => first_row + source_row(kept.as_deref(), row).unwrap_or(0) as u64,
+        }
+    }
+
+    /// The record of `row` as it stood, cut at 4 KiB; for Parquet, written like JSON. Empty for a row that the batch
+    /// does not have.
+    pub fn raw(&self, row: usize) -> String {
+        match &self.0 {
+            Kind::Csv { bytes, starts, dialect, .. } => {
+                let Some(start) = starts.get(row).map(|start| *start as usize) else { return String::new() };
+                let end = match dialect.scan(bytes, start, true) {
+                    Scan::Record(end) => end,
+                    Scan::Open { .. } | Scan::More => bytes.len(),
+                };
+                raw(body(bytes.get(start..end).unwrap_or_default()))
+            }
+            Kind::Parquet { source, kept, .. } => source_row(kept.as_deref(), row)
+                .filter(|row| *row < source.num_rows())
+                .map_or_else(String::new, |row| raw(row_text(source, row).as_bytes())),
+        }
+    }
+}
+
+fn source_row(kept: Option<&[u32]>, row: usize) -> Option<usize> {
+    match kept {
+        None => Some(row),
+        Some(kept) => kept.get(row).map(|row| *row as usize),
+    }
+}
+
+/// A row written like JSON.
+pub(crate) fn row_text(batch: &RecordBatch, row: usize) -> String {
+    let options = FormatOptions::new().with_null("null");
+    let mut text = String::from("{");
+    for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        if text.len() > 1 {
+            text.push_str(", ");
+        }
+        let value = ArrayFormatter::try_new(array.as_ref(), &options).map(|values| values.value(row).to_string());
+        let value = value.unwrap_or_default();
+        let bare = array.is_null(row) || array.data_type().is_numeric();
+        text.push_str(&if bare {
+            format!("{:?}: {value}", field.name())
+        } else {
+            format!("{:?}: {value:?}", field.name())
+        });
+    }
+    text.push('}');
+    text
+}

@@ -1,0 +1,292 @@
+//! Parquet's types into the declared ones, where nothing is lost. A value that does not fit rejects its row.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use tidetable_layout::FieldType;
+
+use crate::column::{Column, ColumnPlan};
+use crate::reject::RejectReason;
+use crate::time::{Clock, TimeFault};
+
+/// A value that does not fit.
+pub(super) struct Fault {
+    pub row: u32,
+    pub reason: RejectReason,
+}
+
+/// The way from a file's type to a declared one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coercion {
+    /// The same type, in another width or encoding at most: what Arrow's cast loses is out of range.
+    Cast,
+    /// Floats must be finite.
+    Float,
+    /// Integers that doubles may not hold exactly.
+    IntegerToFloat,
+    /// Text that is read as a field of a CSV file is.
+    ThroughText,
+    /// Numbers written out, then read as the declared type.
+    Written,
+    /// Bytes that ought to be UTF-8, then as [`Coercion::ThroughText`].
+    Bytes,
+    /// Times with an offset, or in UTC.
+    Instant(TimeUnit),
+    /// Times, or days, of the column's own zone.
+    Local(TimeUnit),
+    Days,
+    /// Integers in the unit that the column's format names.
+    Epoch,
+    Nulls,
+}
+
+impl Coercion {
+    /// `None` if there is no way.
+    pub fn choose(from: &DataType, column: &ColumnPlan) -> Option<Self> {
+        use DataType as D;
+        use FieldType as F;
+        let epoch = column.time.as_ref().is_some_and(|rule| rule.epoch_micros(0).is_some());
+        Some(match (from, column.kind) {
+            (D::Dictionary(_, value), _) => Self::choose(value, column)?,
+            (D::Null, _) => Self::Nulls,
+            (D::Utf8 | D::LargeUtf8 | D::Utf8View, F::Text) => Self::Cast,
+            (D::Utf8 | D::LargeUtf8 | D::Utf8View, _) => Self::ThroughText,
+            (D::Binary | D::LargeBinary | D::BinaryView, _) => Self::Bytes,
+            (integer, F::UInt64 | F::Int64) if integer.is_integer() => Self::Cast,
+            (integer, F::Float64) if integer.is_integer() => Self::IntegerToFloat,
+            (integer, F::Text | F::Decimal { .. }) if integer.is_integer() => Self::Written,
+            (integer, F::Timestamp) if integer.is_integer() && epoch => Self::Epoch,
+            (D::Float16 | D::Float32 | D::Float64, F::Float64) => Self::Float,
+            (D::Decimal128(has, same), F::Decimal { precision, scale })
+                if *same == scale.cast_signed() && *has <= precision =>
+            {
+                Self::Cast
+            }
+            (
+                D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..),
+                F::Decimal { .. } | F::Text | F::Float64,
+            ) => Self::Written,
+            (
+                D::Decimal32(_, 0) | D::Decimal64(_, 0) | D::Decimal128(_, 0) | D::Decimal256(_, 0),
+                F::Int64 | F::UInt64,
+            ) => Self::Written,
+            (D::Boolean, F::Bool) => Self::Cast,
+            (D::Boolean, F::Text) => Self::Written,
+            (D::Timestamp(unit, Some(_)), F::Timestamp) => Self::Instant(*unit),
+            (D::Timestamp(unit, None), F::Timestamp) => Self::Local(*unit),
+            (D::Date32 | D::Date64, F::Date) => Self::Cast,
+            (D::Date32 | D::Date64, F::Timestamp) => Self::Days,
+            _ => return None,
+        })
+    }
+
+    /// The column in its declared type, and the rows that do not fit, whose values are then arbitrary.
+    pub fn apply(self, array: &ArrayRef, column: &ColumnPlan) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+        let target = column.kind.arrow();
+        match self {
+            Self::Nulls => Ok((new_null_array(&target, array.len()), Vec::new())),
+            Self::Cast => {
+                let result = cast(array, &target)?;
+                let faults = lost(array, &result, |text| RejectReason::OutOfRange { kind: column.kind, text })?;
+                Ok((result, faults))
+            }
+            Self::Float => {
+                let result = cast(array, &target)?;
+                let values = result.as_primitive::<Float64Type>();
+                let infinite = values.values().iter().any(|value| !value.is_finite());
+                let faults = if infinite {
+                    faulty(values.len(), |row| {
+                        let value = values.value(row);
+                        (values.is_valid(row) && !value.is_finite())
+                            .then(|| RejectReason::NotFinite { text: value.to_string() })
+                    })
+                } else {
+                    Vec::new()
+                };
+                Ok((result, faults))
+            }
+            Self::IntegerToFloat => {
+                let result = cast(array, &target)?;
+                let wide =
+                    if matches!(array.data_type(), DataType::UInt64) { DataType::UInt64 } else { DataType::Int64 };
+                let back = cast(&result, &wide)?;
+                let original = cast(array, &wide)?;
+                let same = |row| match wide {
+                    DataType::UInt64 => {
+                        original.as_primitive::<UInt64Type>().value(row) == back.as_primitive::<UInt64Type>().value(row)
+                    }
+                    _ => original.as_primitive::<Int64Type>().value(row) == back.as_primitive::<Int64Type>().value(row),
+                };
+                let text = formatter(array)?;
+                let faults = faulty(array.len(), |row| {
+                    (original.is_valid(row) && (back.is_null(row) || !same(row)))
+                        .then(|| RejectReason::OutOfRange { kind: column.kind, text: text.value(row).to_string() })
+                });
+                Ok((result, faults))
+            }
+            Self::ThroughText => {
+                let text = if matches!(array.data_type(), DataType::Utf8) {
+                    Arc::clone(array)
+                } else {
+                    cast(array, &DataType::Utf8)?
+                };
+                let text = text.as_string::<i32>();
+                read_fields(column, text.len(), |row| text.is_valid(row).then(|| text.value(row).as_bytes()))
+            }
+            Self::Written => {
+                let text = cast(array, &DataType::Utf8)?;
+                let text = text.as_string::<i32>();
+                let mut result = Column::new(column, text.len());
+                let mut faults = Vec::new();
+                for row in 0..text.len() {
+                    if text.is_null(row) {
+                        result.push_null();
+                    } else if let Err(reason) = result.push_written(text.value(row)) {
+                        result.push_null();
+                        faults.push(Fault { row: row as u32, reason });
+                    }
+                }
+                Ok((result.finish()?, faults))
+            }
+            Self::Bytes => {
+                let bytes = cast(array, &DataType::Binary)?;
+                let bytes = bytes.as_binary::<i32>();
+                read_fields(column, bytes.len(), |row| bytes.is_valid(row).then(|| bytes.value(row)))
+            }
+            Self::Instant(unit) => times(array, column, unit, true),
+            Self::Local(unit) => times(array, column, unit, false),
+            Self::Days => {
+                let days = cast(array, &DataType::Date32)?;
+                let days = days.as_primitive::<Date32Type>();
+                settle(array, column, |row, clock| {
+                    let local = i64::from(days.value(row)) * 86_400_000_000;
+                    column.time.as_ref().map_or(Ok(local), |rule| rule.local_micros(local, clock))
+                })
+            }
+            Self::Epoch => {
+                let counts = cast(array, &DataType::Int64)?;
+                let counts = counts.as_primitive::<Int64Type>();
+                settle(array, column, |row, _| {
+                    let rule = column.time.as_ref().filter(|_| counts.is_valid(row));
+                    rule.and_then(|rule| rule.epoch_micros(counts.value(row))).unwrap_or(Err(TimeFault::Form))
+                })
+            }
+        }
+    }
+}
+
+fn cast(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == target {
+        return Ok(Arc::clone(array));
+    }
+    cast_with_options(array, target, &CastOptions { safe: true, format_options: FormatOptions::new() })
+}
+
+fn formatter(array: &ArrayRef) -> Result<ArrayFormatter<'_>, ArrowError> {
+    const OPTIONS: FormatOptions<'static> = FormatOptions::new();
+    ArrayFormatter::try_new(array.as_ref(), &OPTIONS)
+}
+
+fn faulty(rows: usize, check: impl Fn(usize) -> Option<RejectReason>) -> Vec<Fault> {
+    (0..rows).filter_map(|row| check(row).map(|reason| Fault { row: row as u32, reason })).collect()
+}
+
+/// Rows that have a value in `from` and none in `to`.
+fn lost(from: &ArrayRef, to: &ArrayRef, reason: impl Fn(String) -> RejectReason) -> Result<Vec<Fault>, ArrowError> {
+    if from.logical_null_count() == to.null_count() {
+        return Ok(Vec::new());
+    }
+    let nulls = from.logical_nulls();
+    let text = formatter(from)?;
+    Ok(faulty(from.len(), |row| {
+        let had = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        (had && to.is_null(row)).then(|| reason(text.value(row).to_string()))
+    }))
+}
+
+/// Reads each value as a field of a CSV file is read.
+fn read_fields<'a>(
+    column: &ColumnPlan,
+    rows: usize,
+    field: impl Fn(usize) -> Option<&'a [u8]>,
+) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+    let mut result = Column::new(column, rows);
+    let mut faults = Vec::new();
+    let is_text = column.kind == FieldType::Text;
+    for row in 0..rows {
+        let outcome = match field(row) {
+            None => {
+                result.push_null();
+                continue;
+            }
+            Some(bytes) if is_text && std::str::from_utf8(bytes).is_err() => Err(RejectReason::InvalidUtf8),
+            // Parquet has nulls of its own: a text that looks like a marker is a text.
+            Some(bytes) => result.push(bytes, is_text),
+        };
+        if let Err(reason) = outcome {
+            result.push_null();
+            faults.push(Fault { row: row as u32, reason });
+        }
+    }
+    Ok((result.finish()?, faults))
+}
+
+fn times(
+    array: &ArrayRef,
+    column: &ColumnPlan,
+    unit: TimeUnit,
+    instant: bool,
+) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+    let counts = match array.data_type() {
+        DataType::Timestamp(..) => cast(array, &DataType::Int64)?,
+        // A dictionary of times: its values first.
+        _ => cast(&cast(array, &DataType::Timestamp(unit, None))?, &DataType::Int64)?,
+    };
+    let counts = counts.as_primitive::<Int64Type>();
+    settle(array, column, |row, clock| {
+        let count = counts.value(row);
+        let micros = match unit {
+            TimeUnit::Second => count.checked_mul(1_000_000),
+            TimeUnit::Millisecond => count.checked_mul(1000),
+            TimeUnit::Microsecond => Some(count),
+            TimeUnit::Nanosecond => Some(count.div_euclid(1000)),
+        };
+        let micros = micros.ok_or(TimeFault::Form)?;
+        match &column.time {
+            Some(rule) if !instant => rule.local_micros(micros, clock),
+            _ => Ok(micros),
+        }
+    })
+}
+
+/// A column of microseconds, one call for each row that is not null.
+fn settle(
+    array: &ArrayRef,
+    column: &ColumnPlan,
+    micros: impl Fn(usize, &mut Clock) -> Result<i64, TimeFault>,
+) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+    let nulls = array.logical_nulls();
+    let mut clock = Clock::default();
+    let mut faults = Vec::new();
+    let mut values = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            values.push(0);
+            continue;
+        }
+        values.push(match micros(row, &mut clock) {
+            Ok(micros) => micros,
+            Err(fault) => {
+                let text = formatter(array)?.value(row).to_string();
+                faults.push(Fault { row: row as u32, reason: column.time_reason(fault, text.as_bytes()) });
+                0
+            }
+        });
+    }
+    let array = arrow::array::PrimitiveArray::<TimestampMicrosecondType>::try_new(values.into(), nulls)?;
+    Ok((Arc::new(array.with_timezone("UTC")), faults))
+}

@@ -1,0 +1,204 @@
+//! An open Parquet file. Any thread may decode any slice of a row group.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelector,
+};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::PageIndexPolicy;
+use ::parquet::file::reader::ChunkReader;
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow::compute::concat_batches;
+use bytes::Bytes;
+
+use super::coerce::{Coercion, Fault};
+use crate::column::ColumnPlan;
+use crate::csv::map_columns;
+use crate::error::SourceError;
+use crate::origin::row_text;
+use crate::reject::{RejectReason, Rejected, raw};
+
+/// Where the bytes are.
+#[derive(Debug)]
+pub(crate) enum Bits {
+    /// On disk: each decoding opens it anew, since copies of a handle share one position.
+    Local { path: PathBuf, length: u64 },
+    /// In memory, fetched whole.
+    Memory(Bytes),
+}
+
+/// A file and what its footer says.
+#[derive(Debug)]
+pub(crate) struct ParquetFile {
+    name: String,
+    bits: Bits,
+    footer: ArrowReaderMetadata,
+}
+
+/// How the columns of one file are read.
+#[derive(Debug)]
+pub(crate) struct ParquetPlan {
+    pub file: ParquetFile,
+    columns: Vec<ColumnPlan>,
+    mask: ProjectionMask,
+    coercions: Vec<Coercion>,
+}
+
+/// What became of a slice.
+pub(crate) struct Parsed {
+    pub columns: Vec<ArrayRef>,
+    pub source: RecordBatch,
+    /// Rows of `source` that were accepted; all when absent.
+    pub kept: Option<Vec<u32>>,
+    pub rejected: Vec<Rejected>,
+    pub read: u64,
+}
+
+impl ParquetFile {
+    pub fn open_local(name: &str, path: PathBuf) -> Result<Self, SourceError> {
+        let io = |source| SourceError::Io { path: name.to_owned(), source };
+        let file = File::open(&path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        Self::open(name, Bits::Local { path, length }, &file)
+    }
+
+    pub fn open_memory(name: &str, bytes: Bytes) -> Result<Self, SourceError> {
+        Self::open(name, Bits::Memory(bytes.clone()), &bytes)
+    }
+
+    fn open<R: ChunkReader>(name: &str, bits: Bits, reader: &R) -> Result<Self, SourceError> {
+        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
+        let footer = ArrowReaderMetadata::load(reader, options)
+            .map_err(|source| SourceError::Parquet { path: name.to_owned(), source })?;
+        Ok(Self { name: name.to_owned(), bits, footer })
+    }
+
+    pub fn bits(&self) -> &Bits {
+        &self.bits
+    }
+
+    /// Rows and bytes of each row group.
+    pub fn groups(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let groups = self.footer.metadata().row_groups().iter();
+        groups.map(|group| {
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            (rows, u64::try_from(group.compressed_size()).unwrap_or(0))
+        })
+    }
+
+    fn parquet(&self, source: ParquetError) -> SourceError {
+        SourceError::Parquet { path: self.name.clone(), source }
+    }
+}
+
+impl ParquetPlan {
+    pub fn new(file: ParquetFile, columns: Vec<ColumnPlan>) -> Result<Self, SourceError> {
+        let schema = file.footer.schema();
+        let header: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let steps = map_columns(&file.name, &header, &columns)?;
+        let mut coercions = Vec::with_capacity(columns.len());
+        for column in &columns {
+            let found = schema
+                .field_with_name(&column.name)
+                .map_or(&arrow::datatypes::DataType::Null, |field| field.data_type());
+            coercions.push(Coercion::choose(found, column).ok_or_else(|| SourceError::ColumnType {
+                path: file.name.clone(),
+                column: column.name.clone(),
+                found: found.clone(),
+                wanted: column.kind,
+            })?);
+        }
+        let roots = steps.iter().enumerate().filter(|(_, step)| step.is_some()).map(|(root, _)| root);
+        let mask = ProjectionMask::roots(file.footer.parquet_schema(), roots);
+        Ok(Self { file, columns, mask, coercions })
+    }
+
+    /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.
+    pub fn parse(&self, group: usize, skip: usize, rows: usize, first_row: u64) -> Result<Parsed, SourceError> {
+        let source = self.decode(group, skip, rows)?;
+        let arrow = |source| SourceError::Arrow { path: self.file.name.clone(), source };
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        let mut faults: Vec<(u32, usize, RejectReason)> = Vec::new();
+        for (index, (column, coercion)) in self.columns.iter().zip(&self.coercions).enumerate() {
+            let Some(array) = source.column_by_name(&column.name) else {
+                return Err(SourceError::Changed { path: self.file.name.clone() });
+            };
+            let (array, wrong) = coercion.apply(array, column).map_err(arrow)?;
+            arrays.push(array);
+            faults.extend(wrong.into_iter().map(|Fault { row, reason }| (row, index, reason)));
+        }
+        let read = source.num_rows() as u64;
+        if faults.is_empty() {
+            return Ok(Parsed { columns: arrays, source, kept: None, rejected: Vec::new(), read });
+        }
+        faults.sort_by_key(|(row, index, _)| (*row, *index));
+        faults.dedup_by_key(|(row, ..)| *row);
+        let mut keep = vec![true; source.num_rows()];
+        let mut rejected = Vec::with_capacity(faults.len());
+        for (row, index, reason) in faults {
+            if let Some(slot) = keep.get_mut(row as usize) {
+                *slot = false;
+            }
+            rejected.push(Rejected {
+                line: first_row + u64::from(row),
+                column: self.columns.get(index).map(|column| column.name.clone()),
+                reason,
+                raw: raw(row_text(&source, row as usize).as_bytes()),
+            });
+        }
+        let kept = (0u32..).zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| row).collect();
+        let keep = BooleanArray::from(keep);
+        let columns =
+            arrays.iter().map(|array| arrow::compute::filter(array, &keep)).collect::<Result<_, _>>().map_err(arrow)?;
+        Ok(Parsed { columns, source, kept: Some(kept), rejected, read })
+    }
+
+    fn decode(&self, group: usize, skip: usize, rows: usize) -> Result<RecordBatch, SourceError> {
+        match &self.file.bits {
+            Bits::Memory(bytes) => self.decode_from(bytes.clone(), group, skip, rows),
+            Bits::Local { path, length } => {
+                let io = |source| SourceError::Io { path: self.file.name.clone(), source };
+                let file = File::open(path).map_err(io)?;
+                if file.metadata().map_err(io)?.len() != *length {
+                    return Err(SourceError::Changed { path: self.file.name.clone() });
+                }
+                self.decode_from(file, group, skip, rows)
+            }
+        }
+    }
+
+    fn decode_from<R: ChunkReader + 'static>(
+        &self,
+        reader: R,
+        group: usize,
+        skip: usize,
+        rows: usize,
+    ) -> Result<RecordBatch, SourceError> {
+        let selection = RowSelection::from(vec![RowSelector::skip(skip), RowSelector::select(rows)]);
+        let reader: ParquetRecordBatchReader =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(reader, self.file.footer.clone())
+                .with_row_groups(vec![group])
+                .with_projection(self.mask.clone())
+                .with_row_selection(selection)
+                .with_batch_size(rows)
+                .build()
+                .map_err(|source| self.file.parquet(source))?;
+        let schema = arrow::array::RecordBatchReader::schema(&reader);
+        let batches = reader
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|source| self.file.parquet(ParquetError::ArrowError(source.to_string())))?;
+        let batch = match <[RecordBatch; 1]>::try_from(batches) {
+            Ok([batch]) => batch,
+            Err(batches) => concat_batches(&schema, &batches)
+                .map_err(|source| SourceError::Arrow { path: self.file.name.clone(), source })?,
+        };
+        if batch.num_rows() != rows {
+            return Err(SourceError::Changed { path: self.file.name.clone() });
+        }
+        Ok(batch)
+    }
+}

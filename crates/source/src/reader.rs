@@ -1,0 +1,226 @@
+//! A file cut into chunks, in order. Cheap next to parsing: one thread reads for several that parse.
+
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use memchr::{memchr, memchr_iter};
+
+use crate::chunk::{Body, Chunk};
+use crate::column::ColumnPlan;
+use crate::csv::{CsvPlan, Dialect, Scan, Span, map_columns, split};
+use crate::decode::Decoded;
+use crate::error::SourceError;
+use crate::hash::{ContentHash, Tally};
+use crate::parquet::{Bits, ParquetFile, ParquetPlan};
+use crate::parser::{Parser, Plan, schema_of};
+use crate::spec::SourceSpec;
+use crate::storage::hash_all;
+
+/// A text without a line end for so long is no CSV.
+const LONGEST_RECORD: usize = 64 << 20;
+/// Rows of a slice of a row group.
+const SLICE_ROWS: usize = 128 << 10;
+
+/// The chunks of a file. After an error it ends.
+pub struct InputReader {
+    path: String,
+    parser: Arc<Parser>,
+    next_index: u64,
+    next_line: u64,
+    from: Feed,
+    ended: bool,
+}
+
+/// What the chunks are cut from.
+enum Feed {
+    Csv { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
+    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)> },
+}
+
+impl InputReader {
+    /// A CSV file: reads its header.
+    pub(crate) fn csv(
+        spec: &SourceSpec,
+        columns: Vec<ColumnPlan>,
+        path: String,
+        from: Box<dyn Read + Send>,
+        chunk_bytes: usize,
+    ) -> Result<Self, SourceError> {
+        let mut bytes = Decoded::new(path.clone(), from)?;
+        let dialect = Dialect::new(&spec.csv);
+        let mut carry = Vec::new();
+        // No less than a byte order mark, however small the chunks.
+        let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
+        if carry.starts_with(b"\xEF\xBB\xBF") {
+            carry.drain(..3);
+        }
+        let schema = schema_of(&columns);
+        let mut next_line = 1;
+        let mut steps = (0..columns.len()).map(Some).collect();
+        if spec.csv.header {
+            let mut at = 0;
+            let header = loop {
+                match dialect.scan(&carry, at, exhausted) {
+                    Scan::Record(end) => {
+                        let record = carry.get(at..end).unwrap_or_default();
+                        let names = header_names(&dialect, record);
+                        next_line += memchr_iter(b'\n', record).count() as u64;
+                        at = end;
+                        if names.is_some() || at >= carry.len() && exhausted {
+                            break names;
+                        }
+                    }
+                    Scan::Open { .. } => return Err(SourceError::HeaderQuote { path }),
+                    Scan::More if carry.len() >= LONGEST_RECORD => {
+                        return Err(SourceError::RecordTooLong { path, line: next_line, bytes: carry.len() });
+                    }
+                    Scan::More => exhausted = bytes.append(&mut carry, chunk_bytes)? < chunk_bytes,
+                }
+            };
+            carry.drain(..at);
+            // A file without a header has no rows either: it is empty.
+            steps = match header {
+                Some(header) => map_columns(&path, &header, &columns)?,
+                None => Vec::new(),
+            };
+        }
+        let plan = Plan::Csv(CsvPlan { dialect, columns, steps });
+        let parser = Arc::new(Parser::new(path.clone(), schema, plan));
+        let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
+        Ok(Self { path, parser, next_index: 0, next_line, from, ended: false })
+    }
+
+    /// A Parquet file, whose footer is read already.
+    pub(crate) fn parquet(file: ParquetFile, columns: Vec<ColumnPlan>, path: String) -> Result<Self, SourceError> {
+        let schema = schema_of(&columns);
+        let plan = Plan::Parquet(ParquetPlan::new(file, columns)?);
+        let parser = Arc::new(Parser::new(path.clone(), schema, plan));
+        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None };
+        Ok(Self { path, parser, next_index: 0, next_line: 1, from, ended: false })
+    }
+
+    /// What parses the chunks, on any thread.
+    pub fn parser(&self) -> Arc<Parser> {
+        Arc::clone(&self.parser)
+    }
+
+    /// Bytes of the file, as stored, that the chunks so far took; for progress.
+    pub fn bytes_read(&self) -> u64 {
+        match &self.from {
+            Feed::Csv { bytes, .. } => bytes.bytes(),
+            Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
+        }
+    }
+
+    /// The hash of the file's bytes as stored, once the reader has ended. Before that: of the bytes read so far, and
+    /// of none for Parquet.
+    pub fn content_hash(&self) -> ContentHash {
+        match &self.from {
+            Feed::Csv { bytes, .. } => bytes.hash(),
+            Feed::Parquet { hash, .. } => hash.map_or_else(|| Tally::default().hash(), |(hash, _)| hash),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Chunk>, SourceError> {
+        match &mut self.from {
+            Feed::Csv { .. } => self.next_text(),
+            Feed::Parquet { .. } => self.next_slice(),
+        }
+    }
+
+    fn next_text(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Csv { bytes, dialect, chunk_bytes, carry, exhausted } = &mut self.from else { return Ok(None) };
+        let chunk_bytes = *chunk_bytes;
+        let mut buffer = Vec::with_capacity(carry.len() + chunk_bytes + 64);
+        buffer.append(carry);
+        let end = loop {
+            if !*exhausted && buffer.len() < chunk_bytes {
+                let missing = chunk_bytes - buffer.len();
+                *exhausted = bytes.append(&mut buffer, missing)? < missing;
+            }
+            if *exhausted {
+                break buffer.len();
+            }
+            match dialect.last_end(&buffer) {
+                0 if buffer.len() >= LONGEST_RECORD => {
+                    let (path, line) = (self.path.clone(), self.next_line);
+                    return Err(SourceError::RecordTooLong { path, line, bytes: buffer.len() });
+                }
+                0 => *exhausted = bytes.append(&mut buffer, chunk_bytes)? < chunk_bytes,
+                end => break end,
+            }
+        };
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        carry.extend_from_slice(buffer.get(end..).unwrap_or_default());
+        buffer.truncate(end);
+        let lines = memchr_iter(b'\n', &buffer).count();
+        let plain = dialect.quote.is_none_or(|quote| memchr(quote, &buffer).is_none());
+        let first_line = self.next_line;
+        self.next_line += lines as u64;
+        Ok(Some(self.chunk(first_line, Body::Csv { bytes: Bytes::from(buffer), lines, plain })))
+    }
+
+    fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Parquet { group, skip, taken, hash } = &mut self.from else { return Ok(None) };
+        let parser = Arc::clone(&self.parser);
+        let Plan::Parquet(plan) = parser.plan() else { return Ok(None) };
+        while let Some((rows, bytes)) = plan.file.groups().nth(*group) {
+            let left = rows.saturating_sub(*skip);
+            if left == 0 {
+                *group += 1;
+                *skip = 0;
+                continue;
+            }
+            let rows_taken = left.min(SLICE_ROWS);
+            *taken += (bytes as f64 * rows_taken as f64 / rows as f64) as u64;
+            let body = Body::Parquet { group: *group, skip: *skip, rows: rows_taken };
+            *skip += rows_taken;
+            let first_row = self.next_line;
+            self.next_line += rows_taken as u64;
+            return Ok(Some(self.chunk(first_row, body)));
+        }
+        let mut tally = Tally::default();
+        match plan.file.bits() {
+            Bits::Memory(bytes) => tally.add(bytes),
+            Bits::Local { path, .. } => File::open(path)
+                .and_then(|mut file| hash_all(&mut file, &mut tally))
+                .map_err(|source| SourceError::Io { path: self.path.clone(), source })?,
+        }
+        *hash = Some((tally.hash(), tally.bytes()));
+        Ok(None)
+    }
+
+    fn chunk(&mut self, first_line: u64, body: Body) -> Chunk {
+        let index = self.next_index;
+        self.next_index += 1;
+        Chunk { index, first_line, body }
+    }
+}
+
+impl Iterator for InputReader {
+    type Item = Result<Chunk, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.advance().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// The names of a header; `None` for a blank line or a comment.
+fn header_names(dialect: &Dialect, record: &[u8]) -> Option<Vec<String>> {
+    let record = crate::csv::body(record);
+    if record.is_empty() || dialect.is_comment(record) {
+        return None;
+    }
+    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
+    split(dialect, record, &mut spans, &mut scratch);
+    Some(spans.iter().map(|span| String::from_utf8_lossy(span.of(record, &scratch)).into_owned()).collect())
+}

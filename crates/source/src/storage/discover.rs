@@ -1,0 +1,199 @@
+//! Which files a source has.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use futures::TryStreamExt;
+use object_store::path::Path as Key;
+use object_store::{ObjectMeta, ObjectStoreExt};
+
+use super::pattern::{Part, Pattern};
+use super::{InputFile, Location, Storage};
+use crate::error::SourceError;
+use crate::spec::{Format, SourceSpec};
+
+impl Storage {
+    /// The files of a source: pattern by pattern, the matches of each in the order of their paths' bytes, each file
+    /// once.
+    ///
+    /// Patterns are globs (`*` `?` `[..]` `{a,b}`, `**` for any number of folders) relative to the project root,
+    /// absolute, or URLs. `*` and `**` pass over names that start with a point. `{day:%Y-%m-%d}` matches a day and
+    /// gives it to the file.
+    ///
+    /// # Errors
+    /// [`SourceError::NoMatch`] for a pattern without a match; [`SourceError::BadPattern`],
+    /// [`SourceError::DayPattern`], [`SourceError::DayInPath`], [`SourceError::UnknownFormat`]; and what the disk or the
+    /// store says.
+    pub fn discover(&self, spec: &SourceSpec) -> Result<Vec<InputFile>, SourceError> {
+        let mut seen = HashSet::new();
+        let mut inputs = Vec::new();
+        for written in &spec.files {
+            let mut found = match written.split_once("://") {
+                Some(("file", path)) => self.local(spec, path.strip_prefix("localhost").unwrap_or(path))?,
+                Some((scheme, rest)) => self.remote(spec, written, scheme, rest)?,
+                None => self.local(spec, written)?,
+            };
+            if found.is_empty() {
+                return Err(SourceError::NoMatch {
+                    name: spec.name.clone(),
+                    pattern: written.clone(),
+                    root: self.root.display().to_string(),
+                });
+            }
+            found.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+            inputs.extend(found.into_iter().filter(|input| seen.insert(input.path.clone())));
+        }
+        Ok(inputs)
+    }
+
+    fn local(&self, spec: &SourceSpec, path: &str) -> Result<Vec<InputFile>, SourceError> {
+        let absolute = path.starts_with('/');
+        let pattern = Pattern::new(path)?;
+        let start = if absolute { PathBuf::from("/") } else { self.root.clone() };
+        let mut paths = Vec::new();
+        walk(&start, &pattern.parts, &mut paths)?;
+        // Two `**` of a pattern may reach a file by two ways.
+        paths.sort();
+        paths.dedup();
+        let mut inputs = Vec::with_capacity(paths.len());
+        for path in paths {
+            // A name that is not UTF-8 cannot be written in a job or a manifest.
+            let Some(relative) = path.strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
+            let shown = if absolute { format!("/{relative}") } else { relative.to_owned() };
+            let io = |source| SourceError::Io { path: shown.clone(), source };
+            let metadata = fs::metadata(&path).map_err(io)?;
+            let modified = metadata.modified().map_err(io)?;
+            let version = match modified.duration_since(UNIX_EPOCH) {
+                Ok(after) => after.as_nanos().to_string(),
+                Err(before) => format!("-{}", before.duration().as_nanos()),
+            };
+            let matched = if absolute { &shown } else { relative };
+            inputs.push(InputFile {
+                size: metadata.len(),
+                version,
+                day: pattern.day(matched, &shown)?,
+                format: format_of(spec, &shown)?,
+                location: Location::Local(path),
+                path: shown,
+            });
+        }
+        Ok(inputs)
+    }
+
+    fn remote(
+        &self,
+        spec: &SourceSpec,
+        written: &str,
+        scheme: &str,
+        rest: &str,
+    ) -> Result<Vec<InputFile>, SourceError> {
+        let (authority, key) =
+            rest.split_once('/').ok_or_else(|| SourceError::UnsupportedUrl { url: written.to_owned() })?;
+        let base = format!("{scheme}://{authority}");
+        let pattern = Pattern::new(key)?;
+        let (store, handle) = self.store(&base)?;
+        let failed = |source| SourceError::Store { path: written.to_owned(), source };
+        let literal: Vec<&str> = pattern
+            .parts
+            .iter()
+            .map_while(|part| match part {
+                Part::Literal(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        let prefix = Key::parse(literal.join("/")).map_err(|source| failed(source.into()))?;
+        let objects: Vec<ObjectMeta> = if literal.len() == pattern.parts.len() {
+            match handle.block_on(store.head(&prefix)) {
+                Ok(object) => vec![object],
+                Err(object_store::Error::NotFound { .. }) => Vec::new(),
+                Err(source) => return Err(failed(source)),
+            }
+        } else {
+            handle.block_on(store.list(Some(&prefix)).try_collect()).map_err(failed)?
+        };
+        let mut inputs = Vec::with_capacity(objects.len());
+        for object in objects.into_iter().filter(|object| pattern.is_match(object.location.as_ref())) {
+            let path = format!("{base}/{}", object.location);
+            let modified = || object.last_modified.timestamp_nanos_opt().unwrap_or_default().to_string();
+            inputs.push(InputFile {
+                size: object.size,
+                version: object.e_tag.clone().unwrap_or_else(modified),
+                day: pattern.day(object.location.as_ref(), &path)?,
+                format: format_of(spec, &path)?,
+                location: Location::Remote { base: base.clone(), key: object.location.clone(), etag: object.e_tag },
+                path,
+            });
+        }
+        Ok(inputs)
+    }
+}
+
+/// Files below `folder` that the parts lead to.
+fn walk(folder: &Path, parts: &[Part], found: &mut Vec<PathBuf>) -> Result<(), SourceError> {
+    let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+    let io = |source| SourceError::Io { path: folder.display().to_string(), source };
+    match part {
+        Part::Literal(name) => reach(&folder.join(name), rest, found),
+        Part::Folders => {
+            walk(folder, rest, found)?;
+            for entry in entries(folder).map_err(io)? {
+                // Links to folders could lead around in circles.
+                if entry.file_type().map_err(io)?.is_dir() && !is_hidden(&entry) {
+                    walk(&entry.path(), parts, found)?;
+                }
+            }
+            Ok(())
+        }
+        Part::Glob { text, hidden } => {
+            for entry in entries(folder).map_err(io)? {
+                if text.is_match(Path::new(&entry.file_name())) && (*hidden || !is_hidden(&entry)) {
+                    reach(&entry.path(), rest, found)?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn reach(path: &Path, rest: &[Part], found: &mut Vec<PathBuf>) -> Result<(), SourceError> {
+    match fs::metadata(path) {
+        Ok(metadata) if rest.is_empty() => {
+            if metadata.is_file() {
+                found.push(path.to_owned());
+            }
+            Ok(())
+        }
+        Ok(metadata) if metadata.is_dir() => walk(path, rest, found),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(SourceError::Io { path: path.display().to_string(), source }),
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.collect(),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_hidden(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(b".")
+}
+
+fn format_of(spec: &SourceSpec, path: &str) -> Result<Format, SourceError> {
+    if let Some(format) = spec.format {
+        return Ok(format);
+    }
+    let name = path.to_ascii_lowercase();
+    if [".parquet", ".pq"].iter().any(|ending| name.ends_with(ending)) {
+        return Ok(Format::Parquet);
+    }
+    let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    let is_text = [".csv", ".tsv", ".txt"].iter().any(|ending| name.ends_with(ending));
+    is_text.then_some(Format::Csv).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
+}

@@ -1,0 +1,177 @@
+//! Where inputs are: a folder, the local disk, or an object store.
+
+mod discover;
+mod pattern;
+mod remote;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::NaiveDate;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, parse_url_opts};
+use tokio::runtime::Handle;
+use url::Url;
+
+use crate::column::plans;
+use crate::error::SourceError;
+use crate::hash::{ContentHash, Tally};
+use crate::parquet::ParquetFile;
+use crate::reader::InputReader;
+use crate::spec::{Format, SourceSpec};
+
+use remote::{RangeReader, fetch};
+
+/// Text is cut into chunks of about this many bytes.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Offsets in a chunk are 32-bit, with ample room for one long record more.
+const LARGEST_CHUNK: usize = 256 << 20;
+
+/// A file of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFile {
+    /// As the job sees it: relative to the project root with `/`, absolute, or a URL.
+    pub path: String,
+    /// Bytes as stored.
+    pub size: u64,
+    /// What changes when the file does: an object's ETag; a local file's modification time in nanoseconds.
+    pub version: String,
+    /// The day its name gives, if the pattern has a `{day:...}`.
+    pub day: Option<NaiveDate>,
+    /// What it holds.
+    pub format: Format,
+    location: Location,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Location {
+    Local(PathBuf),
+    Remote { base: String, key: Key, etag: Option<String> },
+}
+
+/// Opens files relative to a project root, and objects by their URLs. Shared by threads.
+///
+/// Remote files block on the runtime's handle, so that the methods must not be called from its own worker threads.
+pub struct Storage {
+    root: PathBuf,
+    handle: Option<Handle>,
+    chunk_bytes: usize,
+    stores: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Storage").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl Storage {
+    /// Files below `project_root`, and remote ones if there is a runtime for them.
+    pub fn new(project_root: PathBuf, handle: Option<Handle>) -> Self {
+        Self { root: project_root, handle, chunk_bytes: CHUNK_BYTES, stores: Mutex::default() }
+    }
+
+    /// The same, with CSV cut into chunks of about so many bytes (1 to 256 Mi; 4 Mi by default).
+    #[must_use]
+    pub fn with_chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes.clamp(1, LARGEST_CHUNK);
+        self
+    }
+
+    /// The same, with `store` behind all URLs that start with `base`, such as `memory://` or `s3://bucket`. Stores of
+    /// other URLs are made from the environment: `AWS_*`, `GOOGLE_*`, `AZURE_*`.
+    #[must_use]
+    pub fn with_store(self, base: &str, store: Arc<dyn ObjectStore>) -> Self {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner).insert(base.to_owned(), store);
+        self
+    }
+
+    /// The hash of a file's bytes as stored, reading all of it.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`] or [`SourceError::Store`].
+    pub fn hash(&self, input: &InputFile) -> Result<ContentHash, SourceError> {
+        let mut tally = Tally::default();
+        let mut from = self.raw(input)?;
+        hash_all(&mut from, &mut tally).map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
+        Ok(tally.hash())
+    }
+
+    /// Opens a file and finds its columns: reads the header, or the footer.
+    ///
+    /// # Errors
+    /// [`SourceError::MissingColumn`], [`SourceError::DuplicateColumn`], [`SourceError::ColumnType`], the errors of
+    /// [`SourceSpec::check`], and those of reading.
+    pub fn open(&self, spec: &SourceSpec, input: &InputFile) -> Result<InputReader, SourceError> {
+        spec.check()?;
+        let columns = plans(spec)?;
+        match input.format {
+            Format::Csv => InputReader::csv(spec, columns, input.path.clone(), self.raw(input)?, self.chunk_bytes),
+            Format::Parquet => {
+                let file = match &input.location {
+                    Location::Local(path) => ParquetFile::open_local(&input.path, path.clone())?,
+                    Location::Remote { base, key, etag } => {
+                        let (store, handle) = self.store(base)?;
+                        let bytes = handle.block_on(fetch(&*store, key, etag.clone()));
+                        let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
+                        ParquetFile::open_memory(&input.path, bytes)?
+                    }
+                };
+                InputReader::parquet(file, columns, input.path.clone())
+            }
+        }
+    }
+
+    /// The bytes as stored.
+    fn raw(&self, input: &InputFile) -> Result<Box<dyn Read + Send>, SourceError> {
+        match &input.location {
+            Location::Local(path) => {
+                let file = File::open(path).map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
+                Ok(Box::new(file))
+            }
+            Location::Remote { base, key, etag } => {
+                let (store, handle) = self.store(base)?;
+                Ok(Box::new(RangeReader::new(store, handle, key.clone(), etag.clone(), input.size)))
+            }
+        }
+    }
+
+    fn store(&self, base: &str) -> Result<(Arc<dyn ObjectStore>, Handle), SourceError> {
+        let handle = self.handle.clone().ok_or_else(|| SourceError::NoRuntime { url: base.to_owned() })?;
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(base) {
+            return Ok((Arc::clone(store), handle));
+        }
+        let unsupported = || SourceError::UnsupportedUrl { url: base.to_owned() };
+        let url = Url::parse(base).map_err(|_| unsupported())?;
+        if !matches!(url.scheme(), "s3" | "s3a" | "gs" | "az" | "adl" | "azure" | "abfs" | "abfss") {
+            return Err(unsupported());
+        }
+        let environment =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        // Clients of a store look for the runtime that drives them.
+        let _inside = handle.enter();
+        let (store, _) =
+            parse_url_opts(&url, environment).map_err(|source| SourceError::Store { path: base.to_owned(), source })?;
+        let store: Arc<dyn ObjectStore> = Arc::from(store);
+        stores.insert(base.to_owned(), Arc::clone(&store));
+        Ok((store, handle))
+    }
+}
+
+/// Reads to the end, hashing.
+pub(crate) fn hash_all(from: &mut dyn Read, tally: &mut Tally) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => tally.add(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

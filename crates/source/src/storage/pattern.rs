@@ -1,0 +1,241 @@
+//! `readings/{day:%Y-%m-%d}/*.csv`: a glob in which days may be named.
+
+use chrono::NaiveDate;
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::error::SourceError;
+
+/// A pattern that was understood.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    written: String,
+    /// The glob, cut at its slashes.
+    pub parts: Vec<Part>,
+    whole: GlobMatcher,
+    /// Globs and the days between them; only where there are days.
+    pieces: Vec<Piece>,
+}
+
+/// A component of a path.
+#[derive(Debug)]
+pub(super) enum Part {
+    Literal(String),
+    /// `**`: any number of folders.
+    Folders,
+    Glob {
+        text: GlobMatcher,
+        hidden: bool,
+    },
+}
+
+#[derive(Debug)]
+enum Piece {
+    Glob(GlobMatcher),
+    Day(Vec<DayItem>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DayItem {
+    Year,
+    ShortYear,
+    Month,
+    Day,
+    Literal(char),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    year: Option<i32>,
+    month: Option<u32>,
+    day: Option<u32>,
+}
+
+impl Pattern {
+    pub fn new(written: &str) -> Result<Self, SourceError> {
+        let glob = |text: &str| {
+            GlobBuilder::new(text)
+                .literal_separator(true)
+                .build()
+                .map(|glob| glob.compile_matcher())
+                .map_err(|source| SourceError::BadPattern { pattern: written.to_owned(), source })
+        };
+        let bad_day = || SourceError::DayPattern { pattern: written.to_owned() };
+        let mut pieces = Vec::new();
+        let mut whole = String::new();
+        let mut days = Vec::new();
+        let mut rest = written;
+        while let Some((before, after)) = rest.split_once("{day:") {
+            let (format, after) = after.split_once('}').ok_or_else(bad_day)?;
+            let items = day_items(format).ok_or_else(bad_day)?;
+            whole.push_str(before);
+            items.iter().for_each(|item| whole.push_str(&item.glob()));
+            pieces.push(Piece::Glob(glob(before)?));
+            days.extend(items.iter().copied());
+            pieces.push(Piece::Day(items));
+            rest = after;
+        }
+        whole.push_str(rest);
+        if !days.is_empty() {
+            pieces.push(Piece::Glob(glob(rest)?));
+            let year = days.contains(&DayItem::Year) || days.contains(&DayItem::ShortYear);
+            if !year || !days.contains(&DayItem::Month) || !days.contains(&DayItem::Day) {
+                return Err(bad_day());
+            }
+        }
+        let parts = components(&whole)
+            .into_iter()
+            .map(|part| match part {
+                "**" => Ok(Part::Folders),
+                _ if part.contains(['*', '?', '[', '{', '\\']) => {
+                    Ok(Part::Glob { text: glob(part)?, hidden: part.starts_with('.') })
+                }
+                _ => Ok(Part::Literal(part.to_owned())),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { written: written.to_owned(), parts, whole: glob(&whole)?, pieces })
+    }
+
+    pub fn is_match(&self, path: &str) -> bool {
+        self.whole.is_match(path)
+    }
+
+    /// The day a matching path names.
+    pub fn day(&self, path: &str, shown: &str) -> Result<Option<NaiveDate>, SourceError> {
+        if self.pieces.is_empty() {
+            return Ok(None);
+        }
+        find_day(&self.pieces, path, Found::default())
+            .map(Some)
+            .ok_or_else(|| SourceError::DayInPath { path: shown.to_owned(), pattern: self.written.clone() })
+    }
+}
+
+/// Cuts a glob at the slashes outside its braces and brackets.
+fn components(glob: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth) = (0, 0i32);
+    for (at, byte) in glob.bytes().enumerate() {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            b'/' if depth <= 0 => {
+                parts.extend(glob.get(start..at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(glob.get(start..));
+    parts.retain(|part| !part.is_empty() && *part != ".");
+    parts
+}
+
+fn day_items(format: &str) -> Option<Vec<DayItem>> {
+    let mut items = Vec::new();
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '%' {
+            items.push(DayItem::Literal(letter));
+            continue;
+        }
+        match letters.next()? {
+            'Y' => items.push(DayItem::Year),
+            'y' => items.push(DayItem::ShortYear),
+            'm' => items.push(DayItem::Month),
+            'd' => items.push(DayItem::Day),
+            'F' => items.extend(day_items("%Y-%m-%d")?),
+            '%' => items.push(DayItem::Literal('%')),
+            _ => return None,
+        }
+    }
+    Some(items)
+}
+
+impl DayItem {
+    fn digits(self) -> usize {
+        match self {
+            Self::Year => 4,
+            Self::ShortYear | Self::Month | Self::Day => 2,
+            Self::Literal(_) => 0,
+        }
+    }
+
+    fn glob(self) -> String {
+        match self {
+            Self::Literal('/') => "/".to_owned(),
+            Self::Literal(letter @ ('*' | '?' | '[' | ']' | '{' | '}' | '\\')) => format!("[{letter}]"),
+            Self::Literal(letter) => letter.to_string(),
+            digits => "[0-9]".repeat(digits.digits()),
+        }
+    }
+}
+
+/// Tries each way to lay the pieces over `path`; the first that gives a day of the calendar wins.
+fn find_day(pieces: &[Piece], path: &str, found: Found) -> Option<NaiveDate> {
+    match pieces {
+        [Piece::Glob(last)] => {
+            let whole = last.is_match(path) && found.year.is_some();
+            whole.then(|| NaiveDate::from_ymd_opt(found.year?, found.month?, found.day?)).flatten()
+        }
+        [Piece::Glob(glob), Piece::Day(items), rest @ ..] => {
+            let cuts = path.char_indices().map(|(at, _)| at);
+            cuts.filter_map(|at| path.split_at_checked(at)).filter(|(before, _)| glob.is_match(before)).find_map(
+                |(_, after)| {
+                    let mut found = found;
+                    let after = read_day(items, after, &mut found)?;
+                    find_day(rest, after, found)
+                },
+            )
+        }
+        _ => None,
+    }
+}
+
+fn read_day<'a>(items: &[DayItem], mut text: &'a str, found: &mut Found) -> Option<&'a str> {
+    for item in items {
+        if let DayItem::Literal(letter) = item {
+            text = text.strip_prefix(*letter)?;
+            continue;
+        }
+        let (digits, rest) = text.split_at_checked(item.digits())?;
+        let number: u32 = digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())??;
+        match item {
+            DayItem::Year => found.year = Some(number.cast_signed()),
+            DayItem::ShortYear => found.year = Some(number.cast_signed() + if number < 69 { 2000 } else { 1900 }),
+            DayItem::Month => found.month = Some(number),
+            _ => found.day = Some(number),
+        }
+        text = rest;
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_read_back() {
+        let day = |pattern: &str, path: &str| {
+            let pattern = Pattern::new(pattern).unwrap();
+            assert!(pattern.is_match(path), "{path}");
+            pattern.day(path, path)
+        };
+        let wanted = NaiveDate::from_ymd_opt(2017, 7, 26);
+        for (pattern, path) in [
+            ("in/{day:%Y-%m-%d}.csv", "in/2017-07-26.csv"),
+            ("in/*{day:%Y%m%d}*.csv", "in/99999999-20170726-x.csv"),
+            ("in/{day:%Y/%m/%d}/*.csv", "in/2017/07/26/a.csv"),
+            ("in/y={day:%Y}/{day:%m%d}.csv", "in/y=2017/0726.csv"),
+            ("**/{day:%d.%m.%y}.{csv,txt}", "a/b/26.07.17.txt"),
+        ] {
+            assert_eq!(day(pattern, path).unwrap(), wanted, "{pattern}");
+        }
+        assert_eq!(day("in/*.csv", "in/a.csv").unwrap(), None);
+        assert!(matches!(day("{day:%F}.csv", "2017-02-30.csv"), Err(SourceError::DayInPath { .. })));
+        for bad in ["{day:%Y-%m}.csv", "{day:%Q}", "{day:%F"] {
+            assert!(matches!(Pattern::new(bad), Err(SourceError::DayPattern { .. })), "{bad}");
+        }
+        assert!(matches!(Pattern::new("a[.csv"), Err(SourceError::BadPattern { .. })));
+    }
+}

@@ -1,0 +1,47 @@
+//! A moment of the proleptic Gregorian calendar, and its distance from 1970-01-01.
+
+/// Fields as they were written; nothing is checked before [`Civil::micros`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Civil {
+    pub year: u32,
+    pub month: u32,
+    pub day: u32,
+    pub hour: u32,
+    pub minute: u32,
+    pub second: u32,
+    pub micros: u32,
+}
+
+impl Civil {
+    pub const MIDNIGHT: Self = Self { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0, micros: 0 };
+
+    /// Microseconds since the epoch if the fields are zone-less; `None` if there is no such day or time of day.
+    #[inline]
+    pub fn micros(&self) -> Option<i64> {
+        let day_exists = (1..=12).contains(&self.month) && self.day >= 1 && self.day <= self.days_in_month();
+        if !day_exists || self.hour > 23 || self.minute > 59 || self.second > 59 {
+            return None;
+        }
+        let seconds = u64::from(self.hour * 3600 + self.minute * 60 + self.second).cast_signed();
+        Some((self.days() * 86_400 + seconds) * 1_000_000 + i64::from(self.micros))
+    }
+
+    fn days_in_month(&self) -> u32 {
+        match self.month {
+            2 if self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400)) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
+    /// Days since the epoch. Counts in years that start in March, so that the leap day is a year's last.
+    #[inline]
+    pub fn days(&self) -> i64 {
+        const DAYS_BEFORE_1970: i64 = 719_468;
+        let year = i64::from(self.year) - i64::from(self.month <= 2);
+        let month = (i64::from(self.month) + 9) % 12;
+        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+        365 * year + leap_days + (153 * month + 2) / 5 + i64::from(self.day) - 1 - DAYS_BEFORE_1970
+    }
+}

@@ -1,0 +1,136 @@
+//! Formats whose every item has a constant place, such as `%Y-%m-%dT%H:%M:%SZ`: checked eight bytes at a time.
+
+use super::civil::Civil;
+use super::format::Item;
+use crate::number::not_digits;
+
+const BLOCK: usize = 32;
+
+/// The bytes of a field, zero after its end.
+pub(super) type Words = [u64; BLOCK / 8];
+
+/// Where the digits of a field are; a count of 0 stands for an absent field.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    at: usize,
+    count: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Fixed {
+    width: usize,
+    literals: Words,
+    literal_mask: Words,
+    digit_mask: Words,
+    year: Place,
+    month: Place,
+    day: Place,
+    hour: Place,
+    minute: Place,
+    second: Place,
+    fraction: Place,
+    utc: bool,
+}
+
+impl Fixed {
+    /// `None` if an item has no constant width, comes twice, or all of them do not fit 32 bytes.
+    pub fn new(items: &[Item], utc: bool) -> Option<Self> {
+        let mut literals = [0u8; BLOCK];
+        let mut literal_mask = [0u8; BLOCK];
+        let mut digit_mask = [0u8; BLOCK];
+        let [mut year, mut month, mut day, mut hour, mut minute, mut second, mut fraction] = [Place::default(); 7];
+        let mut width = 0;
+        for item in items {
+            let (place, count) = match *item {
+                Item::Literal(byte) => {
+                    *literals.get_mut(width)? = byte;
+                    *literal_mask.get_mut(width)? = 0xFF;
+                    width += 1;
+                    continue;
+                }
+                Item::Year => (&mut year, 4),
+                Item::Month => (&mut month, 2),
+                Item::Day => (&mut day, 2),
+                Item::Hour => (&mut hour, 2),
+                Item::Minute => (&mut minute, 2),
+                Item::Second => (&mut second, 2),
+                Item::Fraction { least, most } if least == most => (&mut fraction, most),
+                _ => return None,
+            };
+            if place.count > 0 {
+                return None;
+            }
+            *place = Place { at: width, count };
+            digit_mask.get_mut(width..width + count)?.fill(0xFF);
+            width += count;
+        }
+        if year.count == 0 || month.count == 0 || day.count == 0 {
+            return None;
+        }
+        let [literals, literal_mask, digit_mask] = [literals, literal_mask, digit_mask].map(|bytes| words(&bytes));
+        Some(Self { width, literals, literal_mask, digit_mask, year, month, day, hour, minute, second, fraction, utc })
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Whether the format itself says UTC.
+    pub fn utc(&self) -> bool {
+        self.utc
+    }
+
+    #[inline]
+    pub fn words(&self, rest: &[u8]) -> Option<Words> {
+        let mut read = words(rest.first_chunk::<BLOCK>()?);
+        for ((word, literal), digit) in read.iter_mut().zip(&self.literal_mask).zip(&self.digit_mask) {
+            *word &= literal | digit;
+        }
+        Some(read)
+    }
+
+    /// The fields of `rest`, whose words are `words`; `None` if a literal or a digit is something else.
+    #[inline]
+    pub fn civil(&self, rest: &[u8], words: &Words) -> Option<Civil> {
+        const ZEROS: u64 = 0x3030_3030_3030_3030;
+        let mut wrong = 0;
+        let masks = self.literals.iter().zip(&self.literal_mask).zip(&self.digit_mask);
+        for (word, ((literal, literal_mask), digit_mask)) in words.iter().zip(masks) {
+            wrong |= (word ^ literal) & literal_mask;
+            wrong |= not_digits((word & digit_mask) | (ZEROS & !digit_mask));
+        }
+        if wrong != 0 {
+            return None;
+        }
+        let block = rest.first_chunk::<BLOCK>()?;
+        let digit = |at: usize| u32::from(block[at % BLOCK] & 0x0F);
+        let two = |place: Place| if place.count == 0 { 0 } else { digit(place.at) * 10 + digit(place.at + 1) };
+        let year = self.year.at;
+        let mut micros = 0;
+        if self.fraction.count > 0 {
+            for index in 0..6 {
+                let next = if index < self.fraction.count { digit(self.fraction.at + index) } else { 0 };
+                micros = micros * 10 + next;
+            }
+        }
+        Some(Civil {
+            year: digit(year) * 1000 + digit(year + 1) * 100 + digit(year + 2) * 10 + digit(year + 3),
+            month: two(self.month),
+            day: two(self.day),
+            hour: two(self.hour),
+            minute: two(self.minute),
+            second: two(self.second),
+            micros,
+        })
+    }
+}
+
+#[inline]
+fn words(bytes: &[u8; BLOCK]) -> Words {
+    let (chunks, _) = bytes.as_chunks::<8>();
+    let mut words = [0; BLOCK / 8];
+    for (word, chunk) in words.iter_mut().zip(chunks) {
+        *word = u64::from_le_bytes(*chunk);
+    }
+    words
+}

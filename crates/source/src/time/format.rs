@@ -1,0 +1,308 @@
+//! strftime items, compiled once and read straight from bytes.
+
+use super::civil::Civil;
+
+/// What is wrong with a time format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatFault {
+    /// An item that is not known.
+    #[error(
+        "%{0} is not read; use Y y m b B d e H I p M S f 3f 6f 9f .f z s F T R, or s, ms, us, ns for epoch numbers"
+    )]
+    Item(String),
+    /// A `%` at the end.
+    #[error("it ends in %; write %% for a percent sign")]
+    Unfinished,
+    /// No day can be made of it.
+    #[error("it must give year, month and day, or %s")]
+    NoDay,
+    /// Half of a twelve-hour clock.
+    #[error("%I and %p go together")]
+    HalfClock,
+}
+
+/// A unit of epoch numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unit {
+    Seconds,
+    Millis,
+    Micros,
+    Nanos,
+}
+
+impl Unit {
+    pub fn named(text: &str) -> Option<Self> {
+        match text {
+            "s" => Some(Self::Seconds),
+            "ms" => Some(Self::Millis),
+            "us" => Some(Self::Micros),
+            "ns" => Some(Self::Nanos),
+            _ => None,
+        }
+    }
+
+    /// Nanoseconds are cut to microseconds.
+    pub fn micros(self, count: i64) -> Option<i64> {
+        match self {
+            Self::Seconds => count.checked_mul(1_000_000),
+            Self::Millis => count.checked_mul(1000),
+            Self::Micros => Some(count),
+            Self::Nanos => Some(count.div_euclid(1000)),
+        }
+    }
+}
+
+/// One item of a format. Numbers without a width of their own take one or two digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Item {
+    Literal(u8),
+    /// Four digits.
+    Year,
+    /// Two digits: 69 to 99 are of the 20th century.
+    ShortYear,
+    Month,
+    /// English, three letters or whole.
+    MonthName,
+    /// May be padded with a blank.
+    Day,
+    Hour,
+    Hour12,
+    Half,
+    Minute,
+    Second,
+    /// Digits after the point.
+    Fraction {
+        least: usize,
+        most: usize,
+    },
+    /// Nothing, or a point and digits.
+    PointFraction,
+    /// `+01:00`, `+0100`, `+01` or Z.
+    Offset,
+    /// As [`Item::Offset`], or nothing.
+    MaybeOffset,
+    /// T, t or a blank.
+    Separator,
+    /// Seconds since the epoch, in UTC.
+    Epoch,
+}
+
+pub(super) fn rfc_3339() -> Vec<Item> {
+    use Item::*;
+    let dash = Literal(b'-');
+    let colon = Literal(b':');
+    let date = [Year, dash, Month, dash, Day, Separator];
+    date.into_iter().chain([Hour, colon, Minute, colon, Second, PointFraction, MaybeOffset]).collect()
+}
+
+pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
+    let mut items = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        items.extend(rest.bytes().take(at).map(Item::Literal));
+        rest = rest.get(at + 1..).unwrap_or_default();
+        // A width, a point or a colon belongs to the letter after it.
+        let letter = rest.find(|c: char| !matches!(c, '.' | ':' | '-' | '0'..='9')).ok_or(FormatFault::Unfinished)?;
+        let length = letter + rest.get(letter..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        let (item, after) = rest.split_at_checked(length).ok_or(FormatFault::Unfinished)?;
+        rest = after;
+        let exactly = |count| Item::Fraction { least: count, most: count };
+        match item {
+            "Y" => items.push(Item::Year),
+            "y" => items.push(Item::ShortYear),
+            "m" | "-m" => items.push(Item::Month),
+            "b" | "B" | "h" => items.push(Item::MonthName),
+            "d" | "e" | "-d" => items.push(Item::Day),
+            "H" | "-H" => items.push(Item::Hour),
+            "I" | "-I" => items.push(Item::Hour12),
+            "p" | "P" => items.push(Item::Half),
+            "M" => items.push(Item::Minute),
+            "S" => items.push(Item::Second),
+            "f" => items.push(Item::Fraction { least: 1, most: 9 }),
+            "3f" => items.push(exactly(3)),
+            "6f" => items.push(exactly(6)),
+            "9f" => items.push(exactly(9)),
+            ".f" => items.push(Item::PointFraction),
+            ".3f" => items.extend([Item::Literal(b'.'), exactly(3)]),
+            ".6f" => items.extend([Item::Literal(b'.'), exactly(6)]),
+            ".9f" => items.extend([Item::Literal(b'.'), exactly(9)]),
+            "z" | ":z" => items.push(Item::Offset),
+            "s" => items.push(Item::Epoch),
+            "F" => items.extend(compile("%Y-%m-%d")?),
+            "T" => items.extend(compile("%H:%M:%S")?),
+            "R" => items.extend(compile("%H:%M")?),
+            "%" => items.push(Item::Literal(b'%')),
+            other => return Err(FormatFault::Item(other.to_owned())),
+        }
+    }
+    items.extend(rest.bytes().map(Item::Literal));
+    Ok(items)
+}
+
+/// A format must make a moment.
+pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
+    let has = |wanted: &[Item]| wanted.iter().any(|item| items.contains(item));
+    let day = has(&[Item::Year, Item::ShortYear]) && has(&[Item::Month, Item::MonthName]) && has(&[Item::Day]);
+    if !day && !has(&[Item::Epoch]) {
+        return Err(FormatFault::NoDay);
+    }
+    if has(&[Item::Hour12]) != has(&[Item::Half]) {
+        return Err(FormatFault::HalfClock);
+    }
+    Ok(())
+}
+
+/// What a text means.
+pub(super) enum Moment {
+    /// Microseconds since the epoch.
+    Instant(i64),
+    /// Calendar fields, and the seconds east of UTC they were written with.
+    Civil(Civil, Option<i32>),
+}
+
+/// `None` if `text` is not of the form.
+pub(super) fn read(items: &[Item], text: &[u8]) -> Option<Moment> {
+    let mut civil = Civil::MIDNIGHT;
+    let mut offset = None;
+    let mut epoch = None;
+    let mut half = None;
+    let mut rest = text;
+    for item in items {
+        match *item {
+            Item::Literal(byte) => rest = rest.strip_prefix(&[byte])?,
+            Item::Year => civil.year = number(&mut rest, 4, 4)?,
+            Item::ShortYear => {
+                let year = number(&mut rest, 2, 2)?;
+                civil.year = if year < 69 { 2000 + year } else { 1900 + year };
+            }
+            Item::Month => civil.month = number(&mut rest, 1, 2)?,
+            Item::MonthName => civil.month = month_name(&mut rest)?,
+            Item::Day => {
+                rest = rest.strip_prefix(b" ").unwrap_or(rest);
+                civil.day = number(&mut rest, 1, 2)?;
+            }
+            Item::Hour => civil.hour = number(&mut rest, 1, 2)?,
+            Item::Hour12 => {
+                civil.hour = number(&mut rest, 1, 2)?;
+                if !(1..=12).contains(&civil.hour) {
+                    return None;
+                }
+            }
+            Item::Half => {
+                let (letters, after) = rest.split_at_checked(2)?;
+                let afternoon = letters.eq_ignore_ascii_case(b"pm");
+                if !afternoon && !letters.eq_ignore_ascii_case(b"am") {
+                    return None;
+                }
+                half = Some(afternoon);
+                rest = after;
+            }
+            Item::Minute => civil.minute = number(&mut rest, 1, 2)?,
+            Item::Second => civil.second = number(&mut rest, 1, 2)?,
+            Item::Fraction { least, most } => civil.micros = fraction(&mut rest, least, most)?,
+            Item::PointFraction => {
+                if let Some(after) = rest.strip_prefix(b".") {
+                    rest = after;
+                    civil.micros = fraction(&mut rest, 1, usize::MAX)?;
+                }
+            }
+            Item::Offset => offset = Some(zone_offset(&mut rest)?),
+            Item::MaybeOffset if rest.is_empty() => {}
+            Item::MaybeOffset => offset = Some(zone_offset(&mut rest)?),
+            Item::Separator => {
+                let (first, after) = rest.split_first()?;
+                if !matches!(first, b'T' | b't' | b' ') {
+                    return None;
+                }
+                rest = after;
+            }
+            Item::Epoch => {
+                let negative = rest.first() == Some(&b'-');
+                let digits = if negative { rest.get(1..)? } else { rest };
+                let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let (count, after) = digits.split_at_checked(length)?;
+                let count = crate::number::parse_i64(count).ok()?;
+                epoch = Some(if negative { -count } else { count });
+                rest = after;
+            }
+        }
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    if let Some(seconds) = epoch {
+        return seconds.checked_mul(1_000_000)?.checked_add(i64::from(civil.micros)).map(Moment::Instant);
+    }
+    if let Some(afternoon) = half {
+        civil.hour = civil.hour % 12 + if afternoon { 12 } else { 0 };
+    }
+    Some(Moment::Civil(civil, offset))
+}
+
+/// Takes at least `least` and at most `most` digits.
+fn digits<'a>(rest: &mut &'a [u8], least: usize, most: usize) -> Option<&'a [u8]> {
+    let count = rest.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
+    if count < least {
+        return None;
+    }
+    let (taken, after) = rest.split_at_checked(count)?;
+    *rest = after;
+    Some(taken)
+}
+
+fn number(rest: &mut &[u8], least: usize, most: usize) -> Option<u32> {
+    Some(digits(rest, least, most)?.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')))
+}
+
+/// Digits after a point as microseconds; further ones are cut off.
+fn fraction(rest: &mut &[u8], least: usize, most: usize) -> Option<u32> {
+    let taken = digits(rest, least, most)?;
+    let padded = taken.iter().copied().chain(std::iter::repeat(b'0')).take(6);
+    Some(padded.fold(0, |value, digit| value * 10 + u32::from(digit - b'0')))
+}
+
+fn month_name(rest: &mut &[u8]) -> Option<u32> {
+    const NAMES: [&[u8]; 12] = [
+        b"january",
+        b"february",
+        b"march",
+        b"april",
+        b"may",
+        b"june",
+        b"july",
+        b"august",
+        b"september",
+        b"october",
+        b"november",
+        b"december",
+    ];
+    for (month, name) in (1..).zip(NAMES) {
+        for length in [name.len(), 3] {
+            if let (Some(written), Some(wanted)) = (rest.get(..length), name.get(..length))
+                && written.eq_ignore_ascii_case(wanted)
+            {
+                *rest = rest.get(length..)?;
+                return Some(month);
+            }
+        }
+    }
+    None
+}
+
+/// Seconds east of UTC.
+fn zone_offset(rest: &mut &[u8]) -> Option<i32> {
+    let (sign, after) = rest.split_first()?;
+    *rest = after;
+    let sign = match sign {
+        b'Z' | b'z' => return Some(0),
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let hours = number(rest, 2, 2)?;
+    if let Some(after) = rest.strip_prefix(b":") {
+        *rest = after;
+    }
+    let minutes = if rest.first().is_some_and(u8::is_ascii_digit) { number(rest, 2, 2)? } else { 0 };
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60).cast_signed())
+}

@@ -1,0 +1,184 @@
+//! Times and dates from bytes: a format is compiled once, a zone is looked up seldom.
+
+mod civil;
+mod fixed;
+mod format;
+#[cfg(test)]
+mod tests;
+mod zone;
+
+pub use format::FormatFault;
+
+use chrono_tz::Tz;
+
+use civil::Civil;
+use fixed::{Fixed, Words};
+use format::{Item, Moment, Unit};
+use zone::ZoneCache;
+
+/// Why a field is no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeFault {
+    /// Not of the form, or not in the calendar.
+    Form,
+    /// Skipped by a clock change of this zone.
+    Skipped(Tz),
+}
+
+const RFC_3339: &str = "RFC 3339";
+const MICROS: i64 = 1_000_000;
+
+/// How a column writes its times.
+#[derive(Debug)]
+pub(crate) struct TimeRule {
+    written: String,
+    shape: Shape,
+    fixed: Vec<Fixed>,
+    zone: Option<Tz>,
+}
+
+#[derive(Debug)]
+enum Shape {
+    Epoch(Unit),
+    Items(Vec<Item>),
+}
+
+/// What one column remembers from row to row.
+#[derive(Default)]
+pub(crate) struct Clock {
+    last: Option<(usize, Words, i64)>,
+    zones: ZoneCache,
+}
+
+impl TimeRule {
+    pub fn timestamp(format: Option<&str>, zone: Option<Tz>) -> Result<Self, FormatFault> {
+        let zone = zone.filter(|zone| *zone != Tz::UTC && *zone != Tz::Etc__UTC);
+        match format {
+            None => {
+                // `true`: the Z of these is the offset of RFC 3339, not a plain letter.
+                let common = [
+                    ("%Y-%m-%dT%H:%M:%SZ", true),
+                    ("%Y-%m-%d %H:%M:%S", false),
+                    ("%Y-%m-%dT%H:%M:%S", false),
+                    ("%Y-%m-%dT%H:%M:%S.%3fZ", true),
+                    ("%Y-%m-%dT%H:%M:%S.%6fZ", true),
+                ];
+                let fixed =
+                    common.iter().filter_map(|(text, utc)| Fixed::new(&format::compile(text).ok()?, *utc)).collect();
+                Ok(Self { written: RFC_3339.to_owned(), shape: Shape::Items(format::rfc_3339()), fixed, zone })
+            }
+            Some(text) => Self::declared(text, zone),
+        }
+    }
+
+    pub fn date(format: Option<&str>) -> Result<Self, FormatFault> {
+        Self::declared(format.unwrap_or("%Y-%m-%d"), None)
+    }
+
+    fn declared(text: &str, zone: Option<Tz>) -> Result<Self, FormatFault> {
+        if let Some(unit) = Unit::named(text) {
+            return Ok(Self { written: text.to_owned(), shape: Shape::Epoch(unit), fixed: Vec::new(), zone });
+        }
+        let items = format::compile(text)?;
+        format::check(&items)?;
+        let fixed = Fixed::new(&items, false).into_iter().collect();
+        Ok(Self { written: text.to_owned(), shape: Shape::Items(items), fixed, zone })
+    }
+
+    /// The format, for messages.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// Microseconds of an integer, where the format is a unit of the epoch.
+    pub fn epoch_micros(&self, count: i64) -> Option<Result<i64, TimeFault>> {
+        match self.shape {
+            Shape::Epoch(unit) => Some(unit.micros(count).ok_or(TimeFault::Form)),
+            Shape::Items(_) => None,
+        }
+    }
+
+    /// Microseconds in UTC of microseconds of local time.
+    pub fn local_micros(&self, local: i64, clock: &mut Clock) -> Result<i64, TimeFault> {
+        let Some(zone) = self.zone else { return Ok(local) };
+        let offset = clock.zones.offset(zone, local.div_euclid(MICROS)).ok_or(TimeFault::Skipped(zone))?;
+        Ok(local - i64::from(offset) * MICROS)
+    }
+
+    /// Microseconds since the epoch.
+    pub fn micros(&self, text: &[u8], clock: &mut Clock) -> Result<i64, TimeFault> {
+        match &self.shape {
+            Shape::Epoch(unit) => {
+                let count = crate::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
+                unit.micros(count).ok_or(TimeFault::Form)
+            }
+            Shape::Items(items) => match format::read(items, text).ok_or(TimeFault::Form)? {
+                Moment::Instant(micros) => Ok(micros),
+                Moment::Civil(civil, offset) => self.settle(&civil, offset, clock),
+            },
+        }
+    }
+
+    /// Days since the epoch.
+    pub fn days(&self, text: &[u8]) -> Result<i32, TimeFault> {
+        const DAY: i64 = 86_400 * MICROS;
+        let days = match &self.shape {
+            Shape::Epoch(_) => self.micros(text, &mut Clock::default())?.div_euclid(DAY),
+            Shape::Items(items) => match format::read(items, text).ok_or(TimeFault::Form)? {
+                Moment::Instant(micros) => micros.div_euclid(DAY),
+                Moment::Civil(civil, _) => {
+                    civil.micros().ok_or(TimeFault::Form)?;
+                    civil.days()
+                }
+            },
+        };
+        i32::try_from(days).map_err(|_| TimeFault::Form)
+    }
+
+    /// The time at the start of `rest`, if it has a fixed width and `ends` agrees that the field ends there.
+    #[inline]
+    pub fn micros_prefix(&self, rest: &[u8], ends: impl Fn(usize) -> bool, clock: &mut Clock) -> Option<(i64, usize)> {
+        for (index, fixed) in self.fixed.iter().enumerate() {
+            if !ends(fixed.width()) {
+                continue;
+            }
+            let words = fixed.words(rest)?;
+            // Neighbouring rows of telemetry mostly share their instant.
+            if let Some((last_index, last_words, micros)) = clock.last
+                && last_index == index
+                && last_words == words
+            {
+                return Some((micros, fixed.width()));
+            }
+            let Some(civil) = fixed.civil(rest, &words) else { continue };
+            let micros = self.settle(&civil, fixed.utc().then_some(0), clock).ok()?;
+            clock.last = Some((index, words, micros));
+            return Some((micros, fixed.width()));
+        }
+        None
+    }
+
+    /// As [`Self::micros_prefix`], in days.
+    #[inline]
+    pub fn days_prefix(&self, rest: &[u8], ends: impl Fn(usize) -> bool, clock: &mut Clock) -> Option<(i32, usize)> {
+        let fixed = self.fixed.first().filter(|fixed| ends(fixed.width()))?;
+        let words = fixed.words(rest)?;
+        if let Some((_, last_words, days)) = clock.last
+            && last_words == words
+        {
+            return Some((i32::try_from(days).ok()?, fixed.width()));
+        }
+        let civil = fixed.civil(rest, &words)?;
+        civil.micros()?;
+        clock.last = Some((0, words, civil.days()));
+        Some((i32::try_from(civil.days()).ok()?, fixed.width()))
+    }
+
+    fn settle(&self, civil: &Civil, offset: Option<i32>, clock: &mut Clock) -> Result<i64, TimeFault> {
+        let local = civil.micros().ok_or(TimeFault::Form)?;
+        match offset {
+            Some(seconds) => Ok(local - i64::from(seconds) * MICROS),
+            None => self.local_micros(local, clock),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use chrono_tz::{Australia, Europe};
+use proptest::prelude::*;
+
+use super::*;
+
+fn micros(format: Option<&str>, zone: Option<Tz>, text: &str) -> Result<i64, TimeFault> {
+    let rule = TimeRule::timestamp(format, zone).unwrap();
+    let mut clock = Clock::default();
+    let slow = rule.micros(text.as_bytes(), &mut clock);
+    let padded = format!("{text},{}", " ".repeat(40));
+    for _ in 0..2 {
+        let fast = rule.micros_prefix(padded.as_bytes(), |at| at == text.len(), &mut clock);
+        assert!(
+            fast.is_none_or(|(value, length)| Ok(value) == slow && length == text.len()),
+            "{text} {fast:?} {slow:?}"
+        );
+    }
+    slow
+}
+
+fn instant(text: &str) -> Result<i64, TimeFault> {
+    Ok(DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros())
+}
+
+#[test]
+fn rfc_3339() {
+    for text in [
+        "2017-07-26T00:15:00Z",
+        "2017-07-26 00:15:00Z",
+        "2017-07-26T00:15:00.123456Z",
+        "2017-07-26T00:15:00.5+02:00",
+        "1969-12-31T23:59:59.999Z",
+        "0000-03-01T00:00:00Z",
+        "9999-12-31T23:59:59-05:30",
+    ] {
+        assert_eq!(micros(None, Some(Europe::Paris), text), instant(text), "{text}");
+    }
+    assert_eq!(micros(None, None, "2017-07-26 00:15:00"), instant("2017-07-26T00:15:00Z"));
+    assert_eq!(micros(None, Some(Europe::Paris), "2017-07-26 00:15:00.25"), instant("2017-07-26T00:15:00.25+02:00"));
+    assert_eq!(micros(None, None, "2017-07-26T00:15:00.1234567899Z"), instant("2017-07-26T00:15:00.123456Z"));
+    for bad in [
+        "",
+        "2017-07-26",
+        "2017-02-29T00:00:00Z",
+        "2017-13-01T00:00:00Z",
+        "2017-07-26T24:00:00Z",
+        "2017-07-26T00:60:00Z",
+        "2017-07-26T00:15:60Z",
+        "2017-07-26T00:15:00Zx",
+        "2017-07-26T00:15:00.Z",
+        "17-07-26T00:15:00Z",
+    ] {
+        assert_eq!(micros(None, None, bad), Err(TimeFault::Form), "{bad}");
+    }
+}
+
+#[test]
+fn formats() {
+    let cases = [
+        ("%d/%m/%Y %H:%M", "26/07/2017 00:15", "2017-07-26T00:15:00Z"),
+        ("%d/%m/%Y %H:%M", "6/7/2017 9:15", "2017-07-06T09:15:00Z"),
+        ("%Y%m%d%H%M%S%3f", "20150301124501003", "2015-03-01T12:45:01.003Z"),
+        ("%d-%b-%y %I:%M %p", "26-Jul-17 12:15 am", "2017-07-26T00:15:00Z"),
+        ("%d %B %Y, %I %p", "1 september 1999, 1 PM", "1999-09-01T13:00:00Z"),
+        ("%s", "-1", "1969-12-31T23:59:59Z"),
+        ("%s%.f", "1426535612.045", "2015-03-16T19:53:32.045Z"),
+        ("%FT%T%.f%z", "2017-07-26T00:15:00-0130", "2017-07-26T00:15:00-01:30"),
+        ("%Y-%m-%d %H:%M:%S.%f", "2017-07-26 00:15:00.5", "2017-07-26T00:15:00.5Z"),
+        ("100%% %F", "100% 2017-07-26", "2017-07-26T00:00:00Z"),
+        ("ms", "1426535612045", "2015-03-16T19:53:32.045Z"),
+        ("ns", "-1", "1969-12-31T23:59:59.999999Z"),
+    ];
+    for (format, text, expected) in cases {
+        assert_eq!(micros(Some(format), None, text), instant(expected), "{format}");
+    }
+    assert_eq!(micros(Some("%d/%m/%Y"), None, "31/04/2017"), Err(TimeFault::Form));
+    assert_eq!(micros(Some("s"), None, "99999999999999999"), Err(TimeFault::Form));
+    let fault = |format| TimeRule::timestamp(Some(format), None).unwrap_err();
+    assert_eq!(fault("%Q"), FormatFault::Item("Q".to_owned()));
+    assert_eq!(fault("%Y %"), FormatFault::Unfinished);
+    assert_eq!(fault("%Y-%m %H"), FormatFault::NoDay);
+    assert_eq!(fault("%F %I:%M"), FormatFault::HalfClock);
+}
+
+#[test]
+fn clock_changes() {
+    let paris = |text| micros(Some("%Y-%m-%d %H:%M"), Some(Europe::Paris), text);
+    assert_eq!(paris("2021-03-28 01:59"), instant("2021-03-28T00:59:00Z"));
+    assert_eq!(paris("2021-03-28 02:00"), Err(TimeFault::Skipped(Europe::Paris)));
+    assert_eq!(paris("2021-03-28 02:59"), Err(TimeFault::Skipped(Europe::Paris)));
+    assert_eq!(paris("2021-03-28 03:00"), instant("2021-03-28T01:00:00Z"));
+    assert_eq!(paris("2021-10-31 01:59"), instant("2021-10-30T23:59:00Z"));
+    assert_eq!(paris("2021-10-31 02:30"), instant("2021-10-31T00:30:00Z"));
+    assert_eq!(paris("2021-10-31 03:00"), instant("2021-10-31T02:00:00Z"));
+}
+
+#[test]
+fn dates() {
+    let date = |text: &str| TimeRule::date(None).unwrap().days(text.as_bytes());
+    assert_eq!(date("1970-01-02"), Ok(1));
+    assert_eq!(date("2000-02-29"), Ok(11_016));
+    assert_eq!(date("2001-02-29"), Err(TimeFault::Form));
+}
+
+proptest! {
+    #[test]
+    fn the_calendar_is_chronos(days in -719_000i32..2_900_000, second in 0i64..86_400) {
+        let day = NaiveDate::from_epoch_days(days).unwrap();
+        let moment: NaiveDateTime = day.and_hms_opt(0, 0, 0).unwrap() + chrono::Duration::seconds(second);
+        let text = moment.format("%Y-%m-%dT%H:%M:%SZ").to_string();
+        prop_assert_eq!(micros(None, None, &text), Ok(moment.and_utc().timestamp_micros()));
+    }
+
+    #[test]
+    fn cached_offsets_are_the_zones_own(seconds in -5_000_000_000i64..5_000_000_000, lord_howe: bool) {
+        let zone = if lord_howe { Australia::Lord_Howe } else { Europe::Paris };
+        let naive = DateTime::from_timestamp(seconds, 0).unwrap().naive_utc();
+        let expected = chrono::TimeZone::from_local_datetime(&zone, &naive).earliest().map(|at| at.timestamp());
+        let mut cache = ZoneCache::default();
+        for _ in 0..2 {
+            let offset = cache.offset(zone, seconds);
+            prop_assert_eq!(offset.map(|offset| seconds - i64::from(offset)), expected);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_not_panic(text in proptest::collection::vec(any::<u8>(), 0..40)) {
+        for format in [None, Some("%d/%m/%Y %H:%M"), Some("%s%.f"), Some("%b %e %Y %I%p %z"), Some("us")] {
+            let rule = TimeRule::timestamp(format, Some(Europe::Paris)).unwrap();
+            let mut clock = Clock::default();
+            let slow = rule.micros(&text, &mut clock);
+            let mut padded = text.clone();
+            padded.push(b',');
+            padded.extend([b' '; 40]);
+            let fast = rule.micros_prefix(&padded, |at| at == text.len(), &mut clock);
+            prop_assert!(fast.is_none_or(|(value, _)| Ok(value) == slow));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Offsets of a zone, remembered: a lookup in the zone database costs as much as parsing ten rows.
+
+use chrono::{DateTime, MappedLocalTime, Offset, TimeZone};
+use chrono_tz::Tz;
+
+/// Seconds of local time that share a slot.
+const SPAN: i64 = 6 * 3600;
+/// Clock changes happen on such multiples; no zone has two of them closer together.
+const STEP: i64 = 15 * 60;
+const SLOTS: usize = 256;
+
+/// Offsets of the last used spans of local time. Of one zone: a column has one.
+#[derive(Default)]
+pub(super) struct ZoneCache {
+    slots: Vec<Option<(i64, i32)>>,
+}
+
+impl ZoneCache {
+    /// Seconds east of UTC at a local time; the earlier of two moments, `None` where a clock change skips it.
+    #[inline]
+    pub fn offset(&mut self, zone: Tz, local: i64) -> Option<i32> {
+        let span = local.div_euclid(SPAN);
+        let slot = span.rem_euclid(SLOTS as i64) as usize;
+        if let Some(Some((kept, offset))) = self.slots.get(slot)
+            && *kept == span
+        {
+            return Some(*offset);
+        }
+        if let Some(offset) = constant(zone, span * SPAN) {
+            self.slots.resize(SLOTS, None);
+            if let Some(free) = self.slots.get_mut(slot) {
+                *free = Some((span, offset));
+            }
+            return Some(offset);
+        }
+        match look_up(zone, local)? {
+            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(offset, _) => Some(offset),
+            MappedLocalTime::None => None,
+        }
+    }
+}
+
+/// The offset that holds without doubt over the whole span from `start`.
+fn constant(zone: Tz, start: i64) -> Option<i32> {
+    let single = |local| match look_up(zone, local)? {
+        MappedLocalTime::Single(offset) => Some(offset),
+        _ => None,
+    };
+    let first = single(start)?;
+    let steps = (1..=SPAN / STEP).map(|step| start + step * STEP);
+    // The second before each step too: a change may begin right on it.
+    steps.flat_map(|at| [at - 1, at]).all(|at| single(at) == Some(first)).then_some(first)
+}
+
+fn look_up(zone: Tz, local: i64) -> Option<MappedLocalTime<i32>> {
+    let naive = DateTime::from_timestamp(local, 0)?.naive_utc();
+    // Chrono orders the two of an ambiguous time by instant.
+    Some(zone.offset_from_local_datetime(&naive).map(|offset| offset.fix().local_minus_utc()))
+}

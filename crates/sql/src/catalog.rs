@@ -1,0 +1,128 @@
+//! The catalog of a store: its tables as records and as cells, and what was published.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
+use datafusion::datasource::TableType;
+use datafusion::error::{DataFusionError, Result};
+use tidetable_store::{Snapshot, Store, StoreError};
+
+use crate::cell_table::CellsTable;
+use crate::error::external;
+use crate::exports::{ExportsSchema, Listed};
+use crate::records::RecordsTable;
+
+/// Name of the catalog.
+pub(crate) const CATALOG: &str = "tidetable";
+/// Schema of tables as records, the default.
+pub(crate) const RECORDS: &str = "records";
+const CELLS: &str = "cells";
+const EXPORTS: &str = "exports";
+
+/// What the sessions opened together see: one version of each table, fixed when it is first used.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    store: Store,
+    names: Vec<String>,
+    snapshots: Mutex<HashMap<String, Snapshot>>,
+    published: Arc<Listed>,
+}
+
+impl Tables {
+    /// # Errors
+    /// If the store cannot be listed.
+    pub(crate) fn list(store: &Store) -> Result<Self, StoreError> {
+        let names = store.tables()?;
+        let published = Arc::new(Listed::new(store.clone()));
+        Ok(Self { store: store.clone(), names, snapshots: Mutex::default(), published })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    fn snapshot(&self, name: &str) -> Result<Snapshot, StoreError> {
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(snapshot) = snapshots.get(name) {
+            return Ok(snapshot.clone());
+        }
+        let snapshot = self.store.snapshot(name)?;
+        snapshots.insert(name.to_owned(), snapshot.clone());
+        Ok(snapshot)
+    }
+}
+
+/// The one catalog of a session.
+#[derive(Debug)]
+pub(crate) struct StoreCatalog {
+    schemas: Vec<(&'static str, Arc<dyn SchemaProvider>)>,
+}
+
+impl StoreCatalog {
+    /// Shows `tables`, the records only of event times in `time`.
+    pub(crate) fn new(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Self {
+        let schema = |view| TablesSchema { tables: Arc::clone(tables), view, push_down };
+        let published = ExportsSchema::new(Arc::clone(&tables.published));
+        Self {
+            schemas: vec![
+                (RECORDS, Arc::new(schema(View::Records(time.clone())))),
+                (CELLS, Arc::new(schema(View::Cells))),
+                (EXPORTS, Arc::new(published)),
+            ],
+        }
+    }
+}
+
+impl CatalogProvider for StoreCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.schemas.iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        self.schemas.iter().find(|(known, _)| *known == name).map(|(_, schema)| Arc::clone(schema))
+    }
+}
+
+#[derive(Debug)]
+enum View {
+    Records(Range<i64>),
+    Cells,
+}
+
+/// All tables in one of their shapes.
+#[derive(Debug)]
+struct TablesSchema {
+    tables: Arc<Tables>,
+    view: View,
+    push_down: bool,
+}
+
+#[async_trait]
+impl SchemaProvider for TablesSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.tables.names.clone()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        if !self.tables.has(name) {
+            return Ok(None);
+        }
+        let snapshot = self.tables.snapshot(name).map_err(external)?;
+        Ok(Some(match &self.view {
+            View::Records(time) => Arc::new(RecordsTable::new(snapshot, time.clone(), self.push_down)),
+            View::Cells => Arc::new(CellsTable::new(snapshot, self.push_down)),
+        }))
+    }
+
+    // A list of tables opens none, so that one that cannot be opened does not spoil the list.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        Ok(self.tables.has(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.tables.has(name)
+    }
+}

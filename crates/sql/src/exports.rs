@@ -1,0 +1,184 @@
+//! `exports.NAME`: what was published, read from its Parquet files.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::datasource::TableType;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::{DataFusionError, Result};
+use tidetable_store::{Part, Published, Store, StoreError};
+
+use crate::error::external;
+
+const FOLDER: &str = "exports";
+const ENDING: &str = ".json";
+
+/// The lists of a store, read when they are first asked for.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    store: Store,
+    lists: OnceLock<Vec<(String, Option<Published>)>>,
+}
+
+impl Listed {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, lists: OnceLock::new() }
+    }
+
+    /// Each export with its list, `None` where that cannot be read.
+    fn lists(&self) -> &[(String, Option<Published>)] {
+        self.lists.get_or_init(|| {
+            let blobs = self.store.blobs().as_ref();
+            // A store that cannot be listed shows no exports; its tables tell why when they are read.
+            let names = blobs.list(FOLDER).unwrap_or_default();
+            let exports = names.iter().filter_map(|name| name.strip_suffix(ENDING));
+            exports.map(|name| (name.to_owned(), Published::load(blobs, name).ok())).collect()
+        })
+    }
+
+    /// The export `name`, or the part in the folder `name`.
+    fn find(&self, name: &str) -> Option<Found<'_>> {
+        let whole = self.lists().iter().find(|(export, _)| export == name).map(|(export, list)| match list {
+            Some(list) => Found::Parts(list, list.parts.values().collect()),
+            None => Found::Broken(export),
+        });
+        whole.or_else(|| {
+            let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
+            let mut parts = lists.flat_map(|list| list.parts.values().map(move |part| (list, part)));
+            parts.find(|(_, part)| part.folder == name).map(|(list, part)| Found::Parts(list, vec![part]))
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.lists().iter().map(|(name, _)| name.clone()).collect();
+        let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
+        names.extend(lists.flat_map(|list| list.parts.values().map(|part| part.folder.clone())));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+enum Found<'a> {
+    Parts(&'a Published, Vec<&'a Part>),
+    Broken(&'a str),
+}
+
+/// The schema `exports`.
+#[derive(Debug)]
+pub(crate) struct ExportsSchema {
+    listed: Arc<Listed>,
+}
+
+impl ExportsSchema {
+    pub(crate) fn new(listed: Arc<Listed>) -> Self {
+        Self { listed }
+    }
+
+    fn open(&self, list: &Published, parts: &[&Part]) -> Result<Option<Arc<dyn TableProvider>>> {
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let root = PathBuf::from(self.listed.store.blobs().display());
+        // Symbolic links and a working folder that changes must not change what is read.
+        let root = std::path::absolute(root)?;
+        let url = |part: &&Part| ListingTableUrl::parse(file_url(&root.join(part.path()).display().to_string()));
+        let urls = parts.iter().map(url).collect::<Result<Vec<_>>>()?;
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+        let schema = schema(list).ok_or_else(|| external(unreadable(list)))?;
+        let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
+        Ok(Some(Arc::new(ListingTable::try_new(config)?)))
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for ExportsSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.listed.names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        match self.listed.find(name) {
+            Some(Found::Parts(list, parts)) => self.open(list, &parts),
+            // Read once more, for its error.
+            Some(Found::Broken(name)) => {
+                let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;
+                self.open(&list, &list.parts.values().collect::<Vec<_>>())
+            }
+            None => Ok(None),
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.listed.find(name).is_some()
+    }
+}
+
+/// The columns as the list names them, so that no part has to be opened for them.
+fn schema(list: &Published) -> Option<SchemaRef> {
+    let field = |(name, kind): &(String, String)| Some(Field::new(name, DataType::from_str(kind).ok()?, true));
+    let fields = list.columns.iter().map(field).collect::<Option<Vec<_>>>()?;
+    Some(Arc::new(Schema::new(fields)))
+}
+
+fn unreadable(list: &Published) -> StoreError {
+    StoreError::Manifest {
+        path: format!("{FOLDER}/{}{ENDING}", list.name),
+        reason: "it names a column type that is not known here".to_owned(),
+    }
+}
+
+/// The path as a URL, for a plain path with `*` or `[` in it would be taken as a pattern.
+fn file_url(path: &str) -> String {
+    let mut url = String::from("file://");
+    for byte in path.bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => url.push(char::from(byte)),
+            _ => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::TimeUnit;
+
+    use super::*;
+
+    #[test]
+    fn types_in_a_list_read_back() {
+        let kinds = [
+            DataType::UInt64,
+            DataType::Float64,
+            DataType::Decimal128(10, 2),
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            DataType::Date32,
+            DataType::Utf8,
+            DataType::Utf8View,
+            DataType::Binary,
+        ];
+        let columns = kinds.iter().enumerate().map(|(at, kind)| (format!("c{at}"), kind.to_string())).collect();
+        let list = Published { columns, ..Published::default() };
+        let read = schema(&list).unwrap();
+        assert_eq!(
+            read.fields().iter().map(|field| field.data_type()).collect::<Vec<_>>(),
+            kinds.iter().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn patterns_in_a_path_mean_nothing() {
+        assert_eq!(file_url("/a b/[x]*/é.parquet"), "file:///a%20b/%5Bx%5D%2A/%C3%A9.parquet");
+    }
+}

@@ -1,0 +1,110 @@
+//! From slices to file groups: what each partition of a scan reads, in order.
+
+use arrow::datatypes::Schema;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::FileGroup;
+use tidetable_layout::{KeyRange, window_name};
+use tidetable_store::{Slice, Snapshot, StoreError};
+
+/// A piece smaller than this is not worth a task of its own.
+const MIN_PIECE: u64 = 1 << 20;
+
+/// Cuts slices until each of `partitions` has work, where there is enough of it.
+///
+/// # Errors
+/// If an SST that must be cut cannot be opened.
+pub(crate) fn cut(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) -> Result<Vec<Slice>, StoreError> {
+    if slices.is_empty() || slices.len() >= partitions {
+        return Ok(slices);
+    }
+    let total: u64 = slices.iter().map(|slice| slice.bytes).sum();
+    let share = (total / partitions as u64).max(MIN_PIECE);
+    let mut out = Vec::with_capacity(partitions);
+    for slice in slices {
+        let pieces = slice.bytes.div_ceil(share);
+        if pieces <= 1 {
+            out.push(slice);
+        } else {
+            out.extend(pieces_of(snapshot, &slice, pieces as usize)?);
+        }
+    }
+    Ok(out)
+}
+
+/// A slice in about `pieces` parts, cut where stripes start.
+fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Slice>, StoreError> {
+    let mut starts: Vec<Vec<u8>> = Vec::new();
+    for sst in snapshot.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
+        let reader = snapshot.reader(sst)?;
+        starts.extend(reader.stripes().iter().map(|stripe| stripe.first_key.to_vec()));
+    }
+    let inside = |key: &Vec<u8>| *key > slice.keys.start && slice.keys.end.as_ref().is_none_or(|end| key < end);
+    starts.retain(inside);
+    starts.sort_unstable();
+    starts.dedup();
+    let mut cuts: Vec<Vec<u8>> =
+        (1..pieces).filter_map(|piece| starts.get(piece * starts.len() / pieces).cloned()).collect();
+    cuts.dedup();
+    let bytes = slice.bytes / (cuts.len() as u64 + 1);
+    let starts = std::iter::once(slice.keys.start.clone()).chain(cuts.iter().cloned());
+    let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(slice.keys.end.clone()));
+    let part = |(start, end)| Slice { keys: KeyRange { start, end }, ssts: slice.ssts.clone(), bytes };
+    Ok(starts.zip(ends).map(part).collect())
+}
+
+/// One "file" a slice, in at most `partitions` groups of about the same bytes. Each group holds
+/// slices that follow one another, so that the groups one after the other are the order of the table.
+pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) -> Vec<FileGroup> {
+    let partitions = partitions.clamp(1, slices.len().max(1));
+    let total = slices.iter().map(|slice| slice.bytes.max(1)).sum::<u64>().max(1);
+    let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions];
+    let (mut before, count) = (0u64, slices.len());
+    let mut last = 0;
+    for (number, slice) in slices.into_iter().enumerate() {
+        let weight = slice.bytes.max(1);
+        // The group in which the middle of the slice falls, but none may stay empty.
+        let middle = u128::from(before) + u128::from(weight / 2);
+        let fair = (middle * partitions as u128 / u128::from(total)) as usize;
+        let least = (partitions + number).saturating_sub(count);
+        let next = if groups.get(last).is_some_and(Vec::is_empty) { last } else { last + 1 };
+        last = fair.clamp(last, next).max(least).min(partitions - 1);
+        before += weight;
+        let file = PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(slice);
+        if let Some(group) = groups.get_mut(last) {
+            group.push(file);
+        }
+    }
+    groups.into_iter().map(FileGroup::new).collect()
+}
+
+/// A name a person can make sense of; nothing is read by it.
+fn location(snapshot: &Snapshot, slice: &Slice, number: usize) -> String {
+    let version = snapshot.version();
+    let holding = |start: i64| {
+        let windows = version.windows.iter().filter(move |window| window.start == start);
+        windows.flat_map(|window| &window.ssts).filter(|sst| slice.ssts.contains(&sst.id)).count()
+    };
+    let whole = version.windows.iter().find(|window| holding(window.start) == slice.ssts.len());
+    let window = match whole {
+        Some(window) => window_name(snapshot.layout().spec().window, window.start),
+        None => "all".to_owned(),
+    };
+    format!("tables/{}/{window}/{number}", snapshot.table().name())
+}
+
+/// What is known of a scan. Cells are not rows, so nothing here is exact.
+pub(crate) fn statistics(snapshot: &Snapshot, slices: &[Slice], schema: &Schema) -> Statistics {
+    let mut statistics = Statistics::new_unknown(schema);
+    let named = |id: &str| slices.iter().any(|slice| slice.ssts.iter().any(|other| other == id));
+    let cells: u64 = snapshot.version().ssts().filter(|sst| named(&sst.id)).map(|sst| sst.cells).sum();
+    let held: u64 = snapshot.version().ssts().filter(|sst| named(&sst.id)).map(|sst| sst.bytes).sum();
+    let read: u64 = slices.iter().map(|slice| slice.bytes).sum();
+    if cells > 0 && held > 0 {
+        let share = u128::from(cells) * u128::from(read.min(held)) / u128::from(held);
+        statistics.num_rows = Precision::Inexact(usize::try_from(share).unwrap_or(usize::MAX).max(1));
+        statistics.total_byte_size = Precision::Inexact(usize::try_from(read).unwrap_or(usize::MAX));
+    }
+    statistics
+}

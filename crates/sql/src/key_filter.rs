@@ -1,0 +1,175 @@
+//! From filters on `row_key` to ranges of keys.
+//!
+//! A range may hold keys that the filter does not, for the engine filters again.
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::expr::{BinaryExpr, InList, Like};
+use datafusion::logical_expr::{Between, Expr, Operator};
+use datafusion::scalar::ScalarValue;
+use tidetable_layout::KeyRange;
+
+/// The keys that `filter` on the column `name` leaves, ascending and apart. `None`: it is about
+/// something else, or negates; the engine checks it row by row.
+pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
+    match filter {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            match (key_ranges(left, name), key_ranges(right, name)) {
+                (Some(left), Some(right)) => Some(intersect(&left, &right)),
+                (left, right) => left.or(right),
+            }
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            let mut ranges = key_ranges(left, name)?;
+            ranges.extend(key_ranges(right, name)?);
+            Some(apart(ranges))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match literal(right) {
+            Some(value) if is_key(left, name) => compare(*op, value),
+            Some(_) => None,
+            None => is_key(right, name).then(|| compare(op.swap()?, literal(left)?)).flatten(),
+        },
+        Expr::Between(Between { expr, negated: false, low, high }) if is_key(expr, name) => {
+            let low = compare(Operator::GtEq, literal(low)?)?;
+            Some(intersect(&low, &compare(Operator::LtEq, literal(high)?)?))
+        }
+        Expr::InList(InList { expr, list, negated: false }) if is_key(expr, name) => {
+            let keys = list.iter().map(|value| literal(value).map(one_key));
+            keys.collect::<Option<Vec<_>>>().map(apart)
+        }
+        Expr::Like(Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false })
+            if is_key(expr, name) =>
+        {
+            let pattern = literal(pattern)?;
+            // `\` would take the meaning from what follows it; the literal text before it holds anyway.
+            let fixed = pattern.split(|byte| matches!(byte, b'%' | b'_' | b'\\')).next()?;
+            Some(vec![KeyRange::prefix(fixed)])
+        }
+        Expr::Alias(alias) => key_ranges(&alias.expr, name),
+        _ => None,
+    }
+}
+
+/// The keys of both lists.
+pub(crate) fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
+    let pairs = a.iter().flat_map(|left| b.iter().map(move |right| (left, right)));
+    let common = pairs.map(|(left, right)| KeyRange {
+        start: left.start.clone().max(right.start.clone()),
+        end: match (&left.end, &right.end) {
+            (Some(left), Some(right)) => Some(left.clone().min(right.clone())),
+            (end, None) | (None, end) => end.clone(),
+        },
+    });
+    apart(common.collect())
+}
+
+/// Orders ranges and joins those that touch, so that no key lies in two.
+fn apart(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    ranges.retain(|range| range.end.as_ref().is_none_or(|end| range.start < *end));
+    ranges.sort_by(|a, b| a.start.cmp(&b.start));
+    let mut out: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if last.end.as_ref().is_none_or(|end| range.start <= *end) => {
+                let longer = match (&last.end, &range.end) {
+                    (Some(end), Some(other)) => Some(end.max(other).clone()),
+                    _ => None,
+                };
+                last.end = longer;
+            }
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+fn is_key(expr: &Expr, name: &str) -> bool {
+    let texts = |kind: &DataType| {
+        matches!(
+            kind,
+            DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 | DataType::BinaryView | DataType::LargeBinary
+        )
+    };
+    match expr {
+        Expr::Column(column) => column.name == name,
+        // Text sorts as its bytes do, so a cast to text changes no order.
+        Expr::Cast(cast) => texts(cast.field.data_type()) && is_key(&cast.expr, name),
+        Expr::TryCast(cast) => texts(cast.field.data_type()) && is_key(&cast.expr, name),
+        Expr::Alias(alias) => is_key(&alias.expr, name),
+        _ => false,
+    }
+}
+
+fn literal(expr: &Expr) -> Option<&[u8]> {
+    match expr {
+        Expr::Literal(value, _) => match value {
+            ScalarValue::Binary(Some(bytes))
+            | ScalarValue::BinaryView(Some(bytes))
+            | ScalarValue::LargeBinary(Some(bytes)) => Some(bytes),
+            ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) | ScalarValue::LargeUtf8(Some(text)) => {
+                Some(text.as_bytes())
+            }
+            _ => None,
+        },
+        Expr::Alias(alias) => literal(&alias.expr),
+        _ => None,
+    }
+}
+
+fn compare(op: Operator, key: &[u8]) -> Option<Vec<KeyRange>> {
+    let after = || after(key);
+    let range = match op {
+        Operator::Eq => one_key(key),
+        Operator::Lt => KeyRange { start: Vec::new(), end: Some(key.to_vec()) },
+        Operator::LtEq => KeyRange { start: Vec::new(), end: Some(after()) },
+        Operator::Gt => KeyRange { start: after(), end: None },
+        Operator::GtEq => KeyRange { start: key.to_vec(), end: None },
+        _ => return None,
+    };
+    Some(apart(vec![range]))
+}
+
+fn one_key(key: &[u8]) -> KeyRange {
+    KeyRange { start: key.to_vec(), end: Some(after(key)) }
+}
+
+/// The least key greater than `key`.
+fn after(key: &[u8]) -> Vec<u8> {
+    let mut next = key.to_vec();
+    next.push(0);
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{cast, col, lit};
+
+    use super::*;
+
+    fn range(start: &str, end: Option<&str>) -> KeyRange {
+        KeyRange { start: start.into(), end: end.map(Into::into) }
+    }
+
+    fn ranges(expr: Expr) -> Option<Vec<KeyRange>> {
+        key_ranges(&expr, "row_key")
+    }
+
+    #[test]
+    fn comparisons_and_prefixes_become_ranges() {
+        assert_eq!(ranges(col("row_key").eq(lit("a"))), Some(vec![range("a", Some("a\0"))]));
+        assert_eq!(ranges(lit("a").lt(col("row_key"))), Some(vec![range("a\0", None)]));
+        let text = || cast(col("row_key"), DataType::Utf8);
+        assert_eq!(ranges(text().like(lit("ab%c"))), Some(vec![range("ab", Some("ac"))]));
+        assert_eq!(ranges(col("family").eq(lit("a"))), None);
+    }
+
+    #[test]
+    fn ranges_combine_without_overlap() {
+        let key = || col("row_key");
+        let both = key().gt_eq(lit("b")).and(key().lt(lit("d")));
+        assert_eq!(ranges(both), Some(vec![range("b", Some("d"))]));
+        let either = key().lt(lit("c")).or(key().lt(lit("b"))).or(key().eq(lit("x")));
+        assert_eq!(ranges(either), Some(vec![range("", Some("c")), range("x", Some("x\0"))]));
+        assert_eq!(ranges(key().eq(lit("a")).and(key().eq(lit("b")))), Some(vec![]));
+        assert_eq!(ranges(key().eq(lit("a")).or(col("family").eq(lit("b")))), None);
+    }
+}

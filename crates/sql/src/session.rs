@@ -1,0 +1,151 @@
+//! Sessions: queries over one store as it was when they were opened.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
+use datafusion::common::config::Dialect;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use datafusion::scalar::ScalarValue;
+use tidetable_store::Store;
+
+use crate::catalog::{CATALOG, RECORDS, StoreCatalog, Tables};
+use crate::error::Result;
+use crate::records::ALWAYS;
+
+/// How a session runs its queries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// Parts of a query that run side by side; as many as there are cores by default.
+    pub target_partitions: Option<usize>,
+    /// Bytes that sorting, grouping and joining may hold before they spill; no limit by default.
+    pub memory: Option<u64>,
+    /// Reads whole tables whatever the query asks for. Slower, and with the same answers.
+    pub without_push_down: bool,
+}
+
+/// Answers queries about a store. A table is read in the version that was the newest when the
+/// session, or one it was made from, first used it.
+#[derive(Clone)]
+pub struct Session {
+    context: SessionContext,
+    tables: Arc<Tables>,
+    time: Range<i64>,
+    push_down: bool,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("tables", &self.tables).field("time", &self.time).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session over the tables that `store` has now. A table that cannot be opened gives its error
+    /// to the query that uses it.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub fn open(store: &Store, options: &SessionOptions) -> Result<Self> {
+        let tables = Arc::new(Tables::list(store)?);
+        let mut config = SessionConfig::new()
+            .with_create_default_catalog_and_schema(false)
+            .with_default_catalog_and_schema(CATALOG, RECORDS)
+            .with_information_schema(true);
+        config.options_mut().sql_parser.enable_ident_normalization = false;
+        if let Some(partitions) = options.target_partitions {
+            config = config.with_target_partitions(partitions.max(1));
+        }
+        let mut runtime = RuntimeEnvBuilder::new();
+        if let Some(memory) = options.memory {
+            runtime = runtime.with_memory_limit(usize::try_from(memory).unwrap_or(usize::MAX), 1.0);
+        }
+        let push_down = !options.without_push_down;
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime.build_arc()?)
+            .with_catalog_list(catalogs(&tables, &ALWAYS, push_down))
+            .with_default_features()
+            .build();
+        Ok(Self { context: SessionContext::new_with_state(state), tables, time: ALWAYS, push_down })
+    }
+
+    /// A session in which every `records.T` shows only records whose event time lies in `time`
+    /// (microseconds since the epoch, half-open) and in the range of this session. `cells.T` and
+    /// `exports` show everything.
+    #[must_use]
+    pub fn restricted(&self, time: Range<i64>) -> Self {
+        let time = time.start.max(self.time.start)..time.end.min(self.time.end);
+        let state = SessionStateBuilder::new_from_existing(self.context.state())
+            .with_catalog_list(catalogs(&self.tables, &time, self.push_down))
+            .build();
+        Self { context: SessionContext::new_with_state(state), time, ..self.clone() }
+    }
+
+    /// A session that runs its queries as one part each, so that the same data gives the same rows in
+    /// the same order, and the same sums of floats.
+    #[must_use]
+    pub fn sequential(&self) -> Self {
+        let existing = self.context.state();
+        let config = existing.config().clone().with_target_partitions(1);
+        let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
+        Self { context: SessionContext::new_with_state(state), ..self.clone() }
+    }
+
+    /// Plans a query.
+    ///
+    /// # Errors
+    /// If it is not valid, or a table of it cannot be opened.
+    pub async fn sql(&self, query: &str) -> Result<DataFrame> {
+        Ok(self.context.sql(query).await?)
+    }
+
+    /// Plans a query with values for its `$name` parameters; values it does not ask for are ignored.
+    ///
+    /// # Errors
+    /// As [`Session::sql`], and if the query has a parameter that `params` does not.
+    pub async fn sql_with(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
+        let frame = self.sql(query).await?;
+        Ok(frame.with_param_values(params.to_vec())?)
+    }
+
+    /// Plans a query and starts it; its rows come as it is asked for them.
+    ///
+    /// # Errors
+    /// As [`Session::sql`].
+    pub async fn stream(&self, query: &str) -> Result<SendableRecordBatchStream> {
+        Ok(self.sql(query).await?.execute_stream().await?)
+    }
+
+    /// The tables of the store whose records `query` reads, by name, ascending.
+    ///
+    /// # Errors
+    /// If it is not valid SQL.
+    pub fn tables_of(&self, query: &str) -> Result<Vec<String>> {
+        let state = self.context.state();
+        let statement = state.sql_to_statement(query, &Dialect::Generic)?;
+        let references = state.resolve_table_references(&statement)?;
+        let mut names: Vec<String> = references
+            .into_iter()
+            .map(|reference| reference.resolve(CATALOG, RECORDS))
+            .filter(|reference| *reference.catalog == *CATALOG && *reference.schema == *RECORDS)
+            .map(|reference| reference.table.to_string())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// The engine's own session.
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+}
+
+fn catalogs(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Arc<dyn CatalogProviderList> {
+    let list = MemoryCatalogProviderList::new();
+    list.register_catalog(CATALOG.to_owned(), Arc::new(StoreCatalog::new(tables, time, push_down)));
+    Arc::new(list)
+}

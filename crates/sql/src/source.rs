@@ -1,0 +1,200 @@
+//! The file source of slices: what a scan reads, and how it is shown.
+
+use std::fmt::{self, Formatter};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::temporal_conversions::timestamp_us_to_datetime;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
+use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::object_store::ObjectStore;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_plan::DisplayFormatType;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use tidetable_layout::KeyRange;
+use tidetable_store::Snapshot;
+
+use crate::opener::SliceOpener;
+
+/// Ranges of keys shown by a plan before it only counts them.
+const SHOWN: usize = 3;
+
+/// What a scan of a table gives.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    /// Records; `within` keeps only those whose event time, a record field, lies in a range.
+    Records { within: Option<(usize, Range<i64>)> },
+    /// Cells.
+    Cells,
+}
+
+/// What a scan of a table reads.
+#[derive(Debug)]
+pub(crate) struct TableScan {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) shape: Shape,
+    /// The keys asked for.
+    pub(crate) keys: Vec<KeyRange>,
+    /// The event times asked for, microseconds.
+    pub(crate) time: Range<i64>,
+}
+
+/// Slices as "files".
+#[derive(Clone)]
+pub(crate) struct SstSource {
+    scan: Arc<TableScan>,
+    table_schema: TableSchema,
+    projection: SplitProjection,
+    batch_size: usize,
+    /// Slices and SSTs, for show.
+    counts: (usize, usize),
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl SstSource {
+    pub(crate) fn new(scan: TableScan, schema: SchemaRef, slices: usize, ssts: usize) -> Self {
+        let table_schema = TableSchema::from(schema);
+        Self {
+            scan: Arc::new(scan),
+            projection: SplitProjection::unprojected(&table_schema),
+            table_schema,
+            batch_size: 8192,
+            counts: (slices, ssts),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl FileSource for SstSource {
+    fn create_file_opener(
+        &self,
+        _object_store: Arc<dyn ObjectStore>,
+        _base_config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let file_schema = self.table_schema.file_schema();
+        let columns = self.projection.file_indices.clone();
+        let schema = Arc::new(file_schema.project(&columns)?);
+        let opener =
+            SliceOpener::new(Arc::clone(&self.scan), columns, schema, self.batch_size, &self.metrics, partition);
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), file_schema)
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table_schema
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { batch_size: batch_size.max(1), ..self.clone() })
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "sst"
+    }
+
+    fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
+        let TableScan { snapshot, shape, keys, time } = self.scan.as_ref();
+        let schema = match shape {
+            Shape::Records { .. } => "records",
+            Shape::Cells => "cells",
+        };
+        let (slices, ssts) = self.counts;
+        let (open, between, close) = match t {
+            DisplayFormatType::TreeRender => ("", "\n", "\n"),
+            _ => (", ", ", ", ""),
+        };
+        write!(f, "{open}table={schema}.{}{between}", snapshot.table().name())?;
+        write!(f, "version={}{between}slices={slices}{between}ssts={ssts}{between}keys=", snapshot.version().number)?;
+        show_keys(keys, f)?;
+        write!(f, "{between}time=")?;
+        show_times(time, f)?;
+        if let Shape::Records { within: Some((_, within)) } = shape {
+            write!(f, "{between}within=")?;
+            show_times(within, f)?;
+        }
+        f.write_str(close)
+    }
+
+    // A slice is no run of bytes that could be split by offsets.
+    fn supports_repartitioning(&self) -> bool {
+        false
+    }
+
+    fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+        files
+    }
+
+    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
+        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        datafusion::physical_plan::apply_expression_roots(self.projection.source.iter(), f)
+    }
+}
+
+fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
+    match keys {
+        [] => return f.write_str("none"),
+        [all] if *all == KeyRange::all() => return f.write_str("all"),
+        _ => {}
+    }
+    f.write_str("[")?;
+    for (at, range) in keys.iter().take(SHOWN).enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        write!(f, "{comma}{}..", range.start.escape_ascii())?;
+        if let Some(end) = &range.end {
+            write!(f, "{}", end.escape_ascii())?;
+        }
+    }
+    if keys.len() > SHOWN {
+        write!(f, ", and {} more", keys.len() - SHOWN)?;
+    }
+    f.write_str("]")
+}
+
+fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
+    if *time == (i64::MIN..i64::MAX) {
+        return f.write_str("all");
+    }
+    let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {
+        Some(moment) if time != i64::MIN && time != i64::MAX => write!(f, "{}", moment.format("%Y-%m-%dT%H:%M:%S%.fZ")),
+        _ => Ok(()),
+    };
+    f.write_str("[")?;
+    show(time.start, f)?;
+    f.write_str("..")?;
+    show(time.end, f)?;
+    f.write_str(")")
+}
+
+/// The columns of every cells table.
+pub(crate) fn cells_schema() -> Schema {
+    use arrow::datatypes::{DataType, Field, TimeUnit};
+    Schema::new(vec![
+        Field::new("row_key", DataType::Binary, false),
+        Field::new("family", DataType::Utf8, false),
+        Field::new("qualifier", DataType::Binary, false),
+        Field::new("timestamp", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
+        Field::new("value", DataType::Binary, false),
+    ])
+}

@@ -1,0 +1,204 @@
+//! Sets of values of one column, as filters leave them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+
+use datafusion::scalar::ScalarValue;
+use tidetable_layout::{FieldBound, Scalar, ValueSet};
+
+/// For each filtered column, the values that may pass.
+pub(crate) type Bounds = BTreeMap<String, ValueSet>;
+
+/// A constant in the type of a column; `None` for nulls, and for types that no bound is made of.
+/// Floats are left out: their text does not sort as they do, so no key range comes of them.
+pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {
+    Some(match value {
+        ScalarValue::UInt64(Some(value)) => Scalar::UInt64(*value),
+        ScalarValue::Int64(Some(value)) => Scalar::Int64(*value),
+        ScalarValue::Decimal128(Some(value), ..) => Scalar::Decimal(*value),
+        ScalarValue::Utf8(Some(value)) => Scalar::Text(value.clone()),
+        ScalarValue::Boolean(Some(value)) => Scalar::Bool(*value),
+        ScalarValue::TimestampMicrosecond(Some(value), _) => Scalar::Timestamp(*value),
+        ScalarValue::Date32(Some(value)) => Scalar::Date(*value),
+        _ => return None,
+    })
+}
+
+/// Order of two constants of one column; `None` if they are of different types.
+fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
+    Some(match (a, b) {
+        (Scalar::UInt64(a), Scalar::UInt64(b)) => a.cmp(b),
+        (Scalar::Int64(a), Scalar::Int64(b)) => a.cmp(b),
+        (Scalar::Decimal(a), Scalar::Decimal(b)) => a.cmp(b),
+        (Scalar::Text(a), Scalar::Text(b)) => a.cmp(b),
+        (Scalar::Bool(a), Scalar::Bool(b)) => a.cmp(b),
+        (Scalar::Timestamp(a), Scalar::Timestamp(b)) => a.cmp(b),
+        (Scalar::Date(a), Scalar::Date(b)) => a.cmp(b),
+        _ => return None,
+    })
+}
+
+/// Whether a set certainly has no value.
+pub(crate) fn is_empty(set: &ValueSet) -> bool {
+    match set {
+        ValueSet::In(values) => values.is_empty(),
+        ValueSet::Range { low: Bound::Included(low), high: Bound::Included(high) } => {
+            compare(low, high) == Some(Ordering::Greater)
+        }
+        ValueSet::Range { low: Bound::Included(low) | Bound::Excluded(low), high: Bound::Excluded(high) }
+        | ValueSet::Range { low: Bound::Excluded(low), high: Bound::Included(high) } => {
+            compare(low, high).is_some_and(Ordering::is_ge)
+        }
+        ValueSet::Range { .. } => false,
+    }
+}
+
+fn holds(set: &ValueSet, value: &Scalar) -> bool {
+    let order = |other: &Scalar| compare(value, other);
+    match set {
+        ValueSet::In(values) => values.iter().any(|other| order(other) == Some(Ordering::Equal)),
+        ValueSet::Range { low, high } => {
+            let above = match low {
+                Bound::Included(low) => order(low).is_none_or(Ordering::is_ge),
+                Bound::Excluded(low) => order(low).is_none_or(Ordering::is_gt),
+                Bound::Unbounded => true,
+            };
+            let below = match high {
+                Bound::Included(high) => order(high).is_none_or(Ordering::is_le),
+                Bound::Excluded(high) => order(high).is_none_or(Ordering::is_lt),
+                Bound::Unbounded => true,
+            };
+            above && below
+        }
+    }
+}
+
+/// The tighter of two ends: `tighter` is how the better value compares with the other.
+fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scalar> {
+    let (left, right) = match (&a, &b) {
+        (Bound::Unbounded, _) => return b,
+        (_, Bound::Unbounded) => return a,
+        (Bound::Included(left) | Bound::Excluded(left), Bound::Included(right) | Bound::Excluded(right)) => {
+            (left, right)
+        }
+    };
+    match compare(left, right) {
+        Some(Ordering::Equal) if matches!(a, Bound::Included(_)) => b,
+        Some(order) if order == tighter || order == Ordering::Equal => a,
+        Some(_) => b,
+        None => a,
+    }
+}
+
+/// The values of both sets.
+fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
+    match (a, b) {
+        (ValueSet::In(values), other) | (other, ValueSet::In(values)) => {
+            ValueSet::In(values.into_iter().filter(|value| holds(&other, value)).collect())
+        }
+        (ValueSet::Range { low, high }, ValueSet::Range { low: other_low, high: other_high }) => ValueSet::Range {
+            low: tighter(low, other_low, Ordering::Greater),
+            high: tighter(high, other_high, Ordering::Less),
+        },
+    }
+}
+
+/// Narrows `bounds` by what one more filter leaves.
+pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
+    for (column, set) in more {
+        let narrowed = match bounds.remove(&column) {
+            Some(known) => intersect(known, set),
+            None => set,
+        };
+        bounds.insert(column, narrowed);
+    }
+}
+
+/// What passes one of two filters, if both list values of the same single column.
+pub(crate) fn either(a: Bounds, b: Bounds) -> Option<Bounds> {
+    let mut sides = a.into_iter().zip(b);
+    match (sides.next()?, sides.next()) {
+        (((column, ValueSet::In(mut values)), (other, ValueSet::In(more))), None) if column == other => {
+            values.extend(more);
+            Some(Bounds::from([(column, ValueSet::In(values))]))
+        }
+        _ => None,
+    }
+}
+
+/// The bounds as the layout takes them.
+pub(crate) fn field_bounds(bounds: &Bounds) -> Vec<FieldBound> {
+    bounds.iter().map(|(field, set)| FieldBound { field: field.clone(), set: set.clone() }).collect()
+}
+
+/// The microseconds that a set of times spans, half-open.
+pub(crate) fn time_range(set: &ValueSet) -> Range<i64> {
+    let time = |value: &Scalar| if let Scalar::Timestamp(time) = value { Some(*time) } else { None };
+    match set {
+        ValueSet::In(values) => {
+            let times = || values.iter().filter_map(time);
+            let start = times().min().unwrap_or(i64::MAX);
+            start..times().max().map_or(i64::MIN, |last| last.saturating_add(1))
+        }
+        ValueSet::Range { low, high } => {
+            let start = match low {
+                Bound::Included(low) => time(low),
+                Bound::Excluded(low) => time(low).map(|low| low.saturating_add(1)),
+                Bound::Unbounded => None,
+            };
+            let end = match high {
+                Bound::Included(high) => time(high).map(|high| high.saturating_add(1)),
+                Bound::Excluded(high) => time(high),
+                Bound::Unbounded => None,
+            };
+            start.unwrap_or(i64::MIN)..end.unwrap_or(i64::MAX)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(low: Bound<u64>, high: Bound<u64>) -> ValueSet {
+        ValueSet::Range { low: low.map(Scalar::UInt64), high: high.map(Scalar::UInt64) }
+    }
+
+    fn list(values: &[u64]) -> ValueSet {
+        ValueSet::In(values.iter().copied().map(Scalar::UInt64).collect())
+    }
+
+    #[test]
+    fn two_filters_of_a_column_leave_what_passes_both() {
+        let a = range(Bound::Included(3), Bound::Unbounded);
+        let b = range(Bound::Excluded(3), Bound::Included(9));
+        let c = range(Bound::Included(1), Bound::Excluded(9));
+        let left = intersect(intersect(a, b), c);
+        assert_eq!(left, range(Bound::Excluded(3), Bound::Excluded(9)));
+        assert_eq!(intersect(list(&[3, 4, 9]), left.clone()), list(&[4]));
+        assert!(is_empty(&intersect(list(&[9]), left)));
+        assert!(is_empty(&range(Bound::Included(4), Bound::Excluded(4))));
+        assert!(!is_empty(&range(Bound::Included(4), Bound::Included(4))));
+    }
+
+    #[test]
+    fn times_become_half_open_ranges() {
+        let set =
+            ValueSet::Range { low: Bound::Excluded(Scalar::Timestamp(5)), high: Bound::Included(Scalar::Timestamp(9)) };
+        assert_eq!(time_range(&set), 6..10);
+        assert_eq!(time_range(&ValueSet::In(vec![Scalar::Timestamp(7), Scalar::Timestamp(3)])), 3..8);
+    }
+
+    #[test]
+    fn only_lists_of_one_column_can_be_joined() {
+        let bounds = |column: &str, set: ValueSet| Bounds::from([(column.to_owned(), set)]);
+        let joined = either(bounds("a", list(&[1])), bounds("a", list(&[2])));
+        assert_eq!(joined, Some(bounds("a", list(&[1, 2]))));
+        assert_eq!(either(bounds("a", list(&[1])), bounds("b", list(&[2]))), None);
+        assert_eq!(either(bounds("a", list(&[1])), Bounds::new()), None);
+        let mut both = bounds("a", list(&[1]));
+        both.insert("b".to_owned(), list(&[1]));
+        assert_eq!(either(bounds("a", list(&[1])), both), None);
+    }
+}

@@ -1,0 +1,270 @@
+//! Queries over small tables, against arithmetic and against the same query without push-down.
+
+mod world;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType, UInt64Type};
+use arrow::util::pretty::pretty_format_batches;
+use datafusion::scalar::ScalarValue;
+use tidetable_sql::{Session, SessionOptions};
+
+use world::{DAY, METERS, READINGS, START, World};
+
+async fn run(session: &Session, query: &str) -> Vec<RecordBatch> {
+    session.sql(query).await.unwrap().collect().await.unwrap()
+}
+
+async fn text(session: &Session, query: &str) -> String {
+    pretty_format_batches(&run(session, query).await).unwrap().to_string()
+}
+
+async fn count(session: &Session, query: &str) -> i64 {
+    run(session, query).await[0].column(0).as_primitive::<Int64Type>().value(0)
+}
+
+async fn plan(session: &Session, query: &str) -> String {
+    text(session, &format!("EXPLAIN {query}")).await
+}
+
+#[tokio::test]
+async fn counts_and_sums_are_exact() {
+    let world = World::with_days(3);
+    let session = world.session();
+    let rows = (METERS * READINGS * 3) as i64;
+    for query in ["SELECT count(*) FROM SENSOR", "SELECT COUNT(*) FROM records.SENSOR", "SELECT count(kwh) FROM SENSOR"]
+    {
+        assert_eq!(count(&session, query).await, rows, "{query}");
+    }
+    // kwh is meter * 100 + reading.
+    let sums = run(&session, "SELECT CAST(sum(kwh) AS BIGINT), sum(meter), count(DISTINCT ts) FROM SENSOR").await;
+    let kwh: i64 = (1..=METERS).flat_map(|meter| (0..READINGS).map(move |at| (meter * 100 + at) as i64)).sum();
+    assert_eq!(sums[0].column(0).as_primitive::<Int64Type>().value(0), kwh * 3);
+    let meters = (1..=METERS).sum::<u64>() * READINGS * 3;
+    assert_eq!(sums[0].column(1).as_primitive::<UInt64Type>().value(0), meters);
+    assert_eq!(sums[0].column(2).as_primitive::<Int64Type>().value(0), (READINGS * 3) as i64);
+}
+
+#[tokio::test]
+async fn names_keep_their_case() {
+    let world = World::with_days(1);
+    let session = world.session();
+    let error = session.sql("SELECT Kwh FROM SENSOR").await.unwrap_err().to_string();
+    assert!(error.contains("Kwh"), "{error}");
+    assert!(session.sql("SELECT kwh FROM sensor").await.is_err());
+    let error = session.sql("SELECT kwh FROM NOTHING").await.unwrap_err().to_string();
+    assert!(error.contains("NOTHING"), "{error}");
+}
+
+#[tokio::test]
+async fn filters_are_pushed_down_and_change_no_answer() {
+    let world = World::with_days(3);
+    let session = world.session();
+    let plain = world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() });
+    for filter in [
+        "meter = 3",
+        "meter = 3 AND ts >= '2018-01-02' AND ts < '2018-01-03'",
+        "3 >= meter AND meter > 1",
+        "meter IN (1, 4, 99)",
+        "meter IN (1, 2, 3, 4, 5, 6)",
+        "meter BETWEEN 2 AND 3",
+        "meter = 1 OR meter = 5",
+        "meter = 1 OR kwh > 500",
+        "ts >= '2018-01-03'",
+        "ts > '2018-01-01T23:00:00Z' AND ts <= '2018-01-02T01:00:00Z'",
+        "ts = '2018-01-02T00:15:00Z'",
+        "CAST(ts AS DATE) = '2018-01-02'",
+        "CAST(ts AS DATE) > '2018-01-02'",
+        "ts BETWEEN '2018-01-02' AND '2018-01-02T12:00:00Z'",
+        "meter <> 3 AND ts < '2018-01-02'",
+        "meter = 3 AND meter = 4",
+        "meter > -1 AND meter < 2.5",
+        "ts > TIMESTAMP '2018-01-02 00:00:00' + INTERVAL '1 day'",
+        "kwh = 302.0",
+        "meter IS NULL",
+        "NOT meter = 2",
+    ] {
+        let query = format!("SELECT count(*), sum(meter), sum(kwh) FROM SENSOR WHERE {filter}");
+        assert_eq!(text(&session, &query).await, text(&plain, &query).await, "{filter}");
+        let query = format!("SELECT * FROM SENSOR WHERE {filter} ORDER BY meter, ts");
+        assert_eq!(text(&session, &query).await, text(&plain, &query).await, "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn plans_show_what_is_read() {
+    let world = World::with_days(3);
+    let session = world.session();
+    let all = plan(&session, "SELECT kwh FROM SENSOR").await;
+    for part in ["file_type=sst", "table=records.SENSOR", "slices=3", "keys=all", "time=all", "projection=[kwh]"] {
+        assert!(all.contains(part), "{part} is not in\n{all}");
+    }
+    let one = plan(&session, "SELECT kwh FROM SENSOR WHERE meter = 3 AND CAST(ts AS DATE) = '2018-01-02'").await;
+    for part in [
+        "slices=1",
+        "keys=[0000000003#20180102..0000000003#20180102\\x00]",
+        "time=[2018-01-02T00:00:00Z..2018-01-03T00:00:00Z)",
+    ] {
+        assert!(one.contains(part), "{part} is not in\n{one}");
+    }
+    let none = plan(&session, "SELECT kwh FROM SENSOR WHERE ts > '2019-01-01'").await;
+    assert!(none.contains("slices=0"), "{none}");
+    let limited = plan(&session, "SELECT kwh FROM SENSOR LIMIT 2").await;
+    assert!(limited.contains("limit=2") || limited.contains("fetch=2"), "{limited}");
+}
+
+#[tokio::test]
+async fn order_and_limit_hold() {
+    let world = World::with_days(2);
+    let session = world.session();
+    let mut seen = Vec::new();
+    for batch in run(&session, "SELECT meter, ts FROM SENSOR ORDER BY meter, ts").await {
+        let meters = batch.column(0).as_primitive::<UInt64Type>();
+        let times = batch.column(1).as_primitive::<TimestampMicrosecondType>();
+        seen.extend(meters.values().iter().copied().zip(times.values().iter().copied()));
+    }
+    assert_eq!(seen.len() as u64, METERS * READINGS * 2);
+    assert!(seen.is_sorted());
+    let limited = run(&session, "SELECT * FROM SENSOR LIMIT 7").await;
+    assert_eq!(limited.iter().map(RecordBatch::num_rows).sum::<usize>(), 7);
+    // The order of one slice is known, so nothing is sorted.
+    let single = world.session().sequential();
+    let query = "SELECT meter, ts FROM SENSOR WHERE CAST(ts AS DATE) = '2018-01-01' ORDER BY meter, ts";
+    let plan = plan(&single, query).await;
+    assert!(!plan.contains("SortExec"), "{plan}");
+}
+
+#[tokio::test]
+async fn a_table_as_cells() {
+    let world = World::with_csv(
+        "meter,ts,kwh\n7,2018-01-01T00:15:00Z,1.5\n7,2018-01-01T00:00:00Z,2\n8,2018-01-02T00:00:00Z,3.25\n",
+    );
+    let session = world.session();
+    let query = "SELECT CAST(row_key AS VARCHAR) AS k, family, CAST(qualifier AS VARCHAR) AS q, \
+                 CAST(timestamp AS BIGINT) AS t, CAST(value AS VARCHAR) AS v FROM cells.SENSOR";
+    let expected = format!(
+        "\
++---------------------+--------+------+------------------+------+
+| k                   | family | q    | t                | v    |
++---------------------+--------+------+------------------+------+
+| 0000000007#20180101 | METER  | 0000 | {START} | 2.0  |
+| 0000000007#20180101 | METER  | 0015 | {} | 1.5  |
+| 0000000007#20180101 | METER  | ID   | 0                | 7    |
+| 0000000008#20180102 | METER  | 0000 | {} | 3.25 |
+| 0000000008#20180102 | METER  | ID   | 0                | 8    |
++---------------------+--------+------+------------------+------+",
+        START + 900_000_000,
+        START + DAY,
+    );
+    assert_eq!(text(&session, query).await, expected);
+    assert_eq!(count(&session, "SELECT count(*) FROM cells.SENSOR").await, 5);
+    for (filter, cells) in [
+        ("row_key = '0000000007#20180101'", 3),
+        ("row_key >= '0000000008'", 2),
+        ("CAST(row_key AS VARCHAR) LIKE '0000000007%'", 3),
+        ("row_key < '0000000007' OR row_key > '0000000009'", 0),
+        ("family = 'METER' AND timestamp = TIMESTAMP '1970-01-01 00:00:00'", 2),
+    ] {
+        assert_eq!(
+            count(&session, &format!("SELECT count(*) FROM cells.SENSOR WHERE {filter}")).await,
+            cells,
+            "{filter}"
+        );
+    }
+    let plan = plan(&session, "SELECT value FROM cells.SENSOR WHERE row_key = '0000000007#20180101'").await;
+    assert!(plan.contains("keys=[0000000007#20180101..0000000007#20180101\\x00]"), "{plan}");
+}
+
+#[tokio::test]
+async fn files_of_one_window_are_read_as_one() {
+    let world = World::with_csv("meter,ts,kwh\n1,2018-01-01T00:00:00Z,1\n2,2018-01-01T00:00:00Z,2\n");
+    world
+        .load("b.csv", "meter,ts,kwh\n1,2018-01-01T00:00:00Z,10\n1,2018-01-01T00:15:00Z,3\n3,2018-01-01T00:00:00Z,4\n");
+    let session = world.session();
+    let plan = plan(&session, "SELECT * FROM SENSOR").await;
+    assert!(plan.contains("slices=1") && plan.contains("ssts=2"), "{plan}");
+    let expected = "\
++-------+------+
+| meter | kwh  |
++-------+------+
+| 1     | 10.0 |
+| 1     | 3.0  |
+| 2     | 2.0  |
+| 3     | 4.0  |
++-------+------+";
+    assert_eq!(text(&session, "SELECT meter, kwh FROM SENSOR ORDER BY meter, ts").await, expected);
+    assert_eq!(count(&session, "SELECT count(*) FROM SENSOR").await, 4);
+    assert_eq!(count(&session, "SELECT count(*) FROM cells.SENSOR").await, 7);
+}
+
+#[tokio::test]
+async fn a_restricted_session_shows_its_range_only() {
+    let world = World::with_days(3);
+    let session = world.session();
+    let per_day = (METERS * READINGS) as i64;
+    let day = session.restricted(START + DAY..START + 2 * DAY);
+    assert_eq!(count(&day, "SELECT count(*) FROM SENSOR").await, per_day);
+    // A day of another time zone lies in two windows.
+    let hours = 3_600_000_000;
+    let local = session.restricted(START + DAY - hours..START + 2 * DAY - hours);
+    let expected = format!(
+        "SELECT count(*) FROM SENSOR WHERE ts >= to_timestamp_micros({}) AND ts < to_timestamp_micros({})",
+        START + DAY - hours,
+        START + 2 * DAY - hours
+    );
+    assert_eq!(count(&local, "SELECT count(*) FROM SENSOR").await, count(&session, &expected).await);
+    let sums = "SELECT sum(kwh), count(*) FROM SENSOR WHERE meter = 2";
+    assert!(text(&local, sums).await.contains(&READINGS.to_string()));
+    assert_eq!(count(&local.restricted(0..10), "SELECT count(*) FROM SENSOR").await, 0);
+    assert_eq!(count(&session, "SELECT count(*) FROM SENSOR").await, per_day * 3);
+    assert!(count(&day, "SELECT count(*) FROM cells.SENSOR").await > per_day * 3);
+}
+
+#[tokio::test]
+async fn parameters_are_bound_by_name() {
+    let world = World::with_days(3);
+    let session = world.session();
+    let time = |at| ScalarValue::TimestampMicrosecond(Some(at), Some("UTC".into()));
+    let params = [("from", time(START + DAY)), ("to", time(START + 2 * DAY)), ("day", ScalarValue::from("2018-01-02"))];
+    let frame = session.sql_with("SELECT count(*) FROM SENSOR WHERE ts >= $from AND ts < $to", &params).await.unwrap();
+    let batches = frame.collect().await.unwrap();
+    assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(0), (METERS * READINGS) as i64);
+    assert!(session.sql_with("SELECT count(*) FROM SENSOR", &params).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_catalog_lists_tables_without_opening_them() {
+    let world = World::with_days(1);
+    let session = world.session();
+    std::fs::remove_dir_all(world.root().join("tables/SENSOR/sst")).unwrap();
+    let tables = text(
+        &session,
+        "SELECT table_schema, table_name FROM information_schema.tables WHERE table_name = 'SENSOR' ORDER BY 1",
+    )
+    .await;
+    assert!(
+        tables.contains("| cells        | SENSOR     |") && tables.contains("| records      | SENSOR     |"),
+        "{tables}"
+    );
+    let failed = session.sql("SELECT count(*) FROM SENSOR").await.unwrap().collect().await;
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("tables/SENSOR/sst/"), "{error}");
+}
+
+#[tokio::test]
+async fn damage_is_an_error_that_names_the_file() {
+    let world = World::with_days(1);
+    let folder = world.root().join("tables/SENSOR/sst");
+    let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&file).unwrap();
+    for at in (0..whole.len()).step_by(37) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x20;
+        std::fs::write(&file, &bytes).unwrap();
+        let session = world.session();
+        let frame = session.sql("SELECT count(*), sum(kwh), sum(meter) FROM SENSOR").await.unwrap();
+        match frame.collect().await {
+            Ok(_) => {}
+            Err(error) => assert!(error.to_string().contains(".sst"), "byte {at}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A store in a temporary folder, loaded from text.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use tidetable_layout::{ColumnSpec, FamilySpec, FieldType, Layout, TableSpec};
+use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
+use tidetable_sql::{Session, SessionOptions};
+use tidetable_store::{Ids, InputPlan, Loader, LocalBlobs, Store, TableIdentity};
+
+/// 2018-01-01, microseconds.
+pub const START: i64 = 1_514_764_800_000_000;
+pub const DAY: i64 = 86_400_000_000;
+/// Meters 1 to this.
+pub const METERS: u64 = 6;
+/// Of a meter in a day, a quarter of an hour apart.
+pub const READINGS: u64 = 96;
+
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Ids for Counting {
+    fn next(&self) -> u128 {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed)) + 1
+    }
+}
+
+pub struct World {
+    folder: TempDir,
+    ids: Counting,
+}
+
+impl World {
+    pub fn with_days(days: i64) -> Self {
+        let mut csv = String::from("meter,ts,kwh\n");
+        for day in 0..days {
+            for at in 0..READINGS {
+                for meter in 1..=METERS {
+                    let (hour, minute) = (at / 4, at % 4 * 15);
+                    let kwh = meter * 100 + at;
+                    csv.push_str(&format!("{meter},2018-01-{:02}T{hour:02}:{minute:02}:00Z,{kwh}\n", day + 1));
+                }
+            }
+        }
+        Self::with_csv(&csv)
+    }
+
+    pub fn with_csv(csv: &str) -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap(), ids: Counting::default() };
+        world.load("a.csv", csv);
+        world
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    pub fn store(&self) -> Store {
+        Store::new(Arc::new(LocalBlobs::new(self.root())))
+    }
+
+    pub fn session(&self) -> Session {
+        self.open(&SessionOptions { target_partitions: Some(3), ..SessionOptions::default() })
+    }
+
+    pub fn open(&self, options: &SessionOptions) -> Session {
+        Session::open(&self.store(), options).unwrap()
+    }
+
+    /// Writes an input, or writes it anew, and loads what changed.
+    pub fn load(&self, name: &str, csv: &str) {
+        let inputs = self.folder.path().join("inputs");
+        std::fs::create_dir_all(&inputs).unwrap();
+        std::fs::write(inputs.join(name), csv).unwrap();
+        let source = SourceSpec {
+            name: "readings".to_owned(),
+            files: vec!["inputs/*.csv".to_owned()],
+            columns: vec![
+                SourceColumn::new("meter", FieldType::UInt64),
+                SourceColumn::new("ts", FieldType::Timestamp),
+                SourceColumn::new("kwh", FieldType::Float64),
+            ],
+            time: "ts".to_owned(),
+            ..SourceSpec::default()
+        };
+        let storage = Storage::new(self.folder.path().to_owned(), None);
+        let layout = Layout::compile(&table_spec(), &source.schema()).unwrap();
+        let identity = TableIdentity {
+            job: "smart-meters".to_owned(),
+            spec: table_spec(),
+            source: source.schema(),
+            layout: layout.fingerprint(),
+            gc: Default::default(),
+        };
+        let table = self.store().table("SENSOR");
+        let base = table.base(&identity).unwrap();
+        let found = storage.discover(&source).unwrap();
+        let plan = InputPlan::new(&base, found, |file| storage.hash(file)).unwrap();
+        let loader = Loader {
+            storage: &storage,
+            source: &source,
+            table: &table,
+            layout: &layout,
+            ids: &self.ids,
+            memory: 1 << 30,
+            without: &[],
+            on_reject: &|row| panic!("{row:?}"),
+            on_progress: &|_| {},
+        };
+        let loaded = loader.load(&base, &plan).unwrap();
+        table.commit(base, &loaded.edit, &self.ids, START).unwrap();
+    }
+}
+
+fn table_spec() -> TableSpec {
+    let column = |qualifier: &str, value: &str| ColumnSpec {
+        qualifier: qualifier.to_owned(),
+        value: value.to_owned(),
+        ..ColumnSpec::default()
+    };
+    TableSpec {
+        name: "SENSOR".to_owned(),
+        row_key: "{meter:010}#{ts:%Y%m%d}".to_owned(),
+        families: vec![FamilySpec {
+            name: "METER".to_owned(),
+            columns: vec![column("ID", "{meter}"), column("{ts:%H%M}", "{kwh}")],
+        }],
+        ..TableSpec::default()
+    }
+}

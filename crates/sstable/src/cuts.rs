@@ -1,0 +1,110 @@
+//! Where stripes end.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use tidetable_layout::{Block, StoredSchema, ValueType};
+
+use crate::options::StripeLimits;
+
+/// What rows weigh against the limits.
+#[derive(Default, Clone, Copy)]
+struct Weight {
+    cells: usize,
+    bytes: usize,
+    rows: usize,
+}
+
+impl Weight {
+    fn plus(self, other: Self) -> Self {
+        Self { cells: self.cells + other.cells, bytes: self.bytes + other.bytes, rows: self.rows + other.rows }
+    }
+
+    fn over(self, limits: &StripeLimits) -> bool {
+        self.cells > limits.cells || self.bytes > limits.bytes || self.rows > limits.rows
+    }
+
+    /// How many stripes of full size these rows take.
+    fn stripes(self, limits: &StripeLimits) -> usize {
+        let ratio = |found: usize, limit: usize| found.div_ceil(limit.max(1));
+        ratio(self.cells, limits.cells).max(ratio(self.bytes, limits.bytes)).max(ratio(self.rows, limits.rows)).max(1)
+    }
+}
+
+/// Row ranges of `block` that make one stripe each, in order and without gaps. No range goes over a limit unless it is
+/// a single row, and ranges are of about one size, so that no short stripe is left at the end.
+pub fn stripe_cuts(schema: &StoredSchema, block: &Block, limits: &StripeLimits) -> Vec<Range<usize>> {
+    let scale = Scale::new(schema, block);
+    let rows = block.keys.len();
+    let all = (0..rows).fold(Weight::default(), |sum, row| sum.plus(scale.row(row)));
+    let parts = all.stripes(limits);
+    let share =
+        Weight { cells: all.cells.div_ceil(parts), bytes: all.bytes.div_ceil(parts), rows: all.rows.div_ceil(parts) };
+    let mut cuts = Vec::with_capacity(parts + 1);
+    let (mut start, mut sum) = (0, Weight::default());
+    for row in 0..rows {
+        let weight = scale.row(row);
+        let full = sum.cells >= share.cells && sum.bytes >= share.bytes && sum.rows >= share.rows;
+        if row > start && (full || sum.plus(weight).over(limits)) {
+            cuts.push(start..row);
+            (start, sum) = (row, Weight::default());
+        }
+        sum = sum.plus(weight);
+    }
+    if start < rows {
+        cuts.push(start..rows);
+    }
+    cuts
+}
+
+/// Weighs rows.
+struct Scale<'a> {
+    block: &'a Block,
+    /// For each group its row ends, the bytes of a record's fixed parts, and its columns of texts.
+    groups: Vec<(&'a [u32], usize, Vec<&'a [i32]>)>,
+    tail: usize,
+}
+
+impl<'a> Scale<'a> {
+    fn new(schema: &StoredSchema, block: &'a Block) -> Self {
+        let mut groups = Vec::with_capacity(schema.groups.len());
+        for (group, part) in schema.groups.iter().zip(&block.groups) {
+            let Some(part) = part else { continue };
+            let (mut fixed, mut texts) = (0, Vec::new());
+            for (column, array) in group.columns.iter().zip(&part.columns) {
+                match column.value {
+                    ValueType::Bytes | ValueType::Field(tidetable_layout::FieldType::Text) => {
+                        texts.extend(array.as_ref().and_then(offsets));
+                    }
+                    ValueType::Field(tidetable_layout::FieldType::Decimal { .. }) => fixed += 16,
+                    _ => fixed += 8,
+                }
+            }
+            groups.push((part.row_ends.as_slice(), fixed, texts));
+        }
+        Self { block, groups, tail: block.keys.tail_shape().width() }
+    }
+
+    fn row(&self, row: usize) -> Weight {
+        let (prefix, _) = self.block.keys.parts(row);
+        let mut weight = Weight { cells: 0, bytes: prefix.len() + self.tail, rows: 1 };
+        for (ends, fixed, texts) in &self.groups {
+            let start = if row == 0 { 0 } else { ends.get(row - 1).copied().unwrap_or(0) } as usize;
+            let end = ends.get(row).copied().unwrap_or(0) as usize;
+            let records = end.saturating_sub(start);
+            weight.cells = weight.cells.max(records);
+            weight.bytes += records * fixed;
+            for offsets in texts {
+                let (Some(from), Some(to)) = (offsets.get(start), offsets.get(end)) else { continue };
+                weight.bytes += to.saturating_sub(*from).unsigned_abs() as usize;
+            }
+        }
+        weight
+    }
+}
+
+fn offsets(array: &ArrayRef) -> Option<&[i32]> {
+    let any = array.as_any();
+    let text = any.downcast_ref::<arrow::array::StringArray>().map(|array| array.value_offsets());
+    text.or_else(|| array.as_binary_opt::<i32>().map(|array| array.value_offsets()))
+}

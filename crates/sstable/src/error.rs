@@ -1,0 +1,213 @@
+//! What can go wrong, with what a caller needs to say where.
+
+use std::fmt;
+use std::io;
+
+use arrow::datatypes::DataType;
+
+/// A part of a file, as errors and inspections name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The first bytes.
+    Header,
+    /// The last bytes.
+    Footer,
+    /// Schema, metadata and stripe table.
+    Meta,
+    /// The key filter.
+    Filter,
+    /// Keys, page tables and small streams of a stripe.
+    Head,
+    /// Qualifier codes of a group.
+    Qualifiers {
+        /// Index in the stored schema.
+        group: usize,
+    },
+    /// Timestamps of a group, or the first timestamp of each row.
+    Timestamps {
+        /// Index in the stored schema.
+        group: usize,
+    },
+    /// Values of a column.
+    Values {
+        /// Index in the stored schema.
+        group: usize,
+        /// Index in the group.
+        column: usize,
+    },
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header => write!(out, "header"),
+            Self::Footer => write!(out, "footer"),
+            Self::Meta => write!(out, "meta"),
+            Self::Filter => write!(out, "filter"),
+            Self::Head => write!(out, "head"),
+            Self::Qualifiers { group } => write!(out, "qualifiers of group {group}"),
+            Self::Timestamps { group } => write!(out, "timestamps of group {group}"),
+            Self::Values { group, column } => write!(out, "values of group {group}, column {column}"),
+        }
+    }
+}
+
+/// Why bytes could not be read as an SST. The caller knows the path and adds it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The magic number is missing.
+    #[error("not an SST: no magic number at byte {offset}; check that the path names a .sst file of this table")]
+    NotAnSst {
+        /// Where the magic number should be.
+        offset: u64,
+    },
+    /// Another version of the format.
+    #[error("SST format version {found}, and this build reads {newest}; use a build that knows it")]
+    UnsupportedVersion {
+        /// The version the file states.
+        found: u32,
+        /// The newest version this build reads.
+        newest: u32,
+    },
+    /// The file is shorter than it says.
+    #[error("{what} needs {wanted} bytes at byte {offset}, but the file has {length}; restore it from its source")]
+    Truncated {
+        /// What was being read.
+        what: &'static str,
+        /// Where.
+        offset: u64,
+        /// Bytes needed.
+        wanted: u64,
+        /// Bytes of the file.
+        length: u64,
+    },
+    /// The bytes are not those that were written.
+    #[error(
+        "checksum of {stream}, page {page}{} at byte {offset} does not match; restore the file or rebuild its window",
+        Of(*.stripe)
+    )]
+    Checksum {
+        /// The stripe, if it is in one.
+        stripe: Option<usize>,
+        /// What was being read.
+        stream: Part,
+        /// Page of the stream; 0 where there is but one.
+        page: usize,
+        /// First byte under the checksum.
+        offset: u64,
+    },
+    /// The bytes say something that cannot be.
+    #[error("corrupt {what} near byte {offset}; restore the file or rebuild its window")]
+    Corrupt {
+        /// What was being read.
+        what: &'static str,
+        /// About where.
+        offset: u64,
+    },
+    /// The projection was made for another schema.
+    #[error("the projection has {found} entries where the schema has {expected}; build it from the file's schema")]
+    Projection {
+        /// Entries the schema asks for.
+        expected: usize,
+        /// Entries given.
+        found: usize,
+    },
+    /// There is no such stripe.
+    #[error("stripe {stripe} of {stripes}; ask for one the reader lists")]
+    NoSuchStripe {
+        /// Asked for.
+        stripe: usize,
+        /// Stripes of the file.
+        stripes: usize,
+    },
+    /// The source failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+struct Of(Option<usize>);
+
+impl fmt::Display for Of {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |stripe| write!(out, " of stripe {stripe}"))
+    }
+}
+
+/// Why rows could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A stripe holds at least one row.
+    #[error("a stripe needs at least one row; push only stripes with rows")]
+    NoRows,
+    /// A part of the block is missing or of another length than its neighbours.
+    #[error("group {group}: {what}; pass a complete block of the table's schema")]
+    Shape {
+        /// Index in the stored schema.
+        group: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A column has another Arrow type than the schema says.
+    #[error("group {group}, column {column} is {found}, and the schema says {expected}")]
+    Type {
+        /// Index in the stored schema.
+        group: usize,
+        /// Index in the group.
+        column: usize,
+        /// What the schema says.
+        expected: DataType,
+        /// What the block holds.
+        found: DataType,
+    },
+    /// Keys do not strictly ascend, or a prefix begins with the one before it.
+    #[error("the key of row {row} does not follow the one before it; sort the rows and merge equal keys first")]
+    UnsortedKeys {
+        /// Row of the stripe.
+        row: usize,
+    },
+    /// Records of a row are not in order.
+    #[error("group {group}: records of row {row} are not by qualifier, newest first; sort them and merge equal ones")]
+    UnsortedRecords {
+        /// Index in the stored schema.
+        group: usize,
+        /// Row of the stripe.
+        row: usize,
+    },
+    /// The qualifier dictionary is not sorted, or a code is outside it.
+    #[error("group {group}: qualifiers are not a sorted dictionary with codes inside it")]
+    Qualifiers {
+        /// Index in the stored schema.
+        group: usize,
+    },
+    /// A stripe does not follow the one before it.
+    #[error("stripe {stripe} begins at or before the last key of the stripe before it; push stripes in key order")]
+    UnsortedStripes {
+        /// Ordinal of the refused stripe.
+        stripe: usize,
+    },
+    /// The stripe was encoded for another schema.
+    #[error("stripe {stripe} was encoded for another schema than the writer's")]
+    OtherSchema {
+        /// Ordinal of the refused stripe.
+        stripe: usize,
+    },
+    /// A limit of the format.
+    #[error("{what}: {found} is over the format's {limit}; cut smaller stripes")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large.
+        found: usize,
+        /// The most allowed.
+        limit: usize,
+    },
+    /// The number codec refused.
+    #[error("encoding numbers failed")]
+    Numbers(#[from] pco::errors::PcoError),
+    /// The schema or a summary has no JSON form.
+    #[error("writing the schema failed")]
+    Schema(#[from] serde_json::Error),
+    /// The output failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

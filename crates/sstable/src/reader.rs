@@ -1,0 +1,241 @@
+//! A file, by key and by projection.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use tidetable_layout::{Block, KeyTail, Projection, StoredSchema};
+
+use crate::checksum;
+use crate::error::{Part, ReadError};
+use crate::filter::KeyFilter;
+use crate::footer::Footer;
+use crate::format::{FOOTER_LEN, HEADER_LEN};
+use crate::meta::{FilterRef, Meta};
+use crate::source::ReadAt;
+use crate::stats::StripeMeta;
+use crate::stream::PageSource;
+use crate::stripe::{EncodedStripe, Hashes, StripeHead, schema_hash};
+
+/// Read at once when a file is opened: footer, and meta of most files.
+const OPENING_READ: u64 = 32 << 10;
+
+/// An open file. A clone shares what has been read.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pub(crate) file: Arc<Open>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) source: Arc<dyn ReadAt>,
+    pub(crate) footer: Footer,
+    pub(crate) meta: Meta,
+    pub(crate) tail: Arc<KeyTail>,
+    filter: OnceLock<Option<KeyFilter>>,
+}
+
+impl Reader {
+    /// Opens a file: reads its footer and meta, nothing else.
+    ///
+    /// # Errors
+    /// If this is not a whole SST of a version that this build reads, or if the source fails.
+    pub fn open(source: Arc<dyn ReadAt>) -> Result<Self, ReadError> {
+        let file_len = source.len();
+        let least = (HEADER_LEN + FOOTER_LEN) as u64;
+        if file_len < least {
+            return Err(ReadError::Truncated { what: "file", offset: 0, wanted: least, length: file_len });
+        }
+        let end_len = file_len.min(OPENING_READ);
+        let end = read(source.as_ref(), "footer", file_len - end_len, end_len)?;
+        let footer = Footer::decode(&end.slice(end.len() - FOOTER_LEN..), file_len)?;
+        let meta_len = file_len - FOOTER_LEN as u64 - footer.meta_offset;
+        let bytes = if meta_len + FOOTER_LEN as u64 <= end_len {
+            end.slice(end.len() - FOOTER_LEN - meta_len as usize..end.len() - FOOTER_LEN)
+        } else {
+            read(source.as_ref(), "meta", footer.meta_offset, meta_len)?
+        };
+        if checksum::in_file(footer.uid, footer.meta_offset, &bytes) != footer.meta_checksum {
+            let offset = footer.meta_offset;
+            return Err(ReadError::Checksum { stripe: None, stream: Part::Meta, page: 0, offset });
+        }
+        let meta = Meta::decode(bytes, footer.meta_offset)?;
+        let tail = Arc::new(meta.schema.tail.clone());
+        Ok(Self { file: Arc::new(Open { source, footer, meta, tail, filter: OnceLock::new() }) })
+    }
+
+    /// The schema its rows have.
+    pub fn schema(&self) -> &Arc<StoredSchema> {
+        &self.file.meta.schema
+    }
+
+    /// Its identity.
+    pub fn uid(&self) -> u128 {
+        self.file.footer.uid
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        self.file.footer.file_len
+    }
+
+    /// What its writer wrote beside the rows.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.file.meta.metadata
+    }
+
+    /// Its stripes in key order.
+    pub fn stripes(&self) -> &[StripeMeta] {
+        &self.file.meta.stripes
+    }
+
+    /// Whether there may be a row of this key; `false` is certain. Reads the filter when first asked; a filter that
+    /// cannot be read lets every key pass, and [`Self::verify`] says why.
+    pub fn may_contain(&self, key: &[u8]) -> bool {
+        let filter = self.file.filter.get_or_init(|| self.read_filter().ok().flatten());
+        filter.as_ref().is_none_or(|filter| filter.may_contain(key))
+    }
+
+    pub(crate) fn read_filter(&self) -> Result<Option<KeyFilter>, ReadError> {
+        let FilterRef { kind, offset, len, checksum } = self.file.meta.filter;
+        let bytes = read(self.file.source.as_ref(), "filter", offset, len)?;
+        if checksum::in_file(self.uid(), offset, &bytes) != checksum {
+            return Err(ReadError::Checksum { stripe: None, stream: Part::Filter, page: 0, offset });
+        }
+        KeyFilter::read(kind, bytes, offset, &self.file.tail)
+    }
+
+    /// The stripes that may hold rows with keys in `[start, end)`; without `end` there is no upper bound.
+    pub fn stripes_in(&self, start: &[u8], end: Option<&[u8]>) -> Range<usize> {
+        let first = self.stripes().partition_point(|stripe| stripe.last_key.as_ref() < start);
+        let last = end.map_or(self.stripes().len(), |end| {
+            self.stripes().partition_point(|stripe| stripe.first_key.as_ref() < end)
+        });
+        first..last.max(first)
+    }
+
+    /// All rows of stripe `index`.
+    ///
+    /// # Errors
+    /// If there is no such stripe, the projection is of another schema, or the bytes are not sound.
+    pub fn read_stripe(&self, index: usize, projection: &Projection) -> Result<Block, ReadError> {
+        self.decode(index, projection, |head| 0..head.keys.len(), true)
+    }
+
+    /// The rows of stripe `index` with keys in `[start, end)`, decoding only the pages that hold them.
+    ///
+    /// # Errors
+    /// As [`Self::read_stripe`].
+    pub fn read_rows(
+        &self,
+        index: usize,
+        start: &[u8],
+        end: Option<&[u8]>,
+        projection: &Projection,
+    ) -> Result<Block, ReadError> {
+        let rows = |head: &StripeHead| {
+            let first = head.keys.lower_bound(start);
+            let last = end.map_or(head.keys.len(), |end| head.keys.lower_bound(end));
+            first..last.max(first)
+        };
+        self.decode(index, projection, rows, false)
+    }
+
+    /// Stripe `index` as it is, for the [`crate::Writer`] of another file of the same schema. Checks every checksum but
+    /// decodes keys only.
+    ///
+    /// # Errors
+    /// If there is no such stripe or the bytes are not sound.
+    pub fn copy_stripe(&self, index: usize) -> Result<EncodedStripe, ReadError> {
+        let meta = self.stripe(index)?;
+        let head_bytes = self.head_bytes(index, meta)?;
+        let head = StripeHead::read(head_bytes.clone(), meta, self.schema(), &self.file.tail)?;
+        let pages = self.pages(index, meta, true)?;
+        for group in 0..self.schema().groups.len() {
+            let group = head.group(group, self.schema(), meta)?;
+            group.streams().try_for_each(|stream| pages.check_all(stream))?;
+        }
+        let corrupt = ReadError::Corrupt { what: "schema", offset: self.file.footer.meta_offset };
+        Ok(EncodedStripe {
+            head: head_bytes,
+            pages: pages.whole.unwrap_or_default(),
+            meta: meta.clone(),
+            schema: schema_hash(self.schema()).map_err(|_| corrupt)?,
+            hashes: Hashes::of(&head.keys, 0..head.keys.len()),
+        })
+    }
+
+    pub(crate) fn stripe(&self, index: usize) -> Result<&StripeMeta, ReadError> {
+        let stripes = self.stripes().len();
+        self.stripes().get(index).ok_or(ReadError::NoSuchStripe { stripe: index, stripes })
+    }
+
+    pub(crate) fn head(&self, index: usize, meta: &StripeMeta) -> Result<StripeHead, ReadError> {
+        StripeHead::read(self.head_bytes(index, meta)?, meta, self.schema(), &self.file.tail)
+    }
+
+    fn head_bytes(&self, index: usize, meta: &StripeMeta) -> Result<Bytes, ReadError> {
+        let bytes = read(self.file.source.as_ref(), "stripe head", meta.offset, meta.head_len)?;
+        if checksum::in_file(self.uid(), meta.offset, &bytes) != meta.head_checksum {
+            let offset = meta.offset;
+            return Err(ReadError::Checksum { stripe: Some(index), stream: Part::Head, page: 0, offset });
+        }
+        Ok(bytes)
+    }
+
+    /// The pages of a stripe; all are read now if `at_once`.
+    pub(crate) fn pages(&self, index: usize, meta: &StripeMeta, at_once: bool) -> Result<PageSource<'_>, ReadError> {
+        let (start, len) = (meta.offset + meta.head_len, meta.len - meta.head_len);
+        let source = self.file.source.as_ref();
+        let whole = at_once.then(|| read(source, "stripe", start, len)).transpose()?;
+        Ok(PageSource { source, stripe: index, start, len, whole })
+    }
+
+    fn decode(
+        &self,
+        index: usize,
+        projection: &Projection,
+        rows: impl FnOnce(&StripeHead) -> Range<usize>,
+        scan: bool,
+    ) -> Result<Block, ReadError> {
+        let meta = self.stripe(index)?;
+        let schema = self.schema();
+        check(schema, projection)?;
+        let head = self.head(index, meta)?;
+        let rows = rows(&head);
+        let everything = projection.groups.iter().flatten().all(|group| group.columns.iter().all(|wanted| *wanted))
+            && projection.groups.iter().all(Option::is_some);
+        let pages = self.pages(index, meta, scan && everything)?;
+        let mut groups = Vec::with_capacity(schema.groups.len());
+        for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
+            groups.push(match wanted {
+                Some(wanted) => Some(head.group(at, schema, meta)?.decode(&pages, group, rows.clone(), wanted)?),
+                None => None,
+            });
+        }
+        let keys = if rows.len() == head.keys.len() { head.keys } else { head.keys.slice(rows) };
+        Ok(Block { keys, groups })
+    }
+}
+
+fn check(schema: &StoredSchema, projection: &Projection) -> Result<(), ReadError> {
+    let counts = |expected: usize, found: usize| {
+        if expected == found { Ok(()) } else { Err(ReadError::Projection { expected, found }) }
+    };
+    counts(schema.groups.len(), projection.groups.len())?;
+    schema.groups.iter().zip(&projection.groups).try_for_each(|(group, wanted)| match wanted {
+        Some(wanted) => counts(group.columns.len(), wanted.columns.len()),
+        None => Ok(()),
+    })
+}
+
+/// Reads `len` bytes that the file must have.
+pub(crate) fn read(source: &dyn ReadAt, what: &'static str, offset: u64, len: u64) -> Result<Bytes, ReadError> {
+    let length = source.len();
+    let truncated = ReadError::Truncated { what, offset, wanted: len, length };
+    let fits = offset.checked_add(len).is_some_and(|end| end <= length);
+    let Some(size) = usize::try_from(len).ok().filter(|_| fits) else { return Err(truncated) };
+    let bytes = source.read_at(offset, size)?;
+    if bytes.len() == size { Ok(bytes) } else { Err(truncated) }
+}

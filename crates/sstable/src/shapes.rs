@@ -1,0 +1,161 @@
+//! What the records of rows have in common: qualifiers, and timestamps less the row's first.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+/// Records of one group, borrowed from a block; rows counted from the first one wanted.
+pub(crate) struct Records<'a> {
+    /// End of the records of each row.
+    pub(crate) ends: Vec<u32>,
+    /// Qualifier code of each record of a dynamic group.
+    pub(crate) codes: Option<&'a [u32]>,
+    /// Timestamp of each record, if stored.
+    pub(crate) timestamps: Option<&'a [i64]>,
+}
+
+impl Records<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.last().map_or(0, |end| *end as usize)
+    }
+
+    /// The records of each row.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Range<usize>> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| start as usize..*end as usize)
+    }
+
+    /// Whether the records of a row are by qualifier, newest first, no two alike.
+    pub(crate) fn sorted(&self, row: Range<usize>) -> bool {
+        let codes = self.codes.map(|codes| &codes[row.clone()]);
+        let times = self.timestamps.map(|times| &times[row.clone()]);
+        match (codes, times) {
+            (Some(codes), Some(times)) => {
+                codes.windows(2).zip(times.windows(2)).all(|(c, t)| c[0] < c[1] || (c[0] == c[1] && t[0] > t[1]))
+            }
+            (Some(codes), None) => codes.windows(2).all(|c| c[0] < c[1]),
+            (None, Some(times)) => times.windows(2).all(|t| t[0] > t[1]),
+            (None, None) => row.len() <= 1,
+        }
+    }
+}
+
+/// The distinct shapes of some rows, and which row has which.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    /// Records of each shape.
+    pub(crate) lens: Vec<u32>,
+    /// Codes of the records of all shapes (dynamic groups).
+    pub(crate) codes: Vec<u32>,
+    /// Timestamps less the row's first of the records of all shapes (stored timestamps).
+    pub(crate) offsets: Vec<i64>,
+    /// Shape of each row.
+    pub(crate) ids: Vec<u32>,
+    /// First timestamp of each row (stored timestamps); an empty row repeats the one before.
+    pub(crate) bases: Vec<i64>,
+}
+
+impl Shapes {
+    /// The shapes of all rows, if they have an eighth of the records at most.
+    pub(crate) fn detect(records: &Records<'_>) -> Option<Self> {
+        let budget = records.len() / 8;
+        let mut shapes = Self::default();
+        let mut starts: Vec<usize> = Vec::new();
+        let mut known: HashMap<u64, u32, BuildHasherDefault<Folded>> = HashMap::default();
+        let (mut last, mut base, mut used) = (u32::MAX, 0, 0);
+        for row in records.rows() {
+            base = records.timestamps.and_then(|times| times[row.clone()].first().copied()).unwrap_or(base);
+            let same = |id: u32| {
+                starts.get(id as usize).is_some_and(|start| shapes.is(records, id, *start, row.clone(), base))
+            };
+            if !same(last) {
+                let hash = hash(records, row.clone(), base);
+                match known.get(&hash) {
+                    Some(id) if same(*id) => last = *id,
+                    Some(_) => return None,
+                    None => {
+                        let start = used;
+                        used += row.len();
+                        if used > budget {
+                            return None;
+                        }
+                        last = shapes.lens.len() as u32;
+                        known.insert(hash, last);
+                        starts.push(start);
+                        shapes.lens.push(row.len() as u32);
+                        shapes.codes.extend(records.codes.map_or(&[][..], |codes| &codes[row.clone()]));
+                        let times = records.timestamps.map_or(&[][..], |times| &times[row.clone()]);
+                        shapes.offsets.extend(times.iter().map(|time| time.wrapping_sub(base)));
+                    }
+                }
+            }
+            shapes.ids.push(last);
+            if records.timestamps.is_some() {
+                shapes.bases.push(base);
+            }
+        }
+        Some(shapes)
+    }
+
+    fn is(&self, records: &Records<'_>, id: u32, start: usize, row: Range<usize>, base: i64) -> bool {
+        let len = self.lens[id as usize] as usize;
+        len == row.len()
+            && records.codes.is_none_or(|codes| codes[row.clone()] == self.codes[start..start + len])
+            && records.timestamps.is_none_or(|times| {
+                let pairs = times[row].iter().zip(&self.offsets[start..start + len]);
+                // No early exit, so that the loop is vectorised.
+                pairs.fold(0, |off, (time, offset)| off | (time.wrapping_sub(base) ^ offset)) == 0
+            })
+    }
+}
+
+/// Two shapes of one hash only cost the short form, so a plain fold will do.
+fn hash(records: &Records<'_>, row: Range<usize>, base: i64) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(ODD).rotate_left(29);
+    let codes = records.codes.map_or(&[][..], |codes| &codes[row.clone()]);
+    let times = records.timestamps.map_or(&[][..], |times| &times[row.clone()]);
+    let hash = codes.iter().fold(row.len() as u64 + 1, |hash, code| mix(hash, u64::from(*code)));
+    times.iter().fold(hash, |hash, time| mix(hash, time.wrapping_sub(base).cast_unsigned())).wrapping_mul(ODD)
+}
+
+/// Passes a hash through.
+#[derive(Default)]
+struct Folded(u64);
+
+impl Hasher for Folded {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_pattern_share_a_shape() {
+        let codes: Vec<u32> = (0..30).flat_map(|_| 0..4).collect();
+        let times: Vec<i64> = (0..30).flat_map(|row| (0..4).map(move |i| row * 100 + i)).collect();
+        let ends = (1..=30).map(|row| row * 4).collect();
+        let records = Records { ends, codes: Some(&codes), timestamps: Some(&times) };
+        let shapes = Shapes::detect(&records).unwrap();
+        assert_eq!((shapes.lens, shapes.codes, shapes.offsets), (vec![4], vec![0, 1, 2, 3], vec![0, 1, 2, 3]));
+        assert_eq!(shapes.bases, (0..30).map(|row| row * 100).collect::<Vec<i64>>());
+    }
+
+    #[test]
+    fn rows_of_their_own_do_not() {
+        let times: Vec<i64> = (0..100i64).map(|i| -i * i * i).collect();
+        let records = Records { ends: (1..=20).map(|row| row * 5).collect(), codes: None, timestamps: Some(&times) };
+        assert!(Shapes::detect(&records).is_none());
+    }
+}

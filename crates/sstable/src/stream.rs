@@ -1,0 +1,260 @@
+//! One stream of a stripe: its entry in the head, and its pages.
+//!
+//! ```text
+//! entry   codec u8 | presence u8 (0 all have values, 1 pages say) | setup block
+//!         | page count varint | (length varint, checksum u64) each
+//! ```
+//! Pages lie behind each other in the order of the entries, so a page's offset is the sum of the lengths before it.
+
+use std::ops::Range;
+
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use bytes::Bytes;
+
+use crate::checksum;
+use crate::error::{Part, ReadError, WriteError};
+use crate::format::{Codec, PAGE_RECORDS};
+use crate::presence;
+use crate::source::ReadAt;
+use crate::wire::{Input, put_block, put_varint};
+
+/// Collects the pages of a stripe.
+#[derive(Default)]
+pub(crate) struct Pages {
+    pub(crate) data: Vec<u8>,
+}
+
+impl Pages {
+    /// Appends a stream: its entry to `head`, its pages here. `page` appends the values of page `i`, whose records are
+    /// given; it is called for each page in order, if `has_pages` or if there are `nulls`.
+    pub(crate) fn put(
+        &mut self,
+        head: &mut Vec<u8>,
+        codec: Codec,
+        setup: &[u8],
+        records: usize,
+        nulls: Option<&NullBuffer>,
+        has_pages: bool,
+        mut page: impl FnMut(usize, &mut Vec<u8>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        head.push(codec as u8);
+        head.push(u8::from(nulls.is_some()));
+        put_block(head, setup);
+        let count = if has_pages || nulls.is_some() { records.div_ceil(PAGE_RECORDS) } else { 0 };
+        put_varint(head, count as u64);
+        for index in 0..count {
+            let start = self.data.len();
+            if let Some(nulls) = nulls {
+                let range = page_range(index, records);
+                presence::put(&mut self.data, &nulls.slice(range.start, range.len()));
+            }
+            if has_pages {
+                page(index, &mut self.data)?;
+            }
+            put_varint(head, (self.data.len() - start) as u64);
+            head.extend_from_slice(&checksum::in_stripe(start as u64, &self.data[start..]).to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// The records of page `index` of a stream of `records`.
+pub(crate) fn page_range(index: usize, records: usize) -> Range<usize> {
+    let start = index * PAGE_RECORDS;
+    start..(start + PAGE_RECORDS).min(records)
+}
+
+/// Where a page lies.
+#[derive(Debug, Clone, Copy)]
+struct PageEntry {
+    offset: u64,
+    len: usize,
+    checksum: u64,
+}
+
+/// A stream as its head says it is.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) part: Part,
+    pub(crate) codec: Codec,
+    pub(crate) records: usize,
+    pub(crate) setup: Input,
+    gaps: bool,
+    pages: Vec<PageEntry>,
+}
+
+impl Stream {
+    /// Reads an entry; `next` is where its first page lies among the stripe's pages, and is moved behind its last.
+    pub(crate) fn read(input: &mut Input, part: Part, records: usize, next: &mut u64) -> Result<Self, ReadError> {
+        input.on("stream");
+        let codec = input.u8()?;
+        let codec = Codec::of(codec).ok_or_else(|| input.corrupt())?;
+        let gaps = match input.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(input.corrupt()),
+        };
+        let setup = input.nested("stream setup")?;
+        let all = records.div_ceil(PAGE_RECORDS);
+        let count = input.count(all)?;
+        let holds_data = matches!(codec, Codec::Pco | Codec::Raw | Codec::Bits | Codec::Dictionary | Codec::Text);
+        if count != if gaps || holds_data { all } else { 0 } || (codec == Codec::Step && gaps) {
+            return Err(input.corrupt());
+        }
+        let mut pages = Vec::with_capacity(count);
+        for _ in 0..count {
+            let len = input.count(u32::MAX as usize)?;
+            pages.push(PageEntry { offset: *next, len, checksum: input.u64()? });
+            *next += len as u64;
+        }
+        Ok(Self { part, codec, records, setup, gaps, pages })
+    }
+
+    /// Bytes of its pages.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        self.pages.iter().map(|page| page.len as u64).sum()
+    }
+
+    /// Pages.
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Offset among the stripe's pages and length of each page.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.pages.iter().map(|page| (page.offset, page.len))
+    }
+
+    /// Whether the values are those of a stream that cannot have nulls.
+    pub(crate) fn gapless(&self) -> bool {
+        !self.gaps && (self.codec != Codec::Absent || self.records == 0)
+    }
+}
+
+/// The wanted part of a page.
+pub(crate) struct Page {
+    /// The present values of the whole page, encoded.
+    pub(crate) payload: Bytes,
+    /// Where that lies in the file.
+    pub(crate) offset: u64,
+    /// First record of the page.
+    pub(crate) first: usize,
+    /// Wanted records, counted from the page's first.
+    pub(crate) wanted: Range<usize>,
+    /// Values present in the whole page.
+    pub(crate) present: usize,
+    /// Those of wanted records, counted from the page's first value.
+    pub(crate) values: Range<usize>,
+    /// Presence of the wanted records, if some of the page have no value.
+    pub(crate) mask: Option<BooleanBuffer>,
+}
+
+impl Page {
+    pub(crate) fn corrupt(&self, what: &'static str) -> ReadError {
+        ReadError::Corrupt { what, offset: self.offset }
+    }
+}
+
+/// The pages of one stripe.
+pub(crate) struct PageSource<'a> {
+    /// The file.
+    pub(crate) source: &'a dyn ReadAt,
+    /// Ordinal of the stripe.
+    pub(crate) stripe: usize,
+    /// Where its pages begin in the file.
+    pub(crate) start: u64,
+    /// Bytes of its pages.
+    pub(crate) len: u64,
+    /// All its pages, if they were read at once.
+    pub(crate) whole: Option<Bytes>,
+}
+
+impl PageSource<'_> {
+    /// Hands over the pages of `stream` that hold the records `range`, in order.
+    pub(crate) fn pages(
+        &self,
+        stream: &Stream,
+        range: Range<usize>,
+        mut take: impl FnMut(Page) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let span = range.start / PAGE_RECORDS..(range.end - 1) / PAGE_RECORDS + 1;
+        let entries = stream.pages.get(span.clone()).unwrap_or_default();
+        let base = entries.first().map_or(0, |entry| entry.offset);
+        let end = entries.last().map_or(base, |entry| entry.offset + entry.len as u64);
+        let bytes = self.bytes(base, end)?;
+        for index in span.clone() {
+            let records = page_range(index, stream.records);
+            let wanted = range.start.max(records.start) - records.start..range.end.min(records.end) - records.start;
+            let entry = entries.get(index - span.start);
+            let payload = match entry {
+                Some(entry) => self.check(stream, index, entry, &bytes, base)?,
+                None => Bytes::new(),
+            };
+            let offset = self.start + entry.map_or(0, |entry| entry.offset);
+            let mut input = Input::new(payload, offset, "presence");
+            let bits = if stream.gaps { presence::read(&mut input, records.len())? } else { None };
+            let present = bits.as_ref().map_or(records.len(), BooleanBuffer::count_set_bits);
+            let values = match &bits {
+                Some(bits) => {
+                    let skipped = bits.slice(0, wanted.start).count_set_bits();
+                    skipped..skipped + bits.slice(wanted.start, wanted.len()).count_set_bits()
+                }
+                None => wanted.clone(),
+            };
+            let mask = bits.map(|bits| bits.slice(wanted.start, wanted.len()));
+            let offset = input.offset();
+            take(Page { payload: input.rest(), offset, first: records.start, wanted, present, values, mask })?;
+        }
+        Ok(())
+    }
+
+    /// Checks every checksum of `stream`.
+    pub(crate) fn check_all(&self, stream: &Stream) -> Result<(), ReadError> {
+        for (index, entry) in stream.pages.iter().enumerate() {
+            let bytes = self.bytes(entry.offset, entry.offset + entry.len as u64)?;
+            self.check(stream, index, entry, &bytes, entry.offset)?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, base: u64, end: u64) -> Result<Bytes, ReadError> {
+        if end > self.len {
+            return Err(ReadError::Corrupt { what: "page table", offset: self.start });
+        }
+        if base == end {
+            return Ok(Bytes::new());
+        }
+        let len = (end - base) as usize;
+        match &self.whole {
+            // In bounds: `whole` has `self.len` bytes.
+            Some(whole) => Ok(whole.slice(base as usize..end as usize)),
+            None => Ok(self.source.read_at(self.start + base, len)?),
+        }
+    }
+
+    fn check(
+        &self,
+        stream: &Stream,
+        page: usize,
+        entry: &PageEntry,
+        bytes: &Bytes,
+        base: u64,
+    ) -> Result<Bytes, ReadError> {
+        let start = (entry.offset - base) as usize;
+        let failed = ReadError::Checksum {
+            stripe: Some(self.stripe),
+            stream: stream.part,
+            page,
+            offset: self.start + entry.offset,
+        };
+        if start + entry.len > bytes.len() {
+            return Err(failed);
+        }
+        let payload = bytes.slice(start..start + entry.len);
+        if checksum::in_stripe(entry.offset, &payload) == entry.checksum { Ok(payload) } else { Err(failed) }
+    }
+}

@@ -1,0 +1,163 @@
+//! Small integers and blocks in a byte string.
+
+use bytes::Bytes;
+
+use crate::error::ReadError;
+
+/// Appends `value` in LEB128.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a length and that many bytes.
+pub(crate) fn put_block(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Reads a byte string from front to back. Never panics; every failure says what was being read and about where.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    bytes: Bytes,
+    at: usize,
+    base: u64,
+    what: &'static str,
+}
+
+impl Input {
+    /// `bytes` lie at byte `base` of the file.
+    pub(crate) fn new(bytes: Bytes, base: u64, what: &'static str) -> Self {
+        Self { bytes, at: 0, base, what }
+    }
+
+    /// From now on failures speak of `what`.
+    pub(crate) fn on(&mut self, what: &'static str) -> &mut Self {
+        self.what = what;
+        self
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    pub(crate) fn corrupt(&self) -> ReadError {
+        ReadError::Corrupt { what: self.what, offset: self.offset() }
+    }
+
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    pub(crate) fn take(&mut self, len: usize) -> Result<Bytes, ReadError> {
+        if len > self.left() {
+            return Err(self.corrupt());
+        }
+        let part = self.bytes.slice(self.at..self.at + len);
+        self.at += len;
+        Ok(part)
+    }
+
+    /// The rest.
+    pub(crate) fn rest(&mut self) -> Bytes {
+        let part = self.bytes.slice(self.at..);
+        self.at = self.bytes.len();
+        part
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
+        let array = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>()).copied();
+        let array = array.ok_or_else(|| self.corrupt())?;
+        self.at += N;
+        Ok(array)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, ReadError> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, ReadError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, ReadError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn i64(&mut self) -> Result<i64, ReadError> {
+        self.array().map(i64::from_le_bytes)
+    }
+
+    pub(crate) fn u128(&mut self) -> Result<u128, ReadError> {
+        self.array().map(u128::from_le_bytes)
+    }
+
+    pub(crate) fn varint(&mut self) -> Result<u64, ReadError> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let part = u64::from(byte & 0x7f);
+            if shift == 63 && part > 1 {
+                return Err(self.corrupt());
+            }
+            value |= part << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.corrupt())
+    }
+
+    /// A count, refused if over `most`.
+    pub(crate) fn count(&mut self, most: usize) -> Result<usize, ReadError> {
+        let value = self.varint()?;
+        usize::try_from(value).ok().filter(|count| *count <= most).ok_or_else(|| self.corrupt())
+    }
+
+    /// A length and that many bytes.
+    pub(crate) fn block(&mut self) -> Result<Bytes, ReadError> {
+        let len = self.count(self.left())?;
+        self.take(len)
+    }
+
+    /// A block as an input of its own.
+    pub(crate) fn nested(&mut self, what: &'static str) -> Result<Self, ReadError> {
+        let bytes = self.block()?;
+        let base = self.offset() - bytes.len() as u64;
+        Ok(Self::new(bytes, base, what))
+    }
+
+    /// Nothing may be left.
+    pub(crate) fn finish(&self) -> Result<(), ReadError> {
+        if self.left() == 0 { Ok(()) } else { Err(self.corrupt()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_round_trip() {
+        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            put_block(&mut out, b"end");
+            let mut input = Input::new(out.into(), 0, "test");
+            assert_eq!(input.varint().unwrap(), value);
+            assert_eq!(input.block().unwrap(), "end");
+            input.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn overlong_and_short_are_errors() {
+        for bytes in [&[0xffu8; 10][..], &[0x80], &[]] {
+            assert!(Input::new(Bytes::copy_from_slice(bytes), 0, "test").varint().is_err());
+        }
+        assert!(Input::new(Bytes::from_static(&[5, 1]), 0, "test").block().is_err());
+    }
+}

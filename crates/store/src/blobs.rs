@@ -1,0 +1,76 @@
+//! Where the bytes of a store lie, and what "durable" means there.
+//!
+//! Everything a store keeps is immutable and made once under a name of its own. So two operations
+//! carry it: [`Blobs::create_new`], which is durable and atomic when it returns, and reading.
+
+use std::fmt::Debug;
+use std::io::Write;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidetable_sstable::ReadAt;
+
+use crate::error::Result;
+
+/// A folder of immutable files, on disk or in a bucket. Paths are relative, with `/`.
+pub trait Blobs: Debug + Send + Sync {
+    /// Makes `path` hold `bytes`, durably, if nothing has that name. `false`: the name is taken.
+    ///
+    /// # Errors
+    /// On an error nothing is promised about `path`: read it back.
+    fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool>;
+
+    /// Replaces `path` by `bytes`, durably and at once: readers see the old bytes or the new.
+    ///
+    /// # Errors
+    /// On an error `path` holds the old bytes or the new.
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Starts a new file that appears under `path` only when it is finished.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
+
+    /// Starts a file that takes the place of `path`, at once, when it is finished.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
+
+    /// The whole file, `None` if there is none.
+    ///
+    /// # Errors
+    /// If it exists and cannot be read.
+    fn read(&self, path: &str) -> Result<Option<Bytes>>;
+
+    /// A file for positioned reads.
+    ///
+    /// # Errors
+    /// If it does not exist or cannot be opened.
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
+
+    /// Names of the files and folders in `folder`, ascending; empty if there is no such folder.
+    ///
+    /// # Errors
+    /// If it exists and cannot be listed.
+    fn list(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// Removes a file; fine if there is none.
+    ///
+    /// # Errors
+    /// If it exists and cannot be removed.
+    fn delete(&self, path: &str) -> Result<()>;
+
+    /// How a person calls this place.
+    fn display(&self) -> String;
+}
+
+/// A file being written.
+pub trait BlobWriter: Write + Send {
+    /// Makes the file durable and visible under its name.
+    ///
+    /// # Errors
+    /// After an error the file is lost: write another under a new name.
+    fn finish(self: Box<Self>) -> Result<()>;
+}

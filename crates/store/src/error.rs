@@ -1,0 +1,161 @@
+//! What can go wrong in a store, and what to do about it.
+
+use std::io;
+
+use tidetable_layout::{DecodeError, EncodeError};
+use tidetable_source::SourceError;
+use tidetable_sstable::{ReadError, WriteError};
+
+/// An error of the store. The message says what the caller can do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Reading or writing a file of the store failed.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// Path inside the store.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file to be made exists already.
+    #[error("{path} exists already; nothing was written over it")]
+    Exists {
+        /// Path inside the store.
+        path: String,
+    },
+    /// No table of this name.
+    #[error("there is no table {name} in {root}; run the job that makes it (tables here: {known})")]
+    NoTable {
+        /// The name asked for.
+        name: String,
+        /// The store.
+        root: String,
+        /// What is there.
+        known: String,
+    },
+    /// A manifest that this build cannot read.
+    #[error(
+        "{path} is not a manifest this build can read: {reason}; older versions beside it are intact, restore the file from a backup"
+    )]
+    Manifest {
+        /// Path inside the store.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An SST is damaged.
+    #[error("{path} is damaged: {source}; restore it from a backup, or rebuild its window by loading its inputs again")]
+    Sst {
+        /// Path inside the store.
+        path: String,
+        /// The cause, naming the page.
+        source: ReadError,
+    },
+    /// An SST is not the file its manifest names.
+    #[error("{path} is not the file the manifest names: {reason}; restore it from a backup")]
+    Swapped {
+        /// Path inside the store.
+        path: String,
+        /// What differs.
+        reason: &'static str,
+    },
+    /// Sorted cells could not be written as an SST.
+    #[error("cannot encode an SST of {table}: {source}")]
+    Write {
+        /// Table id.
+        table: String,
+        /// The cause.
+        source: WriteError,
+    },
+    /// The layout of the job differs from the one the table was built with.
+    #[error("the layout of {table} was changed; run again with --rebuild to build the table anew from its inputs")]
+    LayoutChanged {
+        /// Table id.
+        table: String,
+    },
+    /// The table belongs to another job.
+    #[error("table {table} belongs to job {owner}; give the table of this job another name")]
+    Owned {
+        /// Table id.
+        table: String,
+        /// The job it belongs to.
+        owner: String,
+    },
+    /// A recorded layout that this build cannot compile.
+    #[error("the layout recorded for {table} cannot be read by this build: {reason}; use the version that wrote it")]
+    Layout {
+        /// Table id.
+        table: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another writer committed something this commit cannot be put after.
+    #[error("another run changed {table} at the same time ({reason}); nothing was committed, run again")]
+    Conflict {
+        /// Table id.
+        table: String,
+        /// What got in the way.
+        reason: String,
+    },
+    /// A window must be rebuilt, but one of its inputs is gone.
+    #[error(
+        "{changed} changed, so window {window} of {table} must be built anew, but {gone}, which it also holds, is gone; \
+         put it back, or run with --without {gone} to build the window without it"
+    )]
+    InputGone {
+        /// Table id.
+        table: String,
+        /// Name of the window.
+        window: String,
+        /// The input that changed.
+        changed: String,
+        /// The input that is missing.
+        gone: String,
+    },
+    /// An input changed while it was being read.
+    #[error("{path} changed while it was being read; nothing was committed, run again when it is complete")]
+    InputMoved {
+        /// The input.
+        path: String,
+    },
+    /// Rows read are not all accounted for: a bug.
+    #[error("{path}: {read} rows were read, but {accepted} accepted and {rejected} rejected; nothing was committed")]
+    Uncounted {
+        /// The input.
+        path: String,
+        /// Rows read.
+        read: u64,
+        /// Rows accepted.
+        accepted: u64,
+        /// Rows rejected.
+        rejected: u64,
+    },
+    /// Rules of a version are broken: a bug, or a manifest edited by hand.
+    #[error("version {version} of {table} breaks a rule of the store: {rule}")]
+    Invariant {
+        /// Table id.
+        table: String,
+        /// Version number.
+        version: u64,
+        /// Which rule.
+        rule: String,
+    },
+    /// Reading an input failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Laying out a batch failed.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Reading records back failed.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// Combining columns failed.
+    #[error("cannot combine columns: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// Result of the store.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;

@@ -1,0 +1,177 @@
+//! What the rules of a table leave of a block.
+//!
+//! A read applies the rules at the logical time of the version it reads, so that a compaction,
+//! which applies them for good, never changes an answer.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder};
+use arrow::compute::{filter, nullif};
+use tidetable_layout::{Block, Group, GroupBlock, Projection, QualifierKind, Qualifiers, StoredSchema};
+
+use super::rule::GcRule;
+use crate::error::Result;
+
+/// The rules of a table at a logical time.
+#[derive(Debug, Clone)]
+pub(crate) struct Collector {
+    /// For each group, the rule of each column's family; `None` for a group without rules.
+    rules: Vec<Option<Vec<Option<GcRule>>>>,
+    now: i64,
+}
+
+impl Collector {
+    /// The rules `families` for the columns of `schema`, judged at `now`; `None` if there is none.
+    pub(crate) fn new(schema: &StoredSchema, families: &BTreeMap<String, GcRule>, now: i64) -> Option<Self> {
+        let rules: Vec<_> = schema
+            .groups
+            .iter()
+            .map(|group| {
+                let rules: Vec<Option<GcRule>> =
+                    group.columns.iter().map(|column| families.get(&column.family).cloned()).collect();
+                rules.iter().any(Option::is_some).then_some(rules)
+            })
+            .collect();
+        rules.iter().any(Option::is_some).then_some(Self { rules, now })
+    }
+
+    /// What must be read so that the rules can be judged: versions are told apart by qualifier and
+    /// timestamp, and whether a record lasts depends on all its cells.
+    pub(crate) fn widen(&self, schema: &StoredSchema, projection: &mut Projection) {
+        for ((group, rules), wanted) in schema.groups.iter().zip(&self.rules).zip(&mut projection.groups) {
+            if let (Some(_), Some(wanted)) = (rules, wanted) {
+                wanted.timestamps = true;
+                wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
+                // In a group of one column a record is a cell: its values need not be read.
+                if wanted.columns.len() > 1 {
+                    wanted.columns.fill(true);
+                }
+            }
+        }
+    }
+
+    /// What is left of `block`.
+    pub(crate) fn collect(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
+        let mut changed = false;
+        for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&mut block.groups) {
+            if let (Some(rules), Some(records)) = (rules, stored.as_mut()) {
+                if let Some(left) = self.collect_group(group, rules, records)? {
+                    *records = left;
+                    changed = true;
+                }
+            }
+        }
+        Ok(if changed { block.without_empty_rows() } else { block })
+    }
+
+    fn collect_group(
+        &self,
+        group: &Group,
+        rules: &[Option<GcRule>],
+        records: &GroupBlock,
+    ) -> Result<Option<GroupBlock>> {
+        if !may_drop(rules, records) {
+            return Ok(None);
+        }
+        let mut drops: Vec<Option<BooleanBufferBuilder>> = vec![];
+        drops.resize_with(group.columns.len(), || None);
+        let mut any = false;
+        for (column, rule) in rules.iter().enumerate() {
+            let Some(rule) = rule else { continue };
+            let dropped = self.judge(rule, records, records.columns[column].as_ref());
+            any |= dropped.as_slice().iter().any(|byte| *byte != 0);
+            drops[column] = Some(dropped);
+        }
+        if !any {
+            return Ok(None);
+        }
+        let drops: Vec<Option<BooleanArray>> =
+            drops.into_iter().map(|drop| drop.map(|mut drop| BooleanArray::new(drop.finish(), None))).collect();
+        remove(records, &drops).map(Some)
+    }
+
+    /// For each record, whether the rule drops its cell in a column. Without the column's values
+    /// every record counts as a cell.
+    fn judge(&self, rule: &GcRule, records: &GroupBlock, values: Option<&ArrayRef>) -> BooleanBufferBuilder {
+        let mut drops = BooleanBufferBuilder::new(records.len());
+        for row in 0..records.row_ends.len() {
+            let mut newer = 0;
+            let mut qualifier = None;
+            for record in records.records(row) {
+                let code = records.qualifiers.as_ref().map(|qualifiers| qualifiers.codes[record]);
+                if code != qualifier {
+                    qualifier = code;
+                    newer = 0;
+                }
+                if values.is_some_and(|values| values.is_null(record)) {
+                    drops.append(false);
+                    continue;
+                }
+                let timestamp = records.timestamps.as_ref().map_or(0, |timestamps| timestamps[record]);
+                drops.append(rule.drops(newer, timestamp, self.now));
+                newer += 1;
+            }
+        }
+        drops
+    }
+}
+
+/// Whether any rule could drop anything; most often each column of a row has one version.
+fn may_drop(rules: &[Option<GcRule>], records: &GroupBlock) -> bool {
+    let mut kept = usize::MAX;
+    for rule in rules.iter().flatten() {
+        if rule.looks_at_age() {
+            return !records.is_empty();
+        }
+        kept = kept.min(rule.always_kept());
+    }
+    let Some(qualifiers) = &records.qualifiers else {
+        return (0..records.row_ends.len()).any(|row| records.records(row).len() > kept);
+    };
+    (0..records.row_ends.len()).any(|row| {
+        let codes = &qualifiers.codes[records.records(row)];
+        codes.len() > kept && codes.windows(kept.saturating_add(1)).any(|codes| codes.first() == codes.last())
+    })
+}
+
+/// Takes cells out, and the records that have none left.
+fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>]) -> Result<GroupBlock> {
+    let mut columns: Vec<Option<ArrayRef>> = Vec::with_capacity(records.columns.len());
+    let mut lasting = vec![false; records.len()];
+    for (values, drop) in records.columns.iter().zip(drops) {
+        let left = match (values, drop) {
+            (Some(values), Some(drop)) => Some(nullif(values, drop)?),
+            (values, _) => values.clone(),
+        };
+        match (&left, drop) {
+            (Some(left), _) => lasting.iter_mut().enumerate().for_each(|(at, lasts)| *lasts |= left.is_valid(at)),
+            (None, Some(drop)) => lasting.iter_mut().enumerate().for_each(|(at, lasts)| *lasts |= !drop.value(at)),
+            (None, None) => lasting.fill(true),
+        }
+        columns.push(left);
+    }
+    let mut kept = 0;
+    let mut row_ends = Vec::with_capacity(records.row_ends.len());
+    for row in 0..records.row_ends.len() {
+        kept += lasting[records.records(row)].iter().filter(|lasts| **lasts).count() as u32;
+        row_ends.push(kept);
+    }
+    let mask = BooleanArray::from(lasting.clone());
+    let columns = columns
+        .into_iter()
+        .map(|values| values.map(|values| filter(&values, &mask)).transpose())
+        .collect::<Result<_, _>>()?;
+    Ok(GroupBlock {
+        row_ends,
+        qualifiers: records.qualifiers.as_ref().map(|qualifiers| Qualifiers {
+            dictionary: qualifiers.dictionary.clone(),
+            codes: lasting_only(&qualifiers.codes, &lasting),
+        }),
+        timestamps: records.timestamps.as_ref().map(|timestamps| lasting_only(timestamps, &lasting)),
+        columns,
+    })
+}
+
+fn lasting_only<T: Copy>(values: &[T], lasting: &[bool]) -> Vec<T> {
+    values.iter().zip(lasting).filter(|(_, lasts)| **lasts).map(|(value, _)| *value).collect()
+}

@@ -1,0 +1,10 @@
+//! Garbage collection: rules of families, and what they leave of a block.
+
+mod apply;
+mod rule;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use apply::Collector;
+pub use rule::{GcError, GcRule};

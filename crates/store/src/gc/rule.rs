@@ -1,0 +1,169 @@
+//! A garbage-collection rule in cbt's text form.
+//!
+//! ```text
+//! rule  = item { ("and" | "or") item }        left to right, no precedence
+//! item  = "never" | "maxversions=" N | "maxage=" N ("ms" | "s" | "m" | "h" | "d") | "(" rule ")"
+//! ```
+//! `or` is a union: a cell goes if either side drops it. `and` is an intersection: both must.
+
+use std::ops::Range;
+
+/// A rule that says which cells of a column go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcRule {
+    /// In postfix order, so that a rule of any depth is judged without recursion.
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Never,
+    /// Drops all but the newest so many.
+    MaxVersions(u32),
+    /// Drops cells whose timestamp is more than so many microseconds before now.
+    MaxAge(i64),
+    And,
+    Or,
+}
+
+/// What is wrong with a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {wanted}")]
+pub struct GcError {
+    /// What should stand there.
+    pub wanted: &'static str,
+    /// The bytes at fault; empty at the end of the rule.
+    pub at: Range<usize>,
+}
+
+const ITEM: &str = "`maxversions=N`, `maxage=30d`, `never` or `(`";
+const VERSIONS: &str = "a number of versions of 1 or more";
+const AGE: &str = "an age such as `30d` (ms, s, m, h, d)";
+const JOINT: &str = "`and`, `or` or the end of the rule";
+const CLOSE: &str = "`)`";
+
+impl GcRule {
+    /// Reads a rule.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Self, GcError> {
+        let end = text.len()..text.len();
+        let mut tokens = tokens(text).into_iter().peekable();
+        let mut steps = Vec::new();
+        // What waits to the left: joints, and `None` for an open parenthesis.
+        let mut waiting: Vec<Option<Step>> = Vec::new();
+        loop {
+            while tokens.next_if(|(_, token)| *token == "(").is_some() {
+                waiting.push(None);
+            }
+            let Some((at, token)) = tokens.next() else { return Err(GcError { wanted: ITEM, at: end }) };
+            steps.push(item(token).map_err(|wanted| GcError { wanted, at })?);
+            settle(&mut waiting, &mut steps);
+            while waiting.last() == Some(&None) && tokens.next_if(|(_, token)| *token == ")").is_some() {
+                waiting.pop();
+                settle(&mut waiting, &mut steps);
+            }
+            match tokens.next() {
+                Some((_, "and")) => waiting.push(Some(Step::And)),
+                Some((_, "or")) => waiting.push(Some(Step::Or)),
+                Some((at, _)) => return Err(GcError { wanted: JOINT, at }),
+                None if waiting.contains(&None) => return Err(GcError { wanted: CLOSE, at: end }),
+                None => return Ok(Self { steps }),
+            }
+        }
+    }
+
+    /// Whether a cell goes that has `newer` newer versions in its column and timestamp `timestamp`.
+    /// A cell exactly as old as the age allowed stays.
+    pub fn drops(&self, newer: usize, timestamp: i64, now: i64) -> bool {
+        let judge = |step: &Step| match step {
+            Step::MaxVersions(most) => newer >= *most as usize,
+            Step::MaxAge(age) => timestamp < now.saturating_sub(*age),
+            _ => false,
+        };
+        if let [only] = self.steps.as_slice() {
+            return judge(only);
+        }
+        let mut verdicts: Vec<bool> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let verdict = match step {
+                Step::And => verdicts.pop().unwrap_or(false) & verdicts.pop().unwrap_or(false),
+                Step::Or => verdicts.pop().unwrap_or(false) | verdicts.pop().unwrap_or(false),
+                item => judge(item),
+            };
+            verdicts.push(verdict);
+        }
+        verdicts.pop().unwrap_or(false)
+    }
+
+    /// Whether age matters: then any cell may go, whatever its versions.
+    pub(crate) fn looks_at_age(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::MaxAge(_)))
+    }
+
+    /// The least number of versions a rule of this kind always keeps, age aside.
+    pub(crate) fn always_kept(&self) -> usize {
+        let versions = self.steps.iter().filter_map(|step| match step {
+            Step::MaxVersions(most) => Some(*most as usize),
+            _ => None,
+        });
+        versions.min().unwrap_or(usize::MAX)
+    }
+}
+
+/// Applies the joint that waited for the item just read.
+fn settle(waiting: &mut Vec<Option<Step>>, steps: &mut Vec<Step>) {
+    if let Some(Some(joint)) = waiting.last() {
+        steps.push(*joint);
+        waiting.pop();
+    }
+}
+
+fn item(token: &str) -> Result<Step, &'static str> {
+    if token == "never" {
+        return Ok(Step::Never);
+    }
+    if let Some(count) = token.strip_prefix("maxversions=") {
+        return positive(count).map(Step::MaxVersions).ok_or(VERSIONS);
+    }
+    if let Some(age) = token.strip_prefix("maxage=") {
+        let digits = age.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+        let micros = match age.get(digits.len()..) {
+            Some("ms") => 1_000,
+            Some("s") => 1_000_000,
+            Some("m") => 60_000_000,
+            Some("h") => 3_600_000_000,
+            Some("d") => 86_400_000_000,
+            _ => return Err(AGE),
+        };
+        return positive(digits).and_then(|n| i64::from(n).checked_mul(micros)).map(Step::MaxAge).ok_or(AGE);
+    }
+    Err(ITEM)
+}
+
+fn positive(digits: &str) -> Option<u32> {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|number| plain && *number > 0)
+}
+
+fn tokens(text: &str) -> Vec<(Range<usize>, &str)> {
+    let mut tokens = Vec::new();
+    let mut start = 0;
+    let mut cut = |from: usize, to: usize| {
+        if let Some(token) = text.get(from..to).filter(|token| !token.is_empty()) {
+            tokens.push((from..to, token));
+        }
+    };
+    for (at, c) in text.char_indices() {
+        if c.is_whitespace() || matches!(c, '(' | ')') {
+            cut(start, at);
+            start = at + c.len_utf8();
+            if !c.is_whitespace() {
+                cut(at, start);
+            }
+        }
+    }
+    cut(start, text.len());
+    tokens
+}

@@ -1,0 +1,34 @@
+//! Versions, windows, loads and snapshots of a table.
+//!
+//! A [`Store`] holds [`Table`]s. A table is a line of [`Version`]s, each an immutable list of inputs
+//! and, for each window of time, of SSTs; the newest number wins. A [`Loader`] sorts laid-out cells
+//! and writes SSTs; what it returns is an [`Edit`], and [`Table::commit`] makes the next version of
+//! it. A [`Snapshot`] reads one version, merging its SSTs row by row.
+
+mod blobs;
+mod error;
+mod gc;
+mod ids;
+mod invariants;
+mod load;
+mod local;
+mod manifest;
+mod merge;
+mod published;
+mod scan;
+mod snapshot;
+mod table;
+mod version;
+
+pub use blobs::{BlobWriter, Blobs};
+pub use error::{Result, StoreError};
+pub use gc::{GcError, GcRule};
+pub use ids::{Ids, ulid_text};
+pub use load::{InputPlan, LoadStats, Loaded, Loader, Progress, RejectedRow};
+pub use local::LocalBlobs;
+pub use merge::slice;
+pub use published::{Part, Published};
+pub use scan::BlockScan;
+pub use snapshot::{Slice, Snapshot};
+pub use table::{Store, Table};
+pub use version::{Edit, Input, Sst, TableIdentity, Version, WindowState};

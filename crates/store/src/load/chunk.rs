@@ -1,0 +1,133 @@
+//! Laid-out chunks waiting to be sorted, and the events of one window taken out of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::concat;
+use rayon::prelude::*;
+use tidetable_layout::{LaidOut, StoredSchema, Window, window_bounds, window_of};
+
+use super::ranks::Ranks;
+use crate::error::Result;
+
+/// A laid-out chunk of an input.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// Place in the order of the load: input sequence, chunk of the input.
+    pub(super) place: (u64, u64),
+    /// The worker whose dictionaries its codes belong to.
+    pub(super) worker: usize,
+    /// The cells.
+    pub(super) laid: LaidOut,
+    /// Runs of events by window start; events of windows that are not wanted are left out.
+    pub(super) windows: BTreeMap<i64, Vec<Range<usize>>>,
+}
+
+/// The events of a window as they came, their codes turned into ranks.
+#[derive(Debug)]
+pub(super) struct WindowEvents {
+    /// Rank of the row-key prefix of each event.
+    pub(super) ranks: Vec<u32>,
+    /// Tail of each event; empty if keys have none.
+    pub(super) tails: Vec<u64>,
+    /// The groups of the layout.
+    pub(super) groups: Vec<GroupEvents>,
+}
+
+/// What one group has of each event of a window.
+#[derive(Debug)]
+pub(super) struct GroupEvents {
+    /// Rank of the qualifier, for dynamic groups.
+    pub(super) qualifiers: Option<Vec<u32>>,
+    /// Cell timestamp, if it is stored.
+    pub(super) timestamps: Option<Vec<i64>>,
+    /// Values.
+    pub(super) columns: Vec<ArrayRef>,
+}
+
+/// Runs of consecutive events of the same window, and the UTC days they touch.
+pub(super) fn split_by_window(
+    times: &[i64],
+    window: Window,
+    wanted: impl Fn(i64) -> bool,
+) -> BTreeMap<i64, Vec<Range<usize>>> {
+    let mut windows: BTreeMap<i64, Vec<Range<usize>>> = BTreeMap::new();
+    let mut at = 0;
+    while at < times.len() {
+        let start = window_of(window, times[at]);
+        let bounds = window_bounds(window, start);
+        let run = times[at..].iter().take_while(|time| bounds.contains(time)).count().max(1);
+        if wanted(start) {
+            windows.entry(start).or_default().push(at..at + run);
+        }
+        at += run;
+    }
+    windows
+}
+
+/// Ranks of prefixes and, for each group, of qualifiers.
+pub(super) struct AllRanks {
+    pub(super) prefixes: Ranks,
+    pub(super) qualifiers: Vec<Option<Ranks>>,
+}
+
+impl WindowEvents {
+    /// Takes the events of window `start` out of `chunks`, which are in the order of the load.
+    pub(super) fn collect(schema: &StoredSchema, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Result<Self> {
+        let runs: Vec<(&Chunk, &Range<usize>)> = chunks
+            .iter()
+            .filter_map(|chunk| chunk.windows.get(&start).map(|runs| (chunk, runs)))
+            .flat_map(|(chunk, runs)| runs.iter().map(move |run| (chunk, run)))
+            .collect();
+        let total: usize = runs.iter().map(|(_, run)| run.len()).sum();
+        let mut prefix_ranks = Vec::with_capacity(total);
+        let mut tails = Vec::new();
+        for (chunk, run) in &runs {
+            let rank_of = ranks.prefixes.of(chunk.worker);
+            prefix_ranks.extend(chunk.laid.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
+            if !chunk.laid.tail.is_empty() {
+                tails.extend_from_slice(&chunk.laid.tail[(*run).clone()]);
+            }
+        }
+        let groups = (0..schema.groups.len())
+            .into_par_iter()
+            .map(|group| GroupEvents::collect(schema, &runs, group, ranks.qualifiers[group].as_ref()))
+            .collect::<Result<_>>()?;
+        Ok(Self { ranks: prefix_ranks, tails, groups })
+    }
+}
+
+impl GroupEvents {
+    fn collect(
+        schema: &StoredSchema,
+        runs: &[(&Chunk, &Range<usize>)],
+        group: usize,
+        ranks: Option<&Ranks>,
+    ) -> Result<Self> {
+        let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.laid.groups[group], (*run).clone()));
+        let qualifiers = ranks.map(|ranks| {
+            parts()
+                .flat_map(|(chunk, part, run)| {
+                    let rank_of = ranks.of(chunk.worker);
+                    let codes = part.qualifier.as_ref().map_or(&[][..], |codes| &codes[run]);
+                    codes.iter().map(move |code| rank_of[*code as usize])
+                })
+                .collect()
+        });
+        let stored: Option<Vec<&[i64]>> =
+            parts().map(|(_, part, run)| part.timestamps.as_ref().map(|timestamps| &timestamps[run])).collect();
+        let columns = (0..schema.groups[group].columns.len())
+            .into_par_iter()
+            .map(|column| {
+                let slices: Vec<ArrayRef> =
+                    parts().map(|(_, part, run)| part.columns[column].slice(run.start, run.len())).collect();
+                match slices.as_slice() {
+                    [only] => Ok(only.clone()),
+                    several => Ok(concat(&several.iter().map(|slice| slice as &dyn Array).collect::<Vec<_>>())?),
+                }
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { qualifiers, timestamps: stored.map(|stored| stored.concat()), columns })
+    }
+}

@@ -1,0 +1,159 @@
+//! Which inputs a load reads, and which windows it builds anew.
+//!
+//! A changed input rebuilds the windows that its old or its new content touches, from all live
+//! inputs of those windows; so they are read again, but only for those windows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidetable_layout::{Window, window_bounds, window_name};
+use tidetable_source::InputFile;
+
+use super::plan::InputPlan;
+use super::read::read_ahead;
+use super::{Encoders, InputRead, Loader, MICROS_PER_DAY, Outcome};
+use crate::error::{Result, StoreError};
+use crate::version::{Edit, Input, Version};
+
+/// An input to be read.
+#[derive(Debug)]
+pub(super) struct ToRead {
+    pub(super) file: InputFile,
+    pub(super) sequence: u64,
+    /// New or changed: its rows are counted and its rejects told. Otherwise it is only read again
+    /// for windows that are built anew.
+    pub(super) counts: bool,
+    /// Whether it is changed, so that all its windows must be among those built anew.
+    pub(super) changed: bool,
+}
+
+/// What a load has to do.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// What is known of the edit before reading.
+    pub(super) edit: Edit,
+    /// In order of sequence.
+    pub(super) inputs: Vec<ToRead>,
+}
+
+/// Works out what to read.
+pub(super) fn plan(loader: &Loader<'_>, base: &Version, plan: &InputPlan) -> Result<Work> {
+    let window = loader.layout.spec().window;
+    let mut edit = Edit { base: base.number, ..Edit::default() };
+    let mut inputs = Vec::new();
+    let mut rebuilt = BTreeSet::new();
+    for (file, old) in &plan.changed {
+        rebuilt.extend(old.windows.iter().copied());
+        rebuilt.extend(windows_of(loader, file, old.sequence)?);
+        for (start, days) in days_by_window(old, window) {
+            edit.days.entry(start).or_default().extend(days);
+        }
+        inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true });
+    }
+    let next = base.next_sequence();
+    for (sequence, file) in (next..).zip(&plan.new) {
+        inputs.push(ToRead { file: file.clone(), sequence, counts: true, changed: false });
+    }
+    let shares = |input: &&(InputFile, Input)| input.1.windows.iter().any(|start| rebuilt.contains(start));
+    for (file, input) in plan.unchanged.iter().filter(shares) {
+        inputs.push(ToRead { file: file.clone(), sequence: input.sequence, counts: false, changed: false });
+    }
+    leave_out_the_gone(loader, plan, &rebuilt, window, &mut edit)?;
+    inputs.sort_by_key(|input| input.sequence);
+    edit.rebuilt = rebuilt.into_iter().collect();
+    Ok(Work { edit, inputs })
+}
+
+/// An input that is gone cannot be read again: either the user leaves it out, or the load stops.
+fn leave_out_the_gone(
+    loader: &Loader<'_>,
+    plan: &InputPlan,
+    rebuilt: &BTreeSet<i64>,
+    window: Window,
+    edit: &mut Edit,
+) -> Result<()> {
+    for input in &plan.vanished {
+        let Some(shared) = input.windows.iter().find(|start| rebuilt.contains(start)) else { continue };
+        if !loader.without.contains(&input.path) {
+            return Err(StoreError::InputGone {
+                table: loader.table.name().to_owned(),
+                window: window_name(window, *shared),
+                changed: plan.changed.first().map(|(file, _)| file.path.clone()).unwrap_or_default(),
+                gone: input.path.clone(),
+            });
+        }
+        let mut kept = input.clone();
+        kept.windows.retain(|start| !rebuilt.contains(start));
+        kept.days = kept
+            .windows
+            .iter()
+            .flat_map(|start| days_in(&input.days, window, *start))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        for (start, days) in days_by_window(input, window).into_iter().filter(|(start, _)| rebuilt.contains(start)) {
+            edit.days.entry(start).or_default().extend(days);
+        }
+        if kept.windows.is_empty() {
+            edit.removed.push(kept.path);
+        } else {
+            edit.inputs.push(kept);
+        }
+    }
+    Ok(())
+}
+
+/// The windows an input's rows lie in, found by reading it.
+fn windows_of(loader: &Loader<'_>, file: &InputFile, sequence: u64) -> Result<BTreeSet<i64>> {
+    let inputs = [ToRead { file: file.clone(), sequence, counts: false, changed: true }];
+    let encoders = Encoders::new(loader.layout);
+    let mut windows = BTreeSet::new();
+    read_ahead(loader.storage, loader.source, &inputs, &|_| {}, |messages| {
+        for message in messages {
+            if let Outcome::Chunk { chunk, .. } = loader.lay_out(message?, &inputs, &[], &encoders)? {
+                windows.extend(chunk.windows.into_keys());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(windows)
+}
+
+fn days_by_window(input: &Input, window: Window) -> BTreeMap<i64, Vec<i32>> {
+    input.windows.iter().map(|start| (*start, days_in(&input.days, window, *start))).collect()
+}
+
+/// Those of `days` that overlap the window at `start`.
+fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
+    let bounds = window_bounds(window, start);
+    let overlaps = |day: &i32| {
+        let begun = i64::from(*day) * MICROS_PER_DAY;
+        begun < bounds.end && bounds.start < begun + MICROS_PER_DAY
+    };
+    days.iter().copied().filter(overlaps).collect()
+}
+
+impl ToRead {
+    /// Whether its cells in the window at `start` are wanted.
+    pub(super) fn wants(&self, start: i64, rebuilt: &[i64]) -> bool {
+        self.counts || self.changed || rebuilt.binary_search(&start).is_ok()
+    }
+
+    /// The input as the next version records it.
+    pub(super) fn record(&self, read: &InputRead, rebuilt: &[i64]) -> Result<Input> {
+        let moved = self.changed && read.days.keys().any(|start| rebuilt.binary_search(start).is_err());
+        let Some(hash) = read.hash.filter(|_| !moved) else {
+            return Err(StoreError::InputMoved { path: self.file.path.clone() });
+        };
+        Ok(Input {
+            sequence: self.sequence,
+            path: self.file.path.clone(),
+            size: self.file.size,
+            version: self.file.version.clone(),
+            hash,
+            read: read.counts.read,
+            rejected: read.counts.rejected,
+            days: read.days.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect(),
+            windows: read.days.keys().copied().collect(),
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! From ordered events to blocks: rows, the records of each group, their values.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::take;
+use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
+
+use super::chunk::{AllRanks, GroupEvents, WindowEvents};
+use super::order::RowOrder;
+use crate::error::Result;
+
+/// A sorted piece of a window.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) block: Block,
+    /// Cells that a later event of the load wrote over.
+    pub(super) overwritten: u64,
+}
+
+/// Builds the rows `rows` of a window.
+pub(super) fn build(
+    schema: &StoredSchema,
+    window: &WindowEvents,
+    order: &RowOrder,
+    rows: Range<usize>,
+    ranks: &AllRanks,
+) -> Result<Piece> {
+    let rows = &order.rows[rows];
+    let mut keys = Keys::new(Arc::new(schema.tail.clone()));
+    for row in rows {
+        keys.push(&ranks.prefixes.names[row.rank as usize], row.tail);
+    }
+    let mut overwritten = 0;
+    let mut groups = Vec::with_capacity(schema.groups.len());
+    for (at, group) in schema.groups.iter().enumerate() {
+        let mut records = Records::new(group, &window.groups[at]);
+        for row in rows {
+            records.push_row(&order.events[row.events()]);
+        }
+        overwritten += records.overwritten;
+        let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
+        groups.push(Some(records.into_block(names)?));
+    }
+    // A row none of whose cells has a value is no row.
+    Ok(Piece { block: Block { keys, groups }.without_empty_rows(), overwritten })
+}
+
+impl GroupEvents {
+    /// What orders the records of a row: qualifier, then newest first.
+    fn record_key(&self, event: u32) -> (u32, Reverse<i64>) {
+        let event = event as usize;
+        let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event]);
+        (qualifier, Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event])))
+    }
+}
+
+/// The records of one group, row by row.
+struct Records<'a> {
+    group: &'a Group,
+    events: &'a GroupEvents,
+    /// Columns that have nulls; the others need no look.
+    sparse: Vec<usize>,
+    all_sparse: bool,
+    row_ends: Vec<u32>,
+    /// The event each record comes from.
+    picks: Vec<u32>,
+    /// Cells that come from an older event than the rest of their record: (record, column, event).
+    overrides: Vec<(u32, usize, u32)>,
+    overwritten: u64,
+    scratch: Vec<u32>,
+}
+
+impl<'a> Records<'a> {
+    fn new(group: &'a Group, events: &'a GroupEvents) -> Self {
+        let sparse: Vec<usize> =
+            events.columns.iter().enumerate().filter(|(_, column)| column.null_count() > 0).map(|(at, _)| at).collect();
+        let all_sparse = sparse.len() == events.columns.len();
+        Self {
+            group,
+            events,
+            sparse,
+            all_sparse,
+            row_ends: Vec::new(),
+            picks: Vec::new(),
+            overrides: Vec::new(),
+            overwritten: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    fn push_row(&mut self, events: &[u32]) {
+        let group = self.events;
+        let key = |event: u32| group.record_key(event);
+        if events.windows(2).all(|pair| key(pair[0]) < key(pair[1])) {
+            // Telemetry in time order under qualifiers in time order: nothing to sort or combine.
+            events.iter().for_each(|event| self.push_record(*event));
+        } else {
+            let mut ordered = std::mem::take(&mut self.scratch);
+            ordered.clear();
+            ordered.extend_from_slice(events);
+            ordered.sort_by_key(|event| key(*event));
+            for alike in ordered.chunk_by(|a, b| key(*a) == key(*b)) {
+                self.push_alike(alike);
+            }
+            self.scratch = ordered;
+        }
+        self.row_ends.push(self.picks.len() as u32);
+    }
+
+    /// A record of one event, unless all its cells are absent.
+    fn push_record(&mut self, event: u32) {
+        if !self.all_sparse || self.has_any(event) {
+            self.picks.push(event);
+        }
+    }
+
+    fn has(&self, event: u32, column: usize) -> bool {
+        self.events.columns[column].is_valid(event as usize)
+    }
+
+    fn has_any(&self, event: u32) -> bool {
+        self.sparse.iter().any(|column| self.has(event, *column))
+    }
+
+    /// One record of events with one qualifier and timestamp, in the order they came: the last with
+    /// a value wins, cell by cell.
+    fn push_alike(&mut self, alike: &[u32]) {
+        let Some((newest, older)) = alike.split_last() else { return };
+        if older.is_empty() {
+            return self.push_record(*newest);
+        }
+        if self.group.timestamps == TimestampKind::Stored {
+            let cells = |column: usize| alike.iter().filter(|event| self.has(**event, column)).count() as u64;
+            let written: u64 = (0..self.events.columns.len()).map(|column| cells(column).saturating_sub(1)).sum();
+            self.overwritten += written;
+        }
+        if self.all_sparse && !alike.iter().any(|event| self.has_any(*event)) {
+            return;
+        }
+        let record = self.picks.len() as u32;
+        for column in &self.sparse {
+            let has = |event: &&u32| self.events.columns[*column].is_valid(**event as usize);
+            if let Some(event) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
+                self.overrides.push((record, *column, *event));
+            }
+        }
+        self.picks.push(*newest);
+    }
+
+    fn into_block(self, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {
+        let Self { events, row_ends, picks, overrides, .. } = self;
+        let qualifiers = events.qualifiers.as_ref().zip(names).map(|(ranks, names)| local(ranks, &picks, names));
+        let timestamps = events.timestamps.as_ref().map(|all| picks.iter().map(|event| all[*event as usize]).collect());
+        let columns = (events.columns.iter().enumerate())
+            .map(|(at, values)| {
+                Ok(Some(pick(values, &picks, overrides.iter().filter(|(_, column, _)| *column == at))?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(GroupBlock { row_ends, qualifiers, timestamps, columns })
+    }
+}
+
+fn pick<'a>(
+    values: &ArrayRef,
+    picks: &[u32],
+    overrides: impl Iterator<Item = &'a (u32, usize, u32)>,
+) -> Result<ArrayRef> {
+    let mut indices = picks.to_vec();
+    for (record, _, event) in overrides {
+        indices[*record as usize] = *event;
+    }
+    Ok(take(values, &UInt32Array::from(indices), None)?)
+}
+
+/// The qualifiers of `picks` under a dictionary of those that occur.
+fn local(ranks: &[u32], picks: &[u32], names: &[Box<[u8]>]) -> Qualifiers {
+    let mut used = vec![false; names.len()];
+    picks.iter().for_each(|event| used[ranks[*event as usize] as usize] = true);
+    let mut code_of = vec![0u32; names.len()];
+    let mut dictionary = Vec::new();
+    for (rank, name) in names.iter().enumerate().filter(|(rank, _)| used[*rank]) {
+        code_of[rank] = dictionary.len() as u32;
+        dictionary.push(name.clone());
+    }
+    Qualifiers { codes: picks.iter().map(|event| code_of[ranks[*event as usize] as usize]).collect(), dictionary }
+}

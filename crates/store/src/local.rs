@@ -1,0 +1,297 @@
+//! A store on a local disk.
+//!
+//! A file is written under a hidden temporary name, synced, linked under its own name (which fails
+//! if that is taken), and the folder is synced. `object_store` does the link before the bytes are
+//! safe, and never syncs, so it is not used here.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use tidetable_sstable::{FileSource, ReadAt};
+
+use crate::blobs::{BlobWriter, Blobs};
+use crate::error::{Result, StoreError};
+
+/// Temporary files start with this, so that a listing never shows them.
+const TEMPORARY: &str = ".tmp-";
+const WRITE_BUFFER: usize = 1 << 20;
+
+/// A folder of the local disk.
+#[derive(Debug)]
+pub struct LocalBlobs {
+    root: PathBuf,
+    next: AtomicU64,
+}
+
+impl LocalBlobs {
+    /// The folder `root`, which is made when the first file is written.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, next: AtomicU64::new(0) }
+    }
+
+    fn full(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn local_writer(&self, path: &str, publish: Publish) -> Result<LocalWriter> {
+        let (temporary, file) = self.temporary(path)?;
+        let out = BufWriter::with_capacity(WRITE_BUFFER, file);
+        Ok(LocalWriter { out: Some(out), temporary, target: self.full(path), path: path.to_owned(), publish })
+    }
+
+    /// A new file in the folder of `path`, under a name no other writer uses.
+    fn temporary(&self, path: &str) -> Result<(PathBuf, File)> {
+        let target = self.full(path);
+        let folder = target.parent().unwrap_or(&self.root);
+        make_folder(folder).map_err(io_error("make the folder of", path))?;
+        loop {
+            let serial = self.next.fetch_add(1, Ordering::Relaxed);
+            let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&name) {
+                Ok(file) => return Ok((name, file)),
+                // Left by a killed process that had our number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_error("create", path)(error)),
+            }
+        }
+    }
+}
+
+impl Blobs for LocalBlobs {
+    fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let (temporary, mut file) = self.temporary(path)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let made = written.and_then(|()| publish(&temporary, &self.full(path)));
+        if made.is_err() {
+            // The temporary file has no other reader; if this fails too, vacuum sweeps it.
+            let _ = fs::remove_file(&temporary);
+        }
+        match made {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(io_error("write", path)(error)),
+        }
+    }
+
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let (temporary, mut file) = self.temporary(path)?;
+        let target = self.full(path);
+        let replaced = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| replace(&temporary, &target));
+        replaced.map_err(|error| {
+            let _ = fs::remove_file(&temporary);
+            io_error("write", path)(error)
+        })
+    }
+
+    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(self.local_writer(path, publish)?))
+    }
+
+    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(self.local_writer(path, replace)?))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Bytes>> {
+        match fs::read(self.full(path)) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("read", path)(error)),
+        }
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        let file = File::open(self.full(path)).map_err(io_error("open", path))?;
+        let reader = FileSource::new(file).map_err(io_error("open", path))?;
+        Ok(Arc::new(reader))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let entries = match fs::read_dir(self.full(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io_error("list", folder)(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(io_error("list", folder))?.file_name();
+            if let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        match fs::remove_file(self.full(path)) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(io_error("delete", path)(error)),
+        }
+    }
+
+    fn display(&self) -> String {
+        self.root.display().to_string()
+    }
+}
+
+/// A file under its temporary name; removed again if it is dropped unfinished.
+struct LocalWriter {
+    out: Option<BufWriter<File>>,
+    temporary: PathBuf,
+    target: PathBuf,
+    path: String,
+    publish: Publish,
+}
+
+/// Gives a synced file its name.
+type Publish = fn(temporary: &Path, target: &Path) -> io::Result<()>;
+
+impl Write for LocalWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.as_mut().ok_or(ErrorKind::BrokenPipe)?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.as_mut().ok_or(ErrorKind::BrokenPipe)?.flush()
+    }
+}
+
+impl BlobWriter for LocalWriter {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        let synced = match self.out.take() {
+            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all()),
+            None => Err(ErrorKind::BrokenPipe.into()),
+        };
+        let made = synced.and_then(|()| (self.publish)(&self.temporary, &self.target));
+        made.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
+            _ => io_error("write", &self.path)(error),
+        })
+    }
+}
+
+impl Drop for LocalWriter {
+    fn drop(&mut self) {
+        // Gone already when the file was finished.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Gives a synced file its name, unless that is taken, and makes the name durable.
+fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
+    fs::hard_link(temporary, target)?;
+    fs::remove_file(temporary)?;
+    sync_folder_of(target)
+}
+
+/// Gives a synced file its name, in place of the file that has it, and makes that durable.
+fn replace(temporary: &Path, target: &Path) -> io::Result<()> {
+    fs::rename(temporary, target)?;
+    sync_folder_of(target)
+}
+
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_folder)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Makes a folder and its ancestors, each entry durable in its parent.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_folder(parent)?;
+    }
+    match fs::create_dir(folder) {
+        Ok(()) => sync_folder_of(folder),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { action, path: path.clone(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blobs() -> (tempfile::TempDir, LocalBlobs) {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(folder.path().join("root"));
+        (folder, blobs)
+    }
+
+    #[test]
+    fn a_name_is_given_once() {
+        let (_folder, blobs) = blobs();
+        assert!(blobs.create_new("a/b/1.json", b"one").unwrap());
+        assert!(!blobs.create_new("a/b/1.json", b"two").unwrap());
+        assert_eq!(blobs.read("a/b/1.json").unwrap().unwrap().as_ref(), b"one");
+        assert_eq!(blobs.list("a/b").unwrap(), ["1.json"]);
+        assert_eq!(blobs.list("a").unwrap(), ["b"]);
+    }
+
+    #[test]
+    fn an_unfinished_file_is_never_seen() {
+        let (folder, blobs) = blobs();
+        let mut writer = blobs.writer("sst/x.sst").unwrap();
+        writer.write_all(b"half").unwrap();
+        assert!(blobs.list("sst").unwrap().is_empty());
+        drop(writer);
+        assert_eq!(fs::read_dir(folder.path().join("root/sst")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_finished_file_is_there_and_its_name_is_taken() {
+        let (_folder, blobs) = blobs();
+        for expected in [true, false] {
+            let mut writer = blobs.writer("sst/x.sst").unwrap();
+            writer.write_all(b"whole").unwrap();
+            assert_eq!(writer.finish().is_ok(), expected);
+        }
+        assert_eq!(blobs.open("sst/x.sst").unwrap().len(), 5);
+        assert_eq!(blobs.list("sst").unwrap(), ["x.sst"]);
+    }
+
+    #[test]
+    fn a_replacement_shows_when_it_is_finished() {
+        let (_folder, blobs) = blobs();
+        for round in [b"one", b"two"] {
+            let mut writer = blobs.replacer("exports/part.parquet").unwrap();
+            writer.write_all(round).unwrap();
+            let before = blobs.read("exports/part.parquet").unwrap();
+            assert!(before.is_none_or(|before| before.as_ref() != round));
+            writer.finish().unwrap();
+            assert_eq!(blobs.read("exports/part.parquet").unwrap().unwrap().as_ref(), round);
+        }
+        assert_eq!(blobs.list("exports").unwrap(), ["part.parquet"]);
+    }
+
+    #[test]
+    fn what_is_missing_reads_as_none() {
+        let (_folder, blobs) = blobs();
+        assert!(blobs.read("none").unwrap().is_none());
+        assert!(blobs.list("none").unwrap().is_empty());
+        blobs.delete("none").unwrap();
+    }
+
+    #[test]
+    fn replacing_shows_the_new_bytes() {
+        let (_folder, blobs) = blobs();
+        blobs.replace("state.json", b"1").unwrap();
+        blobs.replace("state.json", b"2").unwrap();
+        assert_eq!(blobs.read("state.json").unwrap().unwrap().as_ref(), b"2");
+    }
+}

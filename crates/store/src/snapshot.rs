@@ -1,0 +1,193 @@
+//! One version of a table, for reading: it stays as it is while loads and compactions go on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
+use tidetable_sstable::Reader;
+
+use crate::error::{Result, StoreError};
+use crate::gc::{Collector, GcRule};
+use crate::ids::ulid_text;
+use crate::scan::BlockScan;
+use crate::table::Table;
+use crate::version::{Sst, Version, WindowState};
+
+/// A version of a table. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    table: Table,
+    version: Arc<Version>,
+    layout: Arc<Layout>,
+    collector: Option<Arc<Collector>>,
+    readers: Mutex<HashMap<String, Reader>>,
+}
+
+/// A part of a table that one task can read: a key range and the SSTs that may hold rows of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    /// The keys of it.
+    pub keys: KeyRange,
+    /// Ids of the SSTs to merge.
+    pub ssts: Vec<String>,
+    /// Bytes of those SSTs that fall to the range, about.
+    pub bytes: u64,
+}
+
+impl Snapshot {
+    /// A snapshot of `version`.
+    ///
+    /// # Errors
+    /// If this build cannot compile the layout the version records.
+    pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
+        let layout = Arc::new(table.layout(&version)?);
+        let collector = collector(&table, &version, &layout)?.map(Arc::new);
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, readers: Mutex::default() }) })
+    }
+
+    /// The version it reads.
+    pub fn version(&self) -> &Version {
+        &self.inner.version
+    }
+
+    /// The table's layout.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.inner.layout
+    }
+
+    /// What the table stores.
+    pub fn schema(&self) -> &Arc<StoredSchema> {
+        self.inner.layout.stored()
+    }
+
+    /// Whether reads apply rules of garbage collection.
+    pub fn collects(&self) -> bool {
+        self.inner.collector.is_some()
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.inner.table
+    }
+
+    /// Cuts what `ranges` and `time` (microseconds, half-open) select into slices. No row lies in
+    /// two of them. Windows are slices of their own where a row cannot lie in two windows; a
+    /// window outside `time` is left out there.
+    pub fn slices(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<Slice> {
+        let version = self.version();
+        let window_of = self.inner.layout.spec().window;
+        if !self.inner.layout.rows_keep_to_windows() {
+            let all: Vec<_> = version.windows.iter().collect();
+            return ranges.iter().filter_map(|keys| slice(keys, &all)).collect();
+        }
+        let wanted = |window: &&WindowState| {
+            let bounds = tidetable_layout::window_bounds(window_of, window.start);
+            bounds.start < time.end && time.start < bounds.end
+        };
+        let windows = version.windows.iter().filter(wanted);
+        windows.flat_map(|window| ranges.iter().filter_map(move |keys| slice(keys, &[window]))).collect()
+    }
+
+    /// All rows of `keys` in key order, whatever windows they lie in, as one slice.
+    pub fn whole(&self, keys: &KeyRange) -> Option<Slice> {
+        slice(keys, &self.version().windows.iter().collect::<Vec<_>>())
+    }
+
+    /// Reads a slice in key order, a block at a time.
+    ///
+    /// # Errors
+    /// If an SST cannot be opened.
+    pub fn scan(&self, slice: &Slice, projection: &Projection) -> Result<BlockScan> {
+        let mut sources = Vec::with_capacity(slice.ssts.len());
+        for sst in self.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
+            sources.push((sst.order, self.inner.table.sst_path(&sst.id), self.reader(sst)?));
+        }
+        let collector = self.inner.collector.clone();
+        Ok(BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector))
+    }
+
+    /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose
+    /// key range and filter admit it.
+    ///
+    /// # Errors
+    /// If an SST cannot be read.
+    pub fn row(&self, key: &[u8], projection: &Projection) -> Result<Option<Block>> {
+        let keys = KeyRange::of_key(key);
+        let Some(mut slice) = self.whole(&keys) else { return Ok(None) };
+        let mut holding = Vec::with_capacity(slice.ssts.len());
+        for sst in self.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
+            if self.reader(sst)?.may_contain(key) {
+                holding.push(sst.id.clone());
+            }
+        }
+        slice.ssts = holding;
+        self.scan(&slice, projection)?.next().transpose()
+    }
+
+    /// The open reader of an SST of this version.
+    ///
+    /// # Errors
+    /// If it is missing, damaged, or not the file the manifest names.
+    pub fn reader(&self, sst: &Sst) -> Result<Reader> {
+        let mut readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = readers.get(&sst.id) {
+            return Ok(reader.clone());
+        }
+        let reader = self.inner.table.open_sst(sst)?;
+        readers.insert(sst.id.clone(), reader.clone());
+        Ok(reader)
+    }
+}
+
+impl Table {
+    /// Opens an SST and checks that it is the one `sst` describes.
+    ///
+    /// # Errors
+    /// If it is missing, damaged, or another file.
+    pub fn open_sst(&self, sst: &Sst) -> Result<Reader> {
+        let path = self.sst_path(&sst.id);
+        let file = self.blobs().open(&path)?;
+        let length = file.len();
+        let damaged = |source| StoreError::Sst { path: path.clone(), source };
+        let reader = Reader::open(file).map_err(damaged)?;
+        let swapped = |reason| StoreError::Swapped { path: path.clone(), reason };
+        if length != sst.bytes {
+            return Err(swapped("it has another length"));
+        }
+        if ulid_text(reader.uid()) != sst.id {
+            return Err(swapped("it has another id"));
+        }
+        Ok(reader)
+    }
+}
+
+/// The garbage-collection rules of a version at its logical time.
+fn collector(table: &Table, version: &Version, layout: &Layout) -> Result<Option<Collector>> {
+    let mut rules = BTreeMap::new();
+    for (family, text) in &version.table.gc {
+        let rule = GcRule::parse(text).map_err(|error| StoreError::Layout {
+            table: table.name().to_owned(),
+            reason: format!("gc of family {family}: {error}"),
+        })?;
+        rules.insert(family.clone(), rule);
+    }
+    Ok(Collector::new(layout.stored(), &rules, version.now))
+}
+
+/// The SSTs of `windows` that overlap `keys`; `None` if none does.
+fn slice(keys: &KeyRange, windows: &[&WindowState]) -> Option<Slice> {
+    let overlapping =
+        |sst: &&Sst| sst.last_key >= keys.start && keys.end.as_ref().is_none_or(|end| sst.first_key < *end);
+    let found: Vec<&Sst> = windows.iter().flat_map(|window| &window.ssts).filter(overlapping).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let bytes = found.iter().map(|sst| sst.bytes).sum();
+    Some(Slice { keys: keys.clone(), ssts: found.iter().map(|sst| sst.id.clone()).collect(), bytes })
+}

@@ -1,0 +1,264 @@
+//! A version of a table: its live inputs, and for each window the SSTs that hold it.
+//!
+//! Versions are immutable. An [`Edit`] says what a commit changes; [`Version::apply`] makes the next
+//! version of it or says why it cannot, without touching anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tidetable_layout::{SourceSchema, TableSpec};
+use tidetable_source::ContentHash;
+
+use crate::invariants;
+
+/// One version of a table, as its manifest says it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Version {
+    /// Number of the version; the first is 1.
+    pub number: u64,
+    /// Names the commit, so that a writer whose reply was lost can tell its own from another's.
+    pub commit: String,
+    /// Logical time of the commit, microseconds since the epoch.
+    pub now: i64,
+    /// The table.
+    pub table: TableIdentity,
+    /// Inputs whose rows the table holds, by sequence.
+    pub inputs: Vec<Input>,
+    /// Windows that hold cells, by start.
+    pub windows: Vec<WindowState>,
+}
+
+/// What a table is: fixed when it is made, but for a rebuild.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TableIdentity {
+    /// The job it belongs to.
+    pub job: String,
+    /// The layout as the job file said it.
+    pub spec: TableSpec,
+    /// The columns of its source.
+    pub source: SourceSchema,
+    /// Fingerprint of the layout.
+    pub layout: String,
+    /// Garbage-collection rule of each family that has one, in cbt's notation.
+    pub gc: BTreeMap<String, String>,
+}
+
+/// An input the table holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Place among the inputs: of two cells alike, the one of the greater sequence wins.
+    pub sequence: u64,
+    /// Path or URL, as the job sees it.
+    pub path: String,
+    /// Bytes as stored.
+    pub size: u64,
+    /// Etag or modification time: if path, size and this are unchanged, so is the content.
+    pub version: String,
+    /// Hash of the bytes as stored.
+    pub hash: ContentHash,
+    /// Rows read, of them rejected.
+    pub read: u64,
+    /// Rows rejected.
+    pub rejected: u64,
+    /// UTC days its cells lie in, days since the epoch, ascending.
+    pub days: Vec<i32>,
+    /// Starts of the windows its cells lie in, microseconds, ascending.
+    pub windows: Vec<i64>,
+}
+
+/// A window and the files that hold it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowState {
+    /// Start, microseconds since the epoch.
+    pub start: i64,
+    /// For each UTC day of it (days since the epoch), the last version that changed that day.
+    pub days: BTreeMap<i32, u64>,
+    /// Its SSTs, older data first.
+    pub ssts: Vec<Sst>,
+}
+
+/// A file of a version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sst {
+    /// Name without folder and ending; also the file's uid, as a ULID.
+    pub id: String,
+    /// Of two cells alike, the one of the greater order wins.
+    pub order: u64,
+    /// 0 from a load, more from compactions.
+    pub level: u8,
+    /// Length of the file.
+    pub bytes: u64,
+    /// xxh3-128 of the file, hexadecimal.
+    pub checksum: String,
+    /// Rows.
+    pub rows: u64,
+    /// Cells.
+    pub cells: u64,
+    /// First row key, hexadecimal.
+    #[serde(with = "hex_bytes")]
+    pub first_key: Vec<u8>,
+    /// Last row key, hexadecimal.
+    #[serde(with = "hex_bytes")]
+    pub last_key: Vec<u8>,
+    /// Least stored timestamp, microseconds; `None` if it holds only cells at 0.
+    pub min_timestamp: Option<i64>,
+    /// Greatest stored timestamp, microseconds.
+    pub max_timestamp: Option<i64>,
+}
+
+/// What a commit changes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Edit {
+    /// Makes the table anew under this identity: every input and SST of before goes.
+    pub reset: Option<TableIdentity>,
+    /// Paths of inputs whose rows the rebuilt windows no longer hold.
+    pub removed: Vec<String>,
+    /// Inputs to add, or to put in the place of those with the same path.
+    pub inputs: Vec<Input>,
+    /// Windows whose SSTs are replaced as a whole by those of `ssts`.
+    pub rebuilt: Vec<i64>,
+    /// SSTs to add to their windows, older data first. `order` is set by the commit.
+    pub ssts: BTreeMap<i64, Vec<Sst>>,
+    /// UTC days whose cells change, by window.
+    pub days: BTreeMap<i64, BTreeSet<i32>>,
+    /// The version the edit was worked out against.
+    pub base: u64,
+}
+
+impl Edit {
+    /// Whether committing it would change nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { base: self.base, ..Self::default() }
+    }
+}
+
+impl Version {
+    /// The version before the first: nothing in it, and no file for it.
+    pub fn empty(table: TableIdentity) -> Self {
+        Self { number: 0, commit: String::new(), now: 0, table, inputs: Vec::new(), windows: Vec::new() }
+    }
+
+    /// The next version, or why `edit` cannot come after this one. An append may come after any
+    /// version that does not hold its inputs; a rebuild only after the one it was worked out against.
+    ///
+    /// # Errors
+    /// A sentence for [`crate::StoreError::Conflict`].
+    pub fn apply(&self, edit: &Edit, commit: &str, now: i64) -> Result<Self, String> {
+        if edit.base != self.number {
+            self.may_rebase(edit)?;
+        }
+        let mut next = self.clone();
+        next.number += 1;
+        commit.clone_into(&mut next.commit);
+        next.now = now;
+        if let Some(identity) = &edit.reset {
+            next.table.clone_from(identity);
+            next.inputs.clear();
+            next.windows.iter_mut().for_each(|window| window.empty(next.number));
+        }
+        next.put_inputs(edit);
+        next.put_ssts(edit);
+        invariants::check(&next)?;
+        Ok(next)
+    }
+
+    fn may_rebase(&self, edit: &Edit) -> Result<(), String> {
+        if !edit.rebuilt.is_empty() || edit.reset.is_some() {
+            return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
+        }
+        let taken = |input: &&Input| {
+            self.inputs
+                .iter()
+                .any(|live| live.path == input.path || live.hash == input.hash || live.sequence == input.sequence)
+        };
+        match edit.inputs.iter().find(taken) {
+            Some(input) => Err(format!("{} was loaded by both", input.path)),
+            None => Ok(()),
+        }
+    }
+
+    fn put_inputs(&mut self, edit: &Edit) {
+        self.inputs.retain(|input| !edit.removed.contains(&input.path));
+        for input in &edit.inputs {
+            match self.inputs.iter_mut().find(|live| live.path == input.path) {
+                Some(live) => live.clone_from(input),
+                None => self.inputs.push(input.clone()),
+            }
+        }
+        self.inputs.sort_by_key(|input| input.sequence);
+    }
+
+    fn put_ssts(&mut self, edit: &Edit) {
+        let number = self.number;
+        let mut order = self.windows.iter().flat_map(|window| &window.ssts).map(|sst| sst.order + 1).max().unwrap_or(0);
+        for start in &edit.rebuilt {
+            self.window(*start).ssts.clear();
+        }
+        for (start, ssts) in &edit.ssts {
+            for sst in ssts {
+                self.window(*start).ssts.push(Sst { order, ..sst.clone() });
+                order += 1;
+            }
+        }
+        for (start, days) in &edit.days {
+            let window = self.window(*start);
+            window.days.extend(days.iter().map(|day| (*day, number)));
+        }
+    }
+
+    fn window(&mut self, start: i64) -> &mut WindowState {
+        let at = match self.windows.binary_search_by_key(&start, |window| window.start) {
+            Ok(at) => at,
+            Err(at) => {
+                self.windows.insert(at, WindowState { start, days: BTreeMap::new(), ssts: Vec::new() });
+                at
+            }
+        };
+        &mut self.windows[at]
+    }
+
+    /// All SSTs, by window.
+    pub fn ssts(&self) -> impl Iterator<Item = &Sst> {
+        self.windows.iter().flat_map(|window| &window.ssts)
+    }
+
+    /// The sequence the next new input gets.
+    pub fn next_sequence(&self) -> u64 {
+        self.inputs.last().map_or(1, |input| input.sequence + 1)
+    }
+}
+
+impl WindowState {
+    /// Drops all SSTs; every day of it changes with version `number`.
+    fn empty(&mut self, number: u64) {
+        self.ssts.clear();
+        self.days.values_mut().for_each(|changed| *changed = number);
+    }
+}
+
+/// Bytes as hexadecimal text.
+mod hex_bytes {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}", Hex(bytes)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| {
+            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+            u8::from_str_radix(pair, 16).ok()
+        };
+        digits.map(|pair| byte(pair).ok_or_else(|| de::Error::custom("expected hexadecimal digits"))).collect()
+    }
+
+    struct Hex<'a>(&'a [u8]);
+
+    impl std::fmt::Display for Hex<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        }
+    }
+}

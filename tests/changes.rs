@@ -1,0 +1,166 @@
+//! Inputs that change after they were loaded.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::Project;
+
+const DAY: &str = "sample-data/smart-meters/2018-01-05.csv";
+
+/// All cells and records of the table, as SQL shows them.
+fn contents(project: &Project) -> Vec<Value> {
+    let mut all = project.sql("select * from cells.SENSOR order by row_key, family, qualifier, timestamp desc");
+    all.extend(project.sql("select * from SENSOR order by meter, ts, kwh"));
+    assert!(all.len() > 14_000);
+    all
+}
+
+/// Which published files differ.
+fn republished(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
+    let changed = after.iter().filter(|(name, bytes)| before.get(*name) != Some(bytes));
+    changed
+        .filter_map(|(name, _)| name.strip_suffix("/part-0.parquet"))
+        .filter_map(|n| n.rsplit('/').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Loads the sample, changes one of its files, loads again; the store must be what a fresh load of
+/// the new files gives, and only `days` may be published anew.
+fn check_change(change: impl Fn(&str) -> String, days: &[&str]) {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let before = project.files("data/exports");
+    let text = change(&project.read(DAY));
+    project.write(DAY, &text);
+    let record = project.run_job("smart-meters");
+    assert_eq!(record["loads"][0]["inputs"][0]["state"], "changed");
+
+    let fresh = Project::smart_meters();
+    fresh.write(DAY, &text);
+    fresh.run_job("smart-meters");
+    assert_eq!(contents(&project), contents(&fresh));
+
+    let mut expected: Vec<String> = days.iter().map(|day| format!("SENSOR_{day}")).collect();
+    expected.extend(days.iter().map(|day| format!("SENSOR_ROLLUP_{day}")));
+    assert_eq!(republished(&before, &project.files("data/exports")), expected);
+    let published = |project: &Project| {
+        let files = project.files("data/exports");
+        files.into_iter().filter(|(name, _)| name.ends_with(".parquet")).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(published(&project), published(&fresh));
+}
+
+#[test]
+fn an_altered_reading() {
+    check_change(
+        |text| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            let cut = lines[7].rfind(',').unwrap();
+            lines[7] = format!("{},98765.5", &lines[7][..cut]);
+            lines.join("\n") + "\n"
+        },
+        &["20180105"],
+    );
+}
+
+#[test]
+fn a_removed_reading() {
+    check_change(
+        |text| text.lines().enumerate().filter(|(at, _)| *at != 9).map(|(_, line)| format!("{line}\n")).collect(),
+        &["20180105"],
+    );
+}
+
+#[test]
+fn a_reading_moved_to_another_day() {
+    check_change(
+        |text| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines[11] = lines[11].replace("2018-01-05T", "2018-01-20T");
+            lines.join("\n") + "\n"
+        },
+        &["20180105", "20180120"],
+    );
+}
+
+#[test]
+fn a_day_that_lost_all_its_readings() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    project.write(DAY, "meter,ts,kwh\n");
+    project.run_job("smart-meters");
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200 - 480);
+    assert_eq!(project.sql("select count(*) as n from exports.SENSOR_20180105")[0]["n"], 0);
+    assert_eq!(project.sql("select count(*) as n from exports.SENSOR_DAY")[0]["n"], 7200 - 480);
+}
+
+#[test]
+fn a_late_file_adds_to_its_days() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let before = project.files("data/exports");
+    project.write(
+        "sample-data/smart-meters/late.csv",
+        "meter,ts,kwh\n42,2018-01-07T03:30:00Z,1.5\n42,2018-01-07T04:00:00Z,2.5\n",
+    );
+    let record = project.run_job("smart-meters");
+    assert_eq!(record["loads"][0]["rows_read"], 2);
+    assert_eq!(record["loads"][0]["rebuilt"].as_array().unwrap().len(), 0);
+    // Two SSTs of one window are one table: the later file wins, its other reading is new.
+    let rows = project.sql("select ts, kwh from SENSOR where meter = 42 and ts >= '2018-01-07T03:00:00Z' and ts <= '2018-01-07T04:00:00Z' order by ts");
+    let kwh: Vec<f64> = rows.iter().map(|row| row["kwh"].as_f64().unwrap()).collect();
+    assert_eq!(kwh[1..], [1.5, 2.5]);
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7201);
+    assert_eq!(republished(&before, &project.files("data/exports")), ["SENSOR_20180107", "SENSOR_ROLLUP_20180107"]);
+}
+
+#[test]
+fn the_same_content_under_another_name_is_the_same_input() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let before = project.files("data");
+    fs::copy(project.path(DAY), project.path("sample-data/smart-meters/again.csv")).unwrap();
+    let ran = project.run(&["run", "smart-meters"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stderr.contains("same content"), "{}", ran.stderr);
+    assert_eq!(project.files("data"), before);
+}
+
+#[test]
+fn an_input_that_vanishes_keeps_its_cells_until_its_window_is_built_anew() {
+    let project = Project::smart_meters();
+    project.write("sample-data/smart-meters/zz.csv", "meter,ts,kwh\n42,2018-01-05T03:30:00Z,1.5\n");
+    project.run_job("smart-meters");
+    let count = || project.sql("select count(*) as n from SENSOR")[0]["n"].clone();
+    fs::remove_file(project.path("sample-data/smart-meters/zz.csv")).unwrap();
+    let ran = project.run(&["run", "smart-meters"]);
+    assert!(ran.stderr.contains("zz.csv is gone: its cells stay"), "{}", ran.stderr);
+    assert_eq!(count(), 7201);
+
+    let text = project.read(DAY).lines().take(400).map(|line| format!("{line}\n")).collect::<String>();
+    project.write(DAY, text);
+    let before = project.files("data");
+    let said = project.fails(1, &["run", "smart-meters"]);
+    assert!(said.contains("zz.csv") && said.contains("--without"), "{said}");
+    assert_eq!(
+        project.files("data/tables"),
+        before.into_iter().filter(|(n, _)| n.starts_with("data/tables")).collect()
+    );
+    project.ok(&["run", "smart-meters", "--without", "sample-data/smart-meters/zz.csv"]);
+    assert_eq!(count(), 7200 - 480 + 399);
+}
+
+#[test]
+fn a_changed_layout_needs_a_rebuild() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let job = project.read("jobs/smart-meters/job.toml").replace("{meter:010}", "{meter:012}");
+    project.write("jobs/smart-meters/job.toml", job);
+    assert!(project.fails(2, &["run", "smart-meters"]).contains("--rebuild"));
+    project.ok(&["run", "smart-meters", "--rebuild"]);
+    assert!(project.ok(&["read", "SENSOR", "--limit", "1", "--keys-only"]).contains("000000000002#20180102"));
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200);
+}

@@ -1,0 +1,135 @@
+//! A project in a temporary folder, and the command run in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
+}
+
+/// A project of its own: the repository's sample data and job, or files a test writes.
+pub struct Project {
+    folder: TempDir,
+}
+
+/// What a command did.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Project {
+    /// An empty project with this job.
+    pub fn new(job: &str, text: &str) -> Self {
+        let project = Self { folder: TempDir::new().unwrap() };
+        project.write("tidetable.toml", "root = \"data\"\n");
+        project.write(&format!("jobs/{job}/job.toml"), text);
+        project
+    }
+
+    /// The smart-meters job on its sample data.
+    pub fn smart_meters() -> Self {
+        let job = repository().join("jobs/smart-meters");
+        let project = Self::new("smart-meters", &fs::read_to_string(job.join("job.toml")).unwrap());
+        for query in ["sensor_day.sql", "sensor_rollup.sql"] {
+            fs::copy(job.join(query), project.path(&format!("jobs/smart-meters/{query}"))).unwrap();
+        }
+        let sample = repository().join("sample-data/smart-meters");
+        fs::create_dir_all(project.path("sample-data/smart-meters")).unwrap();
+        for file in fs::read_dir(sample).unwrap() {
+            let file = file.unwrap();
+            let name = file.file_name().into_string().unwrap();
+            if name.ends_with(".csv") || name.ends_with(".parquet") {
+                fs::copy(file.path(), project.path(&format!("sample-data/smart-meters/{name}"))).unwrap();
+            }
+        }
+        project
+    }
+
+    pub fn path(&self, inside: &str) -> PathBuf {
+        self.folder.path().join(inside)
+    }
+
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// The command, not yet run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidetable-e2e"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("TIDETABLE_ROOT").env_remove("RUST_LOG").env("NO_COLOR", "1").env("COLUMNS", "100");
+        command
+    }
+
+    /// Runs the command to its end.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        let output = self.command(args).output().unwrap();
+        Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs the command, which must succeed; its standard output.
+    pub fn ok(&self, args: &[&str]) -> String {
+        let ran = self.run(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    /// Runs the command, which must fail with `code`; its standard error.
+    pub fn fails(&self, code: i32, args: &[&str]) -> String {
+        let ran = self.run(args);
+        assert_eq!(ran.code, Some(code), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stderr
+    }
+
+    /// The rows of a query.
+    pub fn sql(&self, query: &str) -> Vec<Value> {
+        json_lines(&self.ok(&["sql", "--output", "json", "-c", query]))
+    }
+
+    /// Runs the job; its record.
+    pub fn run_job(&self, job: &str) -> Value {
+        json_lines(&self.ok(&["run", job, "--output", "json"])).remove(0)
+    }
+
+    /// Every file below `folder` with its bytes, but for run records.
+    pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.path(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let name = path.strip_prefix(self.folder.path()).unwrap().display().to_string();
+                    files.insert(name, fs::read(path).unwrap());
+                }
+            }
+        }
+        files.retain(|name, _| !name.contains("/runs/"));
+        files
+    }
+}
+
+/// The objects of a text, one a line.
+pub fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
