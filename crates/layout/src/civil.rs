@@ -9,6 +9,11 @@ pub(crate) const HOUR: i64 = 60 * MINUTE;
 /// Microseconds of a day.
 pub(crate) const DAY: i64 = 24 * HOUR;
 
+/// Microseconds of 0000-01-01, the first moment that templates print.
+pub(crate) const FIRST_TIME: i64 = -62_167_219_200_000_000;
+/// The last microsecond of 9999.
+pub(crate) const LAST_TIME: i64 = 253_402_300_799_999_999;
+
 /// Days of 400 years, after which the calendar repeats.
 const DAYS_OF_ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01. Years counted from March put the leap day last.

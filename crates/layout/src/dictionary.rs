@@ -8,7 +8,9 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct Dictionary {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The codes below `indexed`, by their bytes.
     table: HashTable<u32>,
+    indexed: u32,
 }
 
 impl Dictionary {
@@ -19,18 +21,27 @@ impl Dictionary {
 
     /// The code of `bytes`, a new one if they are new.
     pub fn intern(&mut self, bytes: &[u8]) -> u32 {
+        self.index();
         let hash = xxh3_64(bytes);
         let (arena, ends) = (&self.bytes, &self.ends);
         if let Some(code) = self.table.find(hash, |code| slice(arena, ends, *code) == bytes) {
             return *code;
         }
         let code = self.push(bytes);
-        let (arena, ends) = (&self.bytes, &self.ends);
-        self.table.insert_unique(hash, code, |code| xxh3_64(slice(arena, ends, *code)));
+        self.index();
         code
     }
 
-    /// Appends bytes known to be new, without making them findable.
+    fn index(&mut self) {
+        let (arena, ends) = (&self.bytes, &self.ends);
+        for code in self.indexed..ends.len() as u32 {
+            let hash = xxh3_64(slice(arena, ends, code));
+            self.table.insert_unique(hash, code, |code| xxh3_64(slice(arena, ends, *code)));
+        }
+        self.indexed = ends.len() as u32;
+    }
+
+    /// Appends bytes known to be new. They are hashed only if something is interned later.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> u32 {
         let code = self.ends.len() as u32;
         self.bytes.extend_from_slice(bytes);
@@ -73,8 +84,9 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
 /// Codes of 64-bit values that come again and again, often in the same order.
 #[derive(Debug, Default)]
 pub(crate) struct NumberCodes {
-    table: HashTable<(u64, u32)>,
-    /// What code each value has in the dictionary, by order of first appearance.
+    /// Value, its place in `order`, its code.
+    table: HashTable<(u64, u32, u32)>,
+    /// Values and their codes by order of first appearance.
     order: Vec<(u64, u32)>,
     last: usize,
 }
@@ -101,16 +113,16 @@ impl NumberCodes {
             self.last = next;
             return Some(*code);
         }
-        let place = self.table.find(spread(value), |(known, _)| *known == value)?.1;
-        self.last = place as usize;
-        self.order.get(self.last).map(|(_, code)| *code)
+        let (_, place, code) = self.table.find(spread(value), |(known, ..)| *known == value)?;
+        self.last = *place as usize;
+        Some(*code)
     }
 
     /// Remembers the code of a value that is new.
     pub(crate) fn insert(&mut self, value: u64, code: u32) {
         self.last = self.order.len();
         self.order.push((value, code));
-        self.table.insert_unique(spread(value), (value, self.last as u32), |(value, _)| spread(*value));
+        self.table.insert_unique(spread(value), (value, self.last as u32, code), |(value, ..)| spread(*value));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, ArrayRef};
 
-use crate::civil::Calendar;
+use crate::civil::{Calendar, DAY, FIRST_TIME, LAST_TIME, MINUTE};
 use crate::datum::{Datum, Raw, View, views};
 use crate::dictionary::{Dictionary, NumberCodes};
 use crate::error::RejectReason;
@@ -22,8 +22,11 @@ impl Rejects {
     }
 }
 
-/// Stands for the code of a text that was rejected.
+/// Stands for a code that is not known yet, or of something that was rejected.
 const UNKNOWN: u32 = u32::MAX;
+
+/// Minutes of a day.
+const MINUTES: usize = 1440;
 
 /// What the template depends on, which decides how codes are looked up.
 enum Plan {
@@ -32,6 +35,8 @@ enum Plan {
     Number(usize),
     /// One time in fixed digits: looked up by the digits, of which there are far fewer than moments.
     Digits(FieldSegment),
+    /// One time of which only hours and minutes show: looked up by the minute of the day.
+    Minutes(FieldSegment),
     /// One text field: looked up by its bytes.
     Text(usize),
     General,
@@ -58,6 +63,10 @@ pub(crate) struct Interner {
     limits: Limits,
     pub(crate) dictionary: Dictionary,
     numbers: NumberCodes,
+    /// For [`Plan::Minutes`]: the code of each minute of a day.
+    minutes: Vec<u32>,
+    /// Whether values that were not looked up before print bytes that were not printed before.
+    is_fresh: bool,
     /// For [`Plan::Text`]: the texts, by the order in which they came.
     texts: Dictionary,
     /// For [`Plan::Text`]: the code of each text.
@@ -71,13 +80,19 @@ impl Interner {
         let fields: Vec<&FieldSegment> = segments.iter().filter_map(Segment::field).collect();
         let plan = match fields.as_slice() {
             [] => Plan::Constant,
+            [one] if one.is_minute_of_day() => Plan::Minutes((*one).clone()),
             [one] if one.kind == FieldType::Timestamp && one.is_number() => Plan::Digits((*one).clone()),
             [one] if matches!(one.kind, FieldType::UInt64 | FieldType::Int64) => Plan::Number(one.field),
             [one] if one.kind == FieldType::Text => Plan::Text(one.field),
             _ => Plan::General,
         };
+        let minutes = if let Plan::Minutes(_) = plan { vec![UNKNOWN; MINUTES] } else { Vec::new() };
+        let is_fresh = matches!(plan, Plan::Number(_) | Plan::Digits(_) | Plan::Text(_))
+            && fields.iter().all(|field| field.is_injective());
         Self {
             segments: segments.to_vec(),
+            minutes,
+            is_fresh,
             plan,
             limits,
             dictionary: Dictionary::new(),
@@ -110,7 +125,7 @@ impl Interner {
         }
         let one = match &self.plan {
             Plan::Number(field) | Plan::Text(field) => Some(*field),
-            Plan::Digits(segment) => Some(segment.field),
+            Plan::Digits(segment) | Plan::Minutes(segment) => Some(segment.field),
             _ => None,
         };
         let one = one.and_then(|field| columns.get(field));
@@ -127,7 +142,12 @@ impl Interner {
                         codes.push(self.number(value.cast_unsigned(), Datum::Int(*value), event, rejects));
                     }
                 }
-                (Some(Raw::Signed(times)), _) => self.times(times, rejects, &mut codes),
+                (Some(Raw::Signed(times)), _) if self.minutes.is_empty() => self.times(times, rejects, &mut codes),
+                (Some(Raw::Signed(times)), _) => {
+                    for (event, time) in times.iter().enumerate() {
+                        codes.push(self.minute(*time, event, rejects));
+                    }
+                }
                 (_, View::Text(texts)) => {
                     let mut last: Option<(&str, u32)> = None;
                     let mut guess = 0;
@@ -171,6 +191,31 @@ impl Interner {
         match self.print(|_| Some(datum)) {
             Ok(code) => {
                 self.numbers.insert(value, code);
+                code
+            }
+            Err((field, reason)) => {
+                rejects.push(event, field, reason);
+                0
+            }
+        }
+    }
+
+    #[inline]
+    fn minute(&mut self, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
+        let minute = (time.rem_euclid(DAY) / MINUTE) as usize;
+        match self.minutes.get(minute) {
+            Some(code) if *code != UNKNOWN && (FIRST_TIME..=LAST_TIME).contains(&time) => *code,
+            _ => self.new_minute(minute, time, event, rejects),
+        }
+    }
+
+    #[cold]
+    fn new_minute(&mut self, minute: usize, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
+        match self.print(|_| Some(Datum::Time(time))) {
+            Ok(code) => {
+                if let Some(slot) = self.minutes.get_mut(minute) {
+                    *slot = code;
+                }
                 code
             }
             Err((field, reason)) => {
@@ -244,6 +289,8 @@ impl Interner {
         absent: &mut Vec<usize>,
         codes: &mut Vec<u32>,
     ) {
+        // From here on the same bytes may come by two ways.
+        self.is_fresh = false;
         let views = views(columns);
         for event in 0..events {
             match self.print(|field| views.get(field)?.get(event)) {
@@ -275,6 +322,6 @@ impl Interner {
             let qualifier = String::from_utf8_lossy(&self.scratch).into_owned();
             return Err((None, RejectReason::ConstantQualifier { qualifier }));
         }
-        Ok(self.dictionary.intern(&self.scratch))
+        Ok(if self.is_fresh { self.dictionary.push(&self.scratch) } else { self.dictionary.intern(&self.scratch) })
     }
 }

@@ -1,7 +1,7 @@
 //! Push-down: from conditions on record fields to ranges of row keys.
 
 use crate::bound::{FieldBound, KeyRange, Known, Scalar, known, successor};
-use crate::civil::{Calendar, DAY};
+use crate::civil::{Calendar, DAY, FIRST_TIME, LAST_TIME};
 use crate::datum::Datum;
 use crate::layout::Layout;
 use crate::segment::{FieldSegment, Segment, write_segments};
@@ -12,9 +12,6 @@ use crate::value::FieldType;
 const MOST_RANGES: usize = 10_000;
 /// A range of time is taken apart into this many steps at most, to use what is known of later fields.
 const MOST_STEPS: i128 = 1_000;
-/// Microseconds of 0000-01-01 and of the end of 9999, between which keys print years.
-const FIRST_TIME: i128 = -62_167_219_200_000_000;
-const LAST_TIME: i128 = 253_402_300_799_999_999;
 
 impl Layout {
     /// Ranges that hold every row with a record that meets all `bounds`, sorted and disjoint; one whole range if
@@ -223,9 +220,9 @@ fn printable(field: &FieldSegment, low: i128, high: i128) -> Option<(i128, i128)
         Form::ZeroPad(width) => (0, 10i128.pow(u32::from(*width)) - 1),
         Form::Epoch(epoch) => (0, 10i128.pow(u32::from(epoch.width())) * i128::from(epoch.size()) - 1),
         Form::MsReversed => (0, i128::from(i64::MAX)),
-        Form::Time(_) if field.kind == FieldType::Date => (FIRST_TIME / i128::from(DAY), LAST_TIME / i128::from(DAY)),
+        Form::Time(_) if field.kind == FieldType::Date => ((FIRST_TIME / DAY).into(), (LAST_TIME / DAY).into()),
         // Local clocks and ISO years are off by less than a week.
-        Form::Time(format) if format.zone().is_none() => (FIRST_TIME, LAST_TIME),
+        Form::Time(format) if format.zone().is_none() => (FIRST_TIME.into(), LAST_TIME.into()),
         Form::BigEndian | Form::Salt(_) => (i128::from(i64::MIN), i128::from(u64::MAX)),
         _ => return None,
     };

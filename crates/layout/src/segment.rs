@@ -8,7 +8,7 @@ use crate::error::RejectReason;
 use crate::read::Builder;
 use crate::schema::TailPart;
 use crate::template::{Epoch, Form};
-use crate::time_format::{Moment, push_digits, read_digits};
+use crate::time_format::{Moment, Unit, push_digits, read_digits};
 use crate::value::FieldType;
 
 /// A part of a compiled template.
@@ -117,6 +117,26 @@ impl FieldSegment {
         }
     }
 
+    /// Microseconds, at multiples of which alone its [`FieldSegment::number`] can change.
+    pub(crate) fn even_step(&self) -> i64 {
+        match &self.form {
+            Form::Time(format) if format.zone().is_some() => 1,
+            _ => self.finest().clamp(1, DAY),
+        }
+    }
+
+    /// Whether it prints nothing but hours and minutes in UTC.
+    pub(crate) fn is_minute_of_day(&self) -> bool {
+        let Form::Time(format) = &self.form else { return false };
+        let small = |unit| matches!(unit, Unit::Hour | Unit::Minute);
+        self.is_instant() && format.zone().is_none() && self.is_number() && format.units().all(small)
+    }
+
+    /// Whether different values always print differently.
+    pub(crate) fn is_injective(&self) -> bool {
+        !matches!(self.form, Form::Hash | Form::Salt(_))
+    }
+
     fn is_instant(&self) -> bool {
         self.kind == FieldType::Timestamp
     }
@@ -146,8 +166,7 @@ impl FieldSegment {
                 }
             }
             Form::Epoch(epoch) => {
-                let value =
-                    u64::try_from(time()?.div_euclid(epoch.size())).map_err(|_| RejectReason::NegativeTimestamp)?;
+                let value = u64::try_from(epoch.of_micros(time()?)).map_err(|_| RejectReason::NegativeTimestamp)?;
                 let width = epoch.width();
                 if value > limit(width) { Err(RejectReason::TooWide { width: usize::from(width) }) } else { Ok(value) }
             }

@@ -61,6 +61,16 @@ impl Epoch {
         }
     }
 
+    /// Microseconds in the unit, rounded down.
+    pub(crate) fn of_micros(self, time_us: i64) -> i64 {
+        // Each divisor is a constant, which the compiler turns into a multiplication.
+        match self {
+            Self::Seconds => time_us.div_euclid(1_000_000),
+            Self::Millis => time_us.div_euclid(1000),
+            Self::Micros => time_us,
+        }
+    }
+
     /// Digits it is padded to.
     pub(crate) fn width(self) -> u8 {
         match self {

@@ -293,6 +293,10 @@ impl TimeFormat {
     /// The digits it prints for a moment as one number (only of a format without chrono's own directives).
     pub(crate) fn number(&self, time_us: i64, calendar: &mut Calendar) -> Result<u64, RejectReason> {
         let civil = calendar.at(self.local(time_us).ok_or(RejectReason::Year)?);
+        // Also where no year shows: what is rejected must not depend on what was printed before.
+        if !(0..=9999).contains(&civil.year) {
+            return Err(RejectReason::Year);
+        }
         let mut number = 0u64;
         for part in &self.parts {
             if let Part::Unit(unit) = part {

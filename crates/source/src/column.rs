@@ -10,147 +10,11 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::error::ArrowError;
 use tidetable_layout::FieldType;
 
-use crate::error::SourceError;
-use crate::number::{self, NumberFault};
+use crate::field::{ends_at, field_end, trimmed};
+use crate::number;
+use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, quoted};
-use crate::spec::{ColumnSpec, SourceSpec};
-use crate::time::{Clock, TimeFault, TimeRule};
-
-/// How one declared column is read.
-#[derive(Debug)]
-pub(crate) struct ColumnPlan {
-    pub name: String,
-    pub kind: FieldType,
-    /// Of Timestamp and Date columns.
-    pub time: Option<TimeRule>,
-    /// Null markers but the empty one.
-    nulls: Vec<Vec<u8>>,
-    empty_is_null: bool,
-    /// `.` or `,`.
-    point: u8,
-    /// Whether a field may be read before its end is known. Not where a null marker looks like a value (-999), nor
-    /// where the decimal point is the delimiter.
-    prefix: bool,
-}
-
-/// Plans of all columns of a source, in declared order.
-pub(crate) fn plans(spec: &SourceSpec) -> Result<Vec<ColumnPlan>, SourceError> {
-    spec.columns.iter().map(|column| ColumnPlan::new(spec, column)).collect()
-}
-
-impl ColumnPlan {
-    fn new(spec: &SourceSpec, column: &ColumnSpec) -> Result<Self, SourceError> {
-        let format = column.format.as_deref();
-        let time = match column.kind {
-            FieldType::Timestamp => Some(TimeRule::timestamp(format, column.timezone)),
-            FieldType::Date => Some(TimeRule::date(format)),
-            _ => None,
-        };
-        let time = time.transpose().map_err(|fault| SourceError::TimeFormat {
-            column: column.name.clone(),
-            format: format.unwrap_or_default().to_owned(),
-            fault,
-        })?;
-        let point = if spec.csv.decimal_comma { b',' } else { b'.' };
-        let is_text = column.kind == FieldType::Text;
-        let markers = spec.csv.null.iter().map(|marker| if is_text { marker.as_str() } else { blanks_off(marker) });
-        let mut plan = Self {
-            name: column.name.clone(),
-            kind: column.kind,
-            time,
-            nulls: markers
-                .clone()
-                .filter(|marker| !marker.is_empty())
-                .map(|marker| marker.as_bytes().to_vec())
-                .collect(),
-            empty_is_null: markers.clone().any(str::is_empty),
-            point,
-            prefix: false,
-        };
-        let looks_like_value = |marker: &Vec<u8>| Column::new(&plan, 1).value(marker).is_ok();
-        plan.prefix = point != spec.csv.delimiter && !plan.nulls.iter().any(looks_like_value);
-        Ok(plan)
-    }
-
-    #[inline]
-    fn is_null(&self, text: &[u8]) -> bool {
-        if text.is_empty() { self.empty_is_null } else { self.nulls.iter().any(|marker| marker == text) }
-    }
-
-    fn reason(&self, fault: NumberFault, text: &[u8]) -> RejectReason {
-        let (kind, text) = (self.kind, quoted(text));
-        match fault {
-            NumberFault::NotANumber => RejectReason::NotANumber { kind, text },
-            NumberFault::OutOfRange => RejectReason::OutOfRange { kind, text },
-            NumberFault::NotFinite => RejectReason::NotFinite { text },
-            NumberFault::TooManyDigits => match kind {
-                FieldType::Decimal { scale, .. } => RejectReason::TooManyDigits { scale, text },
-                _ => RejectReason::NotANumber { kind, text },
-            },
-        }
-    }
-
-    /// The reason of a time that is none.
-    pub fn time_reason(&self, fault: TimeFault, text: &[u8]) -> RejectReason {
-        let text = quoted(text);
-        match fault {
-            TimeFault::Form => {
-                let format = self.time.as_ref().map_or_else(String::new, |rule| rule.written().to_owned());
-                RejectReason::BadTime { format, text }
-            }
-            TimeFault::Skipped(zone) => RejectReason::SkippedTime { zone, text },
-        }
-    }
-}
-
-fn blanks_off(text: &str) -> &str {
-    text.trim_matches([' ', '\t'])
-}
-
-fn trimmed(text: &[u8]) -> &[u8] {
-    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let Some(start) = text.iter().position(|byte| !blank(byte)) else { return &[] };
-    let end = text.iter().rposition(|byte| !blank(byte)).map_or(text.len(), |last| last + 1);
-    text.get(start..end).unwrap_or_default()
-}
-
-/// Whether a field of an unquoted row may end before `rest[at]`.
-#[inline]
-pub(crate) fn ends_at(rest: &[u8], at: usize, delimiter: u8) -> bool {
-    match rest.get(at) {
-        Some(b'\n') => true,
-        Some(&byte) if byte == delimiter => true,
-        Some(b'\r') => rest.get(at + 1) == Some(&b'\n'),
-        _ => false,
-    }
-}
-
-/// Where the field at the start of `rest` ends; `None` if no delimiter or line end follows.
-#[inline]
-pub(crate) fn field_end(rest: &[u8], delimiter: u8) -> Option<usize> {
-    let end = find(rest, delimiter)?;
-    let carriage_return = rest.get(end) == Some(&b'\n') && end > 0 && rest.get(end - 1) == Some(&b'\r');
-    Some(end - usize::from(carriage_return))
-}
-
-/// Most fields are shorter than a call of memchr pays for.
-#[inline]
-fn find(rest: &[u8], delimiter: u8) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
-    let mut at = 0;
-    while at < 32
-        && let Some(word) = rest.get(at..).and_then(number::word)
-    {
-        let hits = zero_bytes(word ^ (ONES * u64::from(delimiter))) | zero_bytes(word ^ (ONES * u64::from(b'\n')));
-        if hits != 0 {
-            return Some(at + (hits.trailing_zeros() / 8) as usize);
-        }
-        at += 8;
-    }
-    memchr::memchr2(delimiter, b'\n', rest.get(at..)?).map(|found| at + found)
-}
+use crate::time::{Clock, TimeFault};
 
 enum Values {
     UInt64(Vec<u64>),
@@ -262,7 +126,8 @@ impl<'p> Column<'p> {
         self.value(text.replace('.', ",").as_bytes())
     }
 
-    fn value(&mut self, text: &[u8]) -> Result<(), RejectReason> {
+    /// Adds a field that is not null, without blanks around it.
+    pub fn value(&mut self, text: &[u8]) -> Result<(), RejectReason> {
         let plan = self.plan;
         let number = |fault| plan.reason(fault, text);
         match (&mut self.values, &plan.time) {
@@ -296,56 +161,64 @@ impl<'p> Column<'p> {
     /// is not in sight; the row then takes the slow way, which knows the reason.
     #[inline]
     pub fn push_prefix(&mut self, rest: &[u8], delimiter: u8) -> Option<usize> {
-        let plan = self.plan;
-        if plan.prefix {
-            let ends = |at| ends_at(rest, at, delimiter);
-            match (&mut self.values, &plan.time) {
-                (Values::UInt64(values), _) => {
-                    if let Some((value, length)) = number::u64_prefix(rest).filter(|(_, length)| ends(*length)) {
-                        values.push(value);
-                        return Some(length);
-                    }
-                }
-                (Values::Int64(values), _) => {
-                    if let Some((value, length)) = number::i64_prefix(rest).filter(|(_, length)| ends(*length)) {
-                        values.push(value);
-                        return Some(length);
-                    }
-                }
-                (Values::Float64(values), _) => {
-                    if let Some((value, length)) =
-                        number::f64_prefix(rest, plan.point).filter(|(_, length)| ends(*length))
-                    {
-                        values.push(value);
-                        return Some(length);
-                    }
-                }
-                (Values::Decimal(values, precision, scale), _) => {
-                    if let Some((value, length)) =
-                        number::decimal_prefix(rest, plan.point, *precision, *scale).filter(|(_, length)| ends(*length))
-                    {
-                        values.push(value);
-                        return Some(length);
-                    }
-                }
-                (Values::Timestamp(values), Some(rule)) => {
-                    if let Some((value, length)) = rule.micros_prefix(rest, ends, &mut self.clock) {
-                        values.push(value);
-                        return Some(length);
-                    }
-                }
-                (Values::Date(values), Some(rule)) => {
-                    if let Some((value, length)) = rule.days_prefix(rest, ends, &mut self.clock) {
-                        values.push(value);
-                        return Some(length);
-                    }
-                }
-                _ => {}
-            }
+        if let Some(length) = self.short(rest, |at| ends_at(rest, at, delimiter)) {
+            return Some(length);
         }
         let length = field_end(rest, delimiter)?;
         self.push(rest.get(..length)?, false).ok()?;
         Some(length)
+    }
+
+    /// As [`Self::push`] of the first `length` bytes of `rest`; what follows them only makes reading quicker.
+    #[inline]
+    pub fn push_first(&mut self, rest: &[u8], length: usize, in_quotes: bool) -> Result<(), RejectReason> {
+        if self.short(rest, |at| at == length).is_some() {
+            return Ok(());
+        }
+        self.push(rest.get(..length).unwrap_or(rest), in_quotes)
+    }
+
+    /// Adds the value at the start of `rest` if it is written in a common short form up to where `ends` says yes.
+    #[inline]
+    fn short(&mut self, rest: &[u8], ends: impl Fn(usize) -> bool) -> Option<usize> {
+        let plan = self.plan;
+        if !plan.prefix {
+            return None;
+        }
+        match (&mut self.values, &plan.time) {
+            (Values::UInt64(values), _) => {
+                let (value, length) = number::u64_prefix(rest).filter(|(_, length)| ends(*length))?;
+                values.push(value);
+                Some(length)
+            }
+            (Values::Int64(values), _) => {
+                let (value, length) = number::i64_prefix(rest).filter(|(_, length)| ends(*length))?;
+                values.push(value);
+                Some(length)
+            }
+            (Values::Float64(values), _) => {
+                let (value, length) = number::f64_prefix(rest, plan.point).filter(|(_, length)| ends(*length))?;
+                values.push(value);
+                Some(length)
+            }
+            (Values::Decimal(values, precision, scale), _) => {
+                let decimal = number::decimal_prefix(rest, plan.point, *precision, *scale);
+                let (value, length) = decimal.filter(|(_, length)| ends(*length))?;
+                values.push(value);
+                Some(length)
+            }
+            (Values::Timestamp(values), Some(rule)) => {
+                let (value, length) = rule.micros_prefix(rest, ends, &mut self.clock)?;
+                values.push(value);
+                Some(length)
+            }
+            (Values::Date(values), Some(rule)) => {
+                let (value, length) = rule.days_prefix(rest, ends, &mut self.clock)?;
+                values.push(value);
+                Some(length)
+            }
+            _ => None,
+        }
     }
 
     /// The finished array.

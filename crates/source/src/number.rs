@@ -52,7 +52,7 @@ fn value(word: u64, count: usize) -> u64 {
 }
 
 /// A run of at most 15 digits and its length, which may be 0.
-#[inline]
+#[inline(always)]
 fn run(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = word(bytes)?;
     match (not_digits(first).trailing_zeros() / 8) as usize {
@@ -69,7 +69,7 @@ fn run(bytes: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn u64_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
     run(bytes).filter(|(_, length)| *length > 0)
 }
@@ -91,7 +91,7 @@ pub(crate) struct Short {
     pub length: usize,
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn short_prefix(bytes: &[u8], point: u8) -> Option<Short> {
     let negative = bytes.first() == Some(&b'-');
     let sign = usize::from(negative);
@@ -107,7 +107,7 @@ pub(crate) fn short_prefix(bytes: &[u8], point: u8) -> Option<Short> {
     Some(Short { negative, digits: whole * POWERS[scale] + fraction, scale, length: sign + length + 1 + scale })
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn f64_prefix(bytes: &[u8], point: u8) -> Option<(f64, usize)> {
     let short = short_prefix(bytes, point)?;
     // Both operands are exact, so the quotient is the nearest double.

@@ -7,11 +7,11 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::chunk::{Body, Chunk};
-use crate::column::ColumnPlan;
 use crate::csv::{Block, CsvPlan};
 use crate::error::SourceError;
 use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
+use crate::plan::ColumnPlan;
 use crate::reject::Rejected;
 
 /// Reads chunks of one file: knows which of its columns are the declared ones.

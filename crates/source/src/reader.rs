@@ -8,13 +8,13 @@ use bytes::Bytes;
 use memchr::{memchr, memchr_iter};
 
 use crate::chunk::{Body, Chunk};
-use crate::column::ColumnPlan;
 use crate::csv::{CsvPlan, Dialect, Scan, Span, map_columns, split};
 use crate::decode::Decoded;
 use crate::error::SourceError;
 use crate::hash::{ContentHash, Tally};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::parser::{Parser, Plan, schema_of};
+use crate::plan::ColumnPlan;
 use crate::spec::SourceSpec;
 use crate::storage::hash_all;
 

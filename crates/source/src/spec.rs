@@ -163,6 +163,6 @@ impl SourceSpec {
         {
             return Err(wrong("comment", comment));
         }
-        crate::column::plans(self).map(drop)
+        crate::plan::plans(self).map(drop)
     }
 }

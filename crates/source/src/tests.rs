@@ -264,7 +264,7 @@ fn files_are_found_in_order_and_once() {
         paths(&["in/x.p*", "in/*/*.csv", "**/*.csv"]),
         ["in/x.parquet", "in/a/2017-07-27.csv", "in/b/2017-07-26.csv"]
     );
-    let inputs = find(&["in/*/{day:%F}.csv"]).unwrap();
+    let inputs = find(&["./in/*/{day:%F}.csv"]).unwrap();
     assert_eq!(inputs[0].day, chrono::NaiveDate::from_ymd_opt(2017, 7, 27));
     let absolute = root.path().join("in/b/*.csv").display().to_string();
     assert_eq!(find(&[&absolute]).unwrap(), find(&[&format!("file://{absolute}")]).unwrap());

@@ -20,7 +20,7 @@ pub(crate) fn cut(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) ->
         return Ok(slices);
     }
     let total: u64 = slices.iter().map(|slice| slice.bytes).sum();
-    let share = (total / partitions as u64).max(MIN_PIECE);
+    let share = total.div_ceil(partitions as u64).max(MIN_PIECE);
     let mut out = Vec::with_capacity(partitions);
     for slice in slices {
         let pieces = slice.bytes.div_ceil(share);
@@ -57,26 +57,34 @@ fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Sl
 /// One "file" a slice, in at most `partitions` groups of about the same bytes. Each group holds
 /// slices that follow one another, so that the groups one after the other are the order of the table.
 pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) -> Vec<FileGroup> {
-    let partitions = partitions.clamp(1, slices.len().max(1));
+    let file = |slice: Slice, number| {
+        PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(slice)
+    };
+    contiguous(slices, partitions, file).into_iter().map(FileGroup::new).collect()
+}
+
+/// Runs of slices; at least one, and none empty but that.
+fn contiguous<T>(slices: Vec<Slice>, partitions: usize, mut make: impl FnMut(Slice, usize) -> T) -> Vec<Vec<T>> {
+    let count = slices.len();
+    let partitions = partitions.clamp(1, count.max(1));
     let total = slices.iter().map(|slice| slice.bytes.max(1)).sum::<u64>().max(1);
-    let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions];
-    let (mut before, count) = (0u64, slices.len());
-    let mut last = 0;
+    let mut groups: Vec<Vec<T>> = (0..partitions).map(|_| Vec::new()).collect();
+    let (mut before, mut last) = (0u64, 0);
     for (number, slice) in slices.into_iter().enumerate() {
         let weight = slice.bytes.max(1);
-        // The group in which the middle of the slice falls, but none may stay empty.
+        // The group in which the middle of the slice falls.
         let middle = u128::from(before) + u128::from(weight / 2);
         let fair = (middle * partitions as u128 / u128::from(total)) as usize;
+        // The groups that follow must get one each.
         let least = (partitions + number).saturating_sub(count);
         let next = if groups.get(last).is_some_and(Vec::is_empty) { last } else { last + 1 };
         last = fair.clamp(last, next).max(least).min(partitions - 1);
         before += weight;
-        let file = PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(slice);
         if let Some(group) = groups.get_mut(last) {
-            group.push(file);
+            group.push(make(slice, number));
         }
     }
-    groups.into_iter().map(FileGroup::new).collect()
+    groups
 }
 
 /// A name a person can make sense of; nothing is read by it.
@@ -107,4 +115,29 @@ pub(crate) fn statistics(snapshot: &Snapshot, slices: &[Slice], schema: &Schema)
         statistics.total_byte_size = Precision::Inexact(usize::try_from(read).unwrap_or(usize::MAX));
     }
     statistics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slices(bytes: &[u64]) -> Vec<Slice> {
+        let slice = |bytes: &u64| Slice { keys: KeyRange::all(), ssts: Vec::new(), bytes: *bytes };
+        bytes.iter().map(slice).collect()
+    }
+
+    #[test]
+    fn groups_follow_one_another_and_none_is_empty() {
+        for (bytes, partitions, expected) in [
+            (vec![], 4, vec![vec![]]),
+            (vec![5], 4, vec![vec![5]]),
+            (vec![1, 1, 1, 1], 2, vec![vec![1, 1], vec![1, 1]]),
+            (vec![9, 1, 1, 1], 3, vec![vec![9], vec![1], vec![1, 1]]),
+            (vec![1, 1, 1, 9], 3, vec![vec![1, 1], vec![1], vec![9]]),
+            (vec![0, 0, 0], 3, vec![vec![0], vec![0], vec![0]]),
+        ] {
+            let found = contiguous(slices(&bytes), partitions, |slice, _| slice.bytes);
+            assert_eq!(found, expected, "{bytes:?} in {partitions}");
+        }
+    }
 }

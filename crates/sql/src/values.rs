@@ -115,16 +115,18 @@ pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
     }
 }
 
-/// What passes one of two filters, if both list values of the same single column.
-pub(crate) fn either(a: Bounds, b: Bounds) -> Option<Bounds> {
-    let mut sides = a.into_iter().zip(b);
-    match (sides.next()?, sides.next()) {
-        (((column, ValueSet::In(mut values)), (other, ValueSet::In(more))), None) if column == other => {
+/// What passes one of two filters or the other: lists of values of columns that both are about.
+/// `None` if there is no such column.
+pub(crate) fn either(a: Bounds, mut b: Bounds) -> Option<Bounds> {
+    let joined = a.into_iter().filter_map(|(column, set)| match (set, b.remove(&column)?) {
+        (ValueSet::In(mut values), ValueSet::In(more)) => {
             values.extend(more);
-            Some(Bounds::from([(column, ValueSet::In(values))]))
+            Some((column, ValueSet::In(values)))
         }
         _ => None,
-    }
+    });
+    let joined: Bounds = joined.collect();
+    (!joined.is_empty()).then_some(joined)
 }
 
 /// The bounds as the layout takes them.
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lists_of_one_column_can_be_joined() {
+    fn lists_of_columns_that_both_sides_name_are_joined() {
         let bounds = |column: &str, set: ValueSet| Bounds::from([(column.to_owned(), set)]);
         let joined = either(bounds("a", list(&[1])), bounds("a", list(&[2])));
         assert_eq!(joined, Some(bounds("a", list(&[1, 2]))));
@@ -199,6 +201,8 @@ mod tests {
         assert_eq!(either(bounds("a", list(&[1])), Bounds::new()), None);
         let mut both = bounds("a", list(&[1]));
         both.insert("b".to_owned(), list(&[1]));
-        assert_eq!(either(bounds("a", list(&[1])), both), None);
+        assert_eq!(either(bounds("a", list(&[2])), both), Some(bounds("a", list(&[2, 1]))));
+        let range = range(Bound::Included(1), Bound::Unbounded);
+        assert_eq!(either(bounds("a", list(&[1])), bounds("a", range)), None);
     }
 }

@@ -60,9 +60,16 @@ pub fn stripe_cuts(schema: &StoredSchema, block: &Block, limits: &StripeLimits) 
 /// Weighs rows.
 struct Scale<'a> {
     block: &'a Block,
-    /// For each group its row ends, the bytes of a record's fixed parts, and its columns of texts.
-    groups: Vec<(&'a [u32], usize, Vec<&'a [i32]>)>,
+    groups: Vec<GroupScale<'a>>,
     tail: usize,
+}
+
+struct GroupScale<'a> {
+    ends: &'a [u32],
+    /// Bytes of a record beside its texts.
+    fixed: usize,
+    /// Offsets of each column of texts.
+    texts: Vec<&'a [i32]>,
 }
 
 impl<'a> Scale<'a> {
@@ -80,7 +87,7 @@ impl<'a> Scale<'a> {
                     _ => fixed += 8,
                 }
             }
-            groups.push((part.row_ends.as_slice(), fixed, texts));
+            groups.push(GroupScale { ends: &part.row_ends, fixed, texts });
         }
         Self { block, groups, tail: block.keys.tail_shape().width() }
     }
@@ -88,7 +95,7 @@ impl<'a> Scale<'a> {
     fn row(&self, row: usize) -> Weight {
         let (prefix, _) = self.block.keys.parts(row);
         let mut weight = Weight { cells: 0, bytes: prefix.len() + self.tail, rows: 1 };
-        for (ends, fixed, texts) in &self.groups {
+        for GroupScale { ends, fixed, texts } in &self.groups {
             let start = if row == 0 { 0 } else { ends.get(row - 1).copied().unwrap_or(0) } as usize;
             let end = ends.get(row).copied().unwrap_or(0) as usize;
             let records = end.saturating_sub(start);

@@ -13,7 +13,7 @@
 //!
 //! stripe  head | pages                                    rows of a key range, cut between rows
 //! head    rows varint | keys | group | group | ..         each a varint length and that many bytes
-//! keys    prefixes (digits, or front-coded) | rows of each prefix | tails
+//! keys    prefixes (counted digits, or front-coded) | tails (in shapes, or one by one)
 //! group   first page byte varint | mode u8 | qualifier dictionary (dynamic groups)
 //!         mode 0, explicit   records of each row | codes stream (dynamic) | timestamps stream (stored)
 //!         mode 1, shapes     shape lengths, codes, timestamp offsets | shape of each row
@@ -93,6 +93,11 @@ impl Codec {
         ]
         .into_iter()
         .find(|codec| *codec as u8 == byte)
+    }
+
+    /// Whether the pages of such a stream hold values, not presence only.
+    pub(crate) fn fills_pages(self) -> bool {
+        matches!(self, Self::Pco | Self::Raw | Self::Bits | Self::Dictionary | Self::Text)
     }
 
     pub(crate) fn name(self) -> &'static str {

@@ -7,10 +7,10 @@ use tidetable_layout::{Group, GroupBlock, GroupProjection, QualifierKind, Qualif
 
 use crate::byte_list;
 use crate::error::{Part, ReadError, WriteError};
-use crate::format::{Codec, MAX_RECORDS, MODE_EXPLICIT, MODE_SHAPES};
+use crate::format::{MAX_RECORDS, MODE_EXPLICIT, MODE_SHAPES};
 use crate::ints;
 use crate::options::Compression;
-use crate::shapes::{Records, Shapes};
+use crate::shapes::{Records, Shapes, spans};
 use crate::stats::{ColumnMeta, measure};
 use crate::stream::{PageSource, Pages, Stream};
 use crate::values::{self, Target};
@@ -350,37 +350,20 @@ impl GroupHead {
         }
     }
 
-    /// Codec, pages and bytes of each stream, and the bytes of the qualifier dictionary.
-    pub(crate) fn sizes(&self) -> (usize, Vec<(Part, Codec, usize, usize, u64)>) {
-        let dictionary = self.dictionary.as_ref().map_or(0, |(_, list)| list.left());
-        let size = |stream: &Stream| {
-            (stream.part, stream.codec, stream.page_count(), stream.setup.left(), stream.page_bytes())
-        };
-        (dictionary, self.streams().map(size).collect())
+    /// Bytes of the qualifier dictionary.
+    pub(crate) fn dictionary_bytes(&self) -> usize {
+        self.dictionary.as_ref().map_or(0, |(_, list)| list.left())
     }
 }
 
+/// The end of each row. The sum only grows, so if the last end fits, all do.
 fn ends(counts: impl Iterator<Item = u32>, records: usize) -> Option<Vec<u32>> {
-    let mut end = 0u32;
-    let ends = counts.map(|count| {
-        end = end.checked_add(count)?;
-        Some(end)
-    });
-    let ends: Vec<u32> = ends.collect::<Option<_>>()?;
-    (ends.last().copied().unwrap_or(0) as usize == records).then_some(ends)
-}
-
-/// The records of each shape, and of all.
-fn spans(lens: &[u32], records: usize) -> Option<(usize, Vec<Range<usize>>)> {
-    let mut total = 0usize;
-    let mut spans = Vec::with_capacity(lens.len());
-    for len in lens {
-        let start = total;
-        total += *len as usize;
-        if total > records {
-            return None;
-        }
-        spans.push(start..total);
-    }
-    Some((total, spans))
+    let mut end = 0u64;
+    let ends: Vec<u32> = counts
+        .map(|count| {
+            end += u64::from(count);
+            end as u32
+        })
+        .collect();
+    (end == records as u64).then_some(ends)
 }

@@ -88,20 +88,19 @@ impl Reader {
     }
 
     fn inspect_stripe(&self, index: usize) -> Result<StripeInspection, ReadError> {
-        let meta = self.stripe(index)?;
+        let meta = self.entry(index)?;
         let head = self.head(index, meta)?;
         let (mut qualifier_bytes, mut shapes, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         for group in 0..self.schema().groups.len() {
             let group = head.group(group, self.schema(), meta)?;
-            let (dictionary, sizes) = group.sizes();
-            qualifier_bytes.push(dictionary as u64);
+            qualifier_bytes.push(group.dictionary_bytes() as u64);
             shapes.push(group.shape_count());
-            chunks.extend(sizes.into_iter().map(|(part, codec, pages, setup_bytes, page_bytes)| ChunkInspection {
-                stream: part.to_string(),
-                codec: codec.name(),
-                pages,
-                setup_bytes,
-                page_bytes,
+            chunks.extend(group.streams().map(|stream| ChunkInspection {
+                stream: stream.part.to_string(),
+                codec: stream.codec.name(),
+                pages: stream.page_count(),
+                setup_bytes: stream.setup.left(),
+                page_bytes: stream.page_bytes(),
             }));
         }
         Ok(StripeInspection {

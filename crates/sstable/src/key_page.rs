@@ -1,9 +1,12 @@
 //! The row keys of a stripe, inside its head.
 //!
 //! ```text
-//! keys      prefix count varint | prefixes block | rows of each prefix: ints | tails: ints (if keys have any)
+//! keys      prefix count varint | prefixes block | tails (if keys have any; else each prefix is a key)
 //! prefixes  kind 0: list of byte strings
 //!           kind 1: lead block | digits u8 | trail block | ints       lead 0000000001 trail, counted
+//! tails     kind 0: rows of each prefix: ints | tails: ints
+//!           kind 1: shape count varint | lengths: ints | tails less the first: ints
+//!                   | shape of each prefix: ints | first tail of each prefix: ints
 //! ```
 
 use std::ops::Range;
@@ -13,13 +16,16 @@ use tidetable_layout::{KeyTail, Keys};
 
 use crate::byte_list::{self, ByteList, shared};
 use crate::error::{ReadError, WriteError};
-use crate::format::{MAX_RAW_BYTES, MAX_RECORDS};
+use crate::format::MAX_RAW_BYTES;
 use crate::ints;
 use crate::options::Compression;
+use crate::shapes::{Records, Shapes, spans};
 use crate::wire::{Input, put_block, put_varint};
 
 const LISTED: u8 = 0;
 const COUNTED: u8 = 1;
+const TAILS_EXPLICIT: u8 = 0;
+const TAILS_SHAPED: u8 = 1;
 /// Digits that always fit 64 bits.
 const MOST_DIGITS: usize = 19;
 
@@ -45,11 +51,28 @@ pub(crate) fn put(out: &mut Vec<u8>, keys: &Keys, rows: Range<usize>, level: Com
         }
     }
     put_block(out, &part);
-    ints::put(out, &runs, level)?;
-    if !keys.tail_shape().parts.is_empty() {
-        ints::put(out, &keys.tails()[rows], level)?;
-    }
-    Ok(())
+    if keys.tail_shape().parts.is_empty() { Ok(()) } else { put_tails(out, &runs, &keys.tails()[rows], level) }
+}
+
+/// Days and quarters of an hour come back for every prefix, so tails have shapes as records do.
+fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression) -> Result<(), WriteError> {
+    let mut end = 0;
+    let ends = runs.iter().map(|run| {
+        end += run;
+        end
+    });
+    let signed: Vec<i64> = tails.iter().copied().map(u64::cast_signed).collect();
+    let Some(shapes) = Shapes::detect(&Records { ends: ends.collect(), codes: None, timestamps: Some(&signed) }) else {
+        out.push(TAILS_EXPLICIT);
+        ints::put(out, runs, level)?;
+        return ints::put(out, tails, level);
+    };
+    out.push(TAILS_SHAPED);
+    put_varint(out, shapes.lens.len() as u64);
+    ints::put(out, &shapes.lens, level)?;
+    ints::put(out, &shapes.offsets, level)?;
+    ints::put(out, &shapes.ids, level)?;
+    ints::put(out, &shapes.bases, level)
 }
 
 /// Rows of each prefix.
@@ -126,18 +149,52 @@ pub(crate) fn read(input: &mut Input, rows: usize, tail: &Arc<KeyTail>) -> Resul
         COUNTED => read_counted(&mut part, count)?,
         _ => return Err(part.corrupt()),
     };
-    let runs = ints::read::<u32>(input, count)?;
     let corrupt = input.corrupt();
-    let total = runs.iter().try_fold(0usize, |sum, run| sum.checked_add(*run as usize));
-    if total != Some(rows) || rows > MAX_RECORDS {
-        return Err(corrupt);
-    }
-    let mut prefix_of = Vec::with_capacity(rows);
-    for (prefix, run) in runs.iter().enumerate() {
-        prefix_of.resize(prefix_of.len() + *run as usize, prefix as u32);
-    }
-    let tails = if tail.parts.is_empty() { Vec::new() } else { ints::read(input, rows)? };
+    let (prefix_of, tails) = match tail.parts.is_empty() {
+        true if count == rows => ((0..rows as u32).collect(), Vec::new()),
+        true => return Err(corrupt),
+        false => read_tails(input, count, rows)?,
+    };
     Keys::from_parts(Arc::clone(tail), prefixes.ends, prefixes.bytes, prefix_of, tails).ok_or(corrupt)
+}
+
+/// The prefix and the tail of each of `rows` rows.
+fn read_tails(input: &mut Input, count: usize, rows: usize) -> Result<(Vec<u32>, Vec<u64>), ReadError> {
+    let fits = |lens: &mut dyn Iterator<Item = u32>| lens.map(u64::from).sum::<u64>() == rows as u64;
+    let mut prefix_of = Vec::new();
+    match input.u8()? {
+        TAILS_EXPLICIT => {
+            let runs = ints::read::<u32>(input, count)?;
+            if !fits(&mut runs.iter().copied()) {
+                return Err(input.corrupt());
+            }
+            prefix_of.reserve(rows);
+            for (prefix, run) in runs.iter().enumerate() {
+                prefix_of.resize(prefix_of.len() + *run as usize, prefix as u32);
+            }
+            Ok((prefix_of, ints::read(input, rows)?))
+        }
+        TAILS_SHAPED => {
+            let shapes = input.count(count)?;
+            let lens = ints::read::<u32>(input, shapes)?;
+            let (total, spans) = spans(&lens, rows).ok_or_else(|| input.corrupt())?;
+            let offsets = ints::read::<i64>(input, total)?;
+            let ids = ints::read::<u32>(input, count)?;
+            let bases = ints::read::<i64>(input, count)?;
+            if !fits(&mut ids.iter().map(|id| lens.get(*id as usize).copied().unwrap_or(u32::MAX))) {
+                return Err(input.corrupt());
+            }
+            prefix_of.reserve(rows);
+            let mut tails = Vec::with_capacity(rows);
+            for ((prefix, id), base) in ids.iter().enumerate().zip(bases) {
+                let shape = spans.get(*id as usize).and_then(|span| offsets.get(span.clone())).unwrap_or_default();
+                prefix_of.resize(prefix_of.len() + shape.len(), prefix as u32);
+                tails.extend(shape.iter().map(|offset| base.wrapping_add(*offset).cast_unsigned()));
+            }
+            Ok((prefix_of, tails))
+        }
+        _ => Err(input.corrupt()),
+    }
 }
 
 fn read_counted(part: &mut Input, count: usize) -> Result<ByteList, ReadError> {
@@ -207,6 +264,7 @@ mod tests {
         let names: Vec<String> = (1..=5000).map(|meter| format!("m{meter:010}#")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         assert!(round_trip(&keys(&names, &[1726])) < 100);
+        assert!(round_trip(&keys(&names, &[1724, 1725, 1726, 1801])) < 200);
     }
 
     #[test]

@@ -99,11 +99,6 @@ impl Plan {
         }
     }
 
-    /// Whether pages hold anything.
-    pub(crate) fn has_pages(&self) -> bool {
-        matches!(self, Self::Pco(..) | Self::Raw)
-    }
-
     pub(crate) fn setup(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
         match self {
             Self::Absent | Self::Raw => {}

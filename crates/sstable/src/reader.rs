@@ -17,6 +17,7 @@ use crate::source::ReadAt;
 use crate::stats::StripeMeta;
 use crate::stream::PageSource;
 use crate::stripe::{EncodedStripe, Hashes, StripeHead, schema_hash};
+use crate::stripe_reader::StripeReader;
 
 /// Read at once when a file is opened: footer, and meta of most files.
 const OPENING_READ: u64 = 32 << 10;
@@ -115,12 +116,23 @@ impl Reader {
         first..last.max(first)
     }
 
+    /// Stripe `index`, with its keys decoded. A caller that reads a stripe again and again keeps this.
+    ///
+    /// # Errors
+    /// If there is no such stripe or its head is not sound.
+    pub fn stripe(&self, index: usize) -> Result<StripeReader, ReadError> {
+        let head = self.head(index, self.entry(index)?)?;
+        Ok(StripeReader { reader: self.clone(), index, head })
+    }
+
     /// All rows of stripe `index`.
     ///
     /// # Errors
     /// If there is no such stripe, the projection is of another schema, or the bytes are not sound.
     pub fn read_stripe(&self, index: usize, projection: &Projection) -> Result<Block, ReadError> {
-        self.decode(index, projection, |head| 0..head.keys.len(), true)
+        let stripe = self.stripe(index)?;
+        let groups = stripe.decode(0..stripe.keys().len(), projection)?;
+        Ok(Block { keys: stripe.head.keys, groups })
     }
 
     /// The rows of stripe `index` with keys in `[start, end)`, decoding only the pages that hold them.
@@ -134,12 +146,8 @@ impl Reader {
         end: Option<&[u8]>,
         projection: &Projection,
     ) -> Result<Block, ReadError> {
-        let rows = |head: &StripeHead| {
-            let first = head.keys.lower_bound(start);
-            let last = end.map_or(head.keys.len(), |end| head.keys.lower_bound(end));
-            first..last.max(first)
-        };
-        self.decode(index, projection, rows, false)
+        let stripe = self.stripe(index)?;
+        stripe.read(stripe.rows_in(start, end), projection)
     }
 
     /// Stripe `index` as it is, for the [`crate::Writer`] of another file of the same schema. Checks every checksum but
@@ -148,12 +156,12 @@ impl Reader {
     /// # Errors
     /// If there is no such stripe or the bytes are not sound.
     pub fn copy_stripe(&self, index: usize) -> Result<EncodedStripe, ReadError> {
-        let meta = self.stripe(index)?;
+        let meta = self.entry(index)?;
         let head_bytes = self.head_bytes(index, meta)?;
         let head = StripeHead::read(head_bytes.clone(), meta, self.schema(), &self.file.tail)?;
         let pages = self.pages(index, meta, true)?;
-        for group in 0..self.schema().groups.len() {
-            let group = head.group(group, self.schema(), meta)?;
+        for index in 0..self.schema().groups.len() {
+            let group = head.group(index, self.schema(), meta)?;
             group.streams().try_for_each(|stream| pages.check_all(stream))?;
         }
         let corrupt = ReadError::Corrupt { what: "schema", offset: self.file.footer.meta_offset };
@@ -166,7 +174,7 @@ impl Reader {
         })
     }
 
-    pub(crate) fn stripe(&self, index: usize) -> Result<&StripeMeta, ReadError> {
+    pub(crate) fn entry(&self, index: usize) -> Result<&StripeMeta, ReadError> {
         let stripes = self.stripes().len();
         self.stripes().get(index).ok_or(ReadError::NoSuchStripe { stripe: index, stripes })
     }
@@ -191,43 +199,6 @@ impl Reader {
         let whole = at_once.then(|| read(source, "stripe", start, len)).transpose()?;
         Ok(PageSource { source, stripe: index, start, len, whole })
     }
-
-    fn decode(
-        &self,
-        index: usize,
-        projection: &Projection,
-        rows: impl FnOnce(&StripeHead) -> Range<usize>,
-        scan: bool,
-    ) -> Result<Block, ReadError> {
-        let meta = self.stripe(index)?;
-        let schema = self.schema();
-        check(schema, projection)?;
-        let head = self.head(index, meta)?;
-        let rows = rows(&head);
-        let everything = projection.groups.iter().flatten().all(|group| group.columns.iter().all(|wanted| *wanted))
-            && projection.groups.iter().all(Option::is_some);
-        let pages = self.pages(index, meta, scan && everything)?;
-        let mut groups = Vec::with_capacity(schema.groups.len());
-        for (at, (group, wanted)) in schema.groups.iter().zip(&projection.groups).enumerate() {
-            groups.push(match wanted {
-                Some(wanted) => Some(head.group(at, schema, meta)?.decode(&pages, group, rows.clone(), wanted)?),
-                None => None,
-            });
-        }
-        let keys = if rows.len() == head.keys.len() { head.keys } else { head.keys.slice(rows) };
-        Ok(Block { keys, groups })
-    }
-}
-
-fn check(schema: &StoredSchema, projection: &Projection) -> Result<(), ReadError> {
-    let counts = |expected: usize, found: usize| {
-        if expected == found { Ok(()) } else { Err(ReadError::Projection { expected, found }) }
-    };
-    counts(schema.groups.len(), projection.groups.len())?;
-    schema.groups.iter().zip(&projection.groups).try_for_each(|(group, wanted)| match wanted {
-        Some(wanted) => counts(group.columns.len(), wanted.columns.len()),
-        None => Ok(()),
-    })
 }
 
 /// Reads `len` bytes that the file must have.

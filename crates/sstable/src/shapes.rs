@@ -109,6 +109,21 @@ impl Shapes {
     }
 }
 
+/// Where the records of each shape lie, and how many there are in all; `None` if over `most`.
+pub(crate) fn spans(lens: &[u32], most: usize) -> Option<(usize, Vec<Range<usize>>)> {
+    let mut total = 0usize;
+    let mut spans = Vec::with_capacity(lens.len());
+    for len in lens {
+        let start = total;
+        total += *len as usize;
+        if total > most {
+            return None;
+        }
+        spans.push(start..total);
+    }
+    Some((total, spans))
+}
+
 /// Two shapes of one hash only cost the short form, so a plain fold will do.
 fn hash(records: &Records<'_>, row: Range<usize>, base: i64) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;

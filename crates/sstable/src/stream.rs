@@ -6,6 +6,7 @@
 //! ```
 //! Pages lie behind each other in the order of the entries, so a page's offset is the sum of the lengths before it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -18,6 +19,35 @@ use crate::presence;
 use crate::source::ReadAt;
 use crate::wire::{Input, put_block, put_varint};
 
+/// Which records of a stream have a value.
+#[derive(Clone, Copy)]
+pub(crate) struct Presence<'a> {
+    /// Records of the stream.
+    pub(crate) records: usize,
+    /// `None` if all have a value.
+    pub(crate) nulls: Option<&'a NullBuffer>,
+}
+
+impl Presence<'_> {
+    /// Values present in each page.
+    pub(crate) fn page_counts(&self) -> Vec<usize> {
+        (0..self.records.div_ceil(PAGE_RECORDS))
+            .map(|page| {
+                let range = page_range(page, self.records);
+                range.len() - self.nulls.map_or(0, |nulls| nulls.slice(range.start, range.len()).null_count())
+            })
+            .collect()
+    }
+
+    /// The values of those of `all` that are present.
+    pub(crate) fn dense<'v, T: Copy>(&self, all: &'v [T]) -> Cow<'v, [T]> {
+        match self.nulls {
+            None => all.into(),
+            Some(nulls) => nulls.valid_indices().map(|index| all[index]).collect::<Vec<_>>().into(),
+        }
+    }
+}
+
 /// Collects the pages of a stripe.
 #[derive(Default)]
 pub(crate) struct Pages {
@@ -25,22 +55,20 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Appends a stream: its entry to `head`, its pages here. `page` appends the values of page `i`, whose records are
-    /// given; it is called for each page in order, if `has_pages` or if there are `nulls`.
+    /// Appends a stream: its entry to `head`, its pages here. `page` appends the present values of a page, given its
+    /// number; it is called for each page in order, if pages of this codec hold values.
     pub(crate) fn put(
         &mut self,
         head: &mut Vec<u8>,
         codec: Codec,
         setup: &[u8],
-        records: usize,
-        nulls: Option<&NullBuffer>,
-        has_pages: bool,
+        Presence { records, nulls }: Presence<'_>,
         mut page: impl FnMut(usize, &mut Vec<u8>) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         head.push(codec as u8);
         head.push(u8::from(nulls.is_some()));
         put_block(head, setup);
-        let count = if has_pages || nulls.is_some() { records.div_ceil(PAGE_RECORDS) } else { 0 };
+        let count = if codec.fills_pages() || nulls.is_some() { records.div_ceil(PAGE_RECORDS) } else { 0 };
         put_varint(head, count as u64);
         for index in 0..count {
             let start = self.data.len();
@@ -48,7 +76,7 @@ impl Pages {
                 let range = page_range(index, records);
                 presence::put(&mut self.data, &nulls.slice(range.start, range.len()));
             }
-            if has_pages {
+            if codec.fills_pages() {
                 page(index, &mut self.data)?;
             }
             put_varint(head, (self.data.len() - start) as u64);
@@ -97,8 +125,7 @@ impl Stream {
         let setup = input.nested("stream setup")?;
         let all = records.div_ceil(PAGE_RECORDS);
         let count = input.count(all)?;
-        let holds_data = matches!(codec, Codec::Pco | Codec::Raw | Codec::Bits | Codec::Dictionary | Codec::Text);
-        if count != if gaps || holds_data { all } else { 0 } || (codec == Codec::Step && gaps) {
+        if count != if gaps || codec.fills_pages() { all } else { 0 } || (codec == Codec::Step && gaps) {
             return Err(input.corrupt());
         }
         let mut pages = Vec::with_capacity(count);

@@ -1,7 +1,7 @@
 //! One stripe: rows to bytes, and its head back.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tidetable_layout::{Block, KeyTail, Keys, StoredSchema};
@@ -158,7 +158,7 @@ pub fn encode_rows(
 pub(crate) struct StripeHead {
     pub(crate) keys: Keys,
     pub(crate) key_bytes: usize,
-    groups: Vec<Input>,
+    groups: Vec<(Input, OnceLock<GroupHead>)>,
 }
 
 impl StripeHead {
@@ -178,19 +178,29 @@ impl StripeHead {
         let key_bytes = section.left();
         let keys = key_page::read(&mut section, rows, tail)?;
         section.finish()?;
-        let groups = schema.groups.iter().map(|_| input.nested("group")).collect::<Result<_, _>>()?;
+        let groups = schema
+            .groups
+            .iter()
+            .map(|_| Ok((input.nested("group")?, OnceLock::new())))
+            .collect::<Result<_, ReadError>>()?;
         input.finish()?;
         Ok(Self { keys, key_bytes, groups })
     }
 
-    /// Reads the head of group `index`.
-    pub(crate) fn group(&self, index: usize, schema: &StoredSchema, meta: &StripeMeta) -> Result<GroupHead, ReadError> {
+    /// The head of group `index`, read when first asked for.
+    pub(crate) fn group(
+        &self,
+        index: usize,
+        schema: &StoredSchema,
+        meta: &StripeMeta,
+    ) -> Result<&GroupHead, ReadError> {
         let corrupt = ReadError::Corrupt { what: "group", offset: meta.offset };
-        let records = meta.records.get(index).map(|records| *records as usize);
-        let (Some(input), Some(group), Some(records)) = (self.groups.get(index), schema.groups.get(index), records)
-        else {
-            return Err(corrupt);
-        };
-        GroupHead::read(input.clone(), (index, group), self.keys.len(), records)
+        let parts = (self.groups.get(index), schema.groups.get(index), meta.records.get(index));
+        let (Some((input, slot)), Some(group), Some(records)) = parts else { return Err(corrupt) };
+        if let Some(head) = slot.get() {
+            return Ok(head);
+        }
+        let head = GroupHead::read(input.clone(), (index, group), self.keys.len(), *records as usize)?;
+        Ok(slot.get_or_init(|| head))
     }
 }

@@ -53,8 +53,11 @@ fn display(array: &ArrayRef, at: usize) -> Option<String> {
     })
 }
 
+/// A key and the records of each group.
+type Row = (Vec<u8>, Vec<Option<Vec<Record>>>);
+
 /// The rows `rows` of a block, spelled out.
-fn spell(block: &Block, rows: Range<usize>) -> Vec<(Vec<u8>, Vec<Option<Vec<Record>>>)> {
+fn spell(block: &Block, rows: Range<usize>) -> Vec<Row> {
     let groups = |row| block.groups.iter().map(|group| group.as_ref().map(|group| records(group, row))).collect();
     rows.map(|row| (block.keys.get(row), groups(row))).collect()
 }

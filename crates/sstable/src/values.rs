@@ -22,7 +22,7 @@ use tidetable_layout::{FieldType, ValueType};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, MAX_RECORDS};
 use crate::options::Compression;
-use crate::stream::{Page, PageSource, Pages, Stream, page_range};
+use crate::stream::{Page, PageSource, Pages, Presence, Stream, page_range};
 
 pub(crate) use numeric::{put_gapless, read_gapless};
 
@@ -33,43 +33,14 @@ pub(crate) struct Target<'a> {
     pub(crate) level: Compression,
 }
 
-/// The presence of a column's records.
-#[derive(Clone, Copy)]
-struct Presence<'a> {
-    records: usize,
-    nulls: Option<&'a NullBuffer>,
-}
-
-impl Presence<'_> {
-    /// Values present in each page.
-    fn page_counts(&self) -> Vec<usize> {
-        (0..self.records.div_ceil(crate::format::PAGE_RECORDS))
-            .map(|page| {
-                let range = page_range(page, self.records);
-                range.len() - self.nulls.map_or(0, |nulls| nulls.slice(range.start, range.len()).null_count())
-            })
-            .collect()
-    }
-
-    /// The values of those of `all` that are present.
-    fn dense<'v, T: Copy>(&self, all: &'v [T]) -> std::borrow::Cow<'v, [T]> {
-        match self.nulls {
-            None => all.into(),
-            Some(nulls) => nulls.valid_indices().map(|index| all[index]).collect::<Vec<_>>().into(),
-        }
-    }
-}
-
 /// Appends the values of a column, which is of the type that `kind` says.
 pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) -> Result<(), WriteError> {
     let presence = Presence { records: array.len(), nulls: array.nulls().filter(|nulls| nulls.null_count() > 0) };
     if array.null_count() == array.len() {
-        return target.pages.put(target.head, Codec::Absent, &[], array.len(), None, false, |_, _| Ok(()));
+        return target.pages.put(target.head, Codec::Absent, &[], Presence { nulls: None, ..presence }, |_, _| Ok(()));
     }
     match kind {
-        ValueType::Empty => {
-            target.pages.put(target.head, Codec::Unit, &[], presence.records, presence.nulls, false, |_, _| Ok(()))
-        }
+        ValueType::Empty => target.pages.put(target.head, Codec::Unit, &[], presence, |_, _| Ok(())),
         ValueType::Field(FieldType::Bool) => put_bools(target, array.as_boolean(), presence),
         ValueType::Bytes => bytes::put(target, array.as_binary::<i32>(), presence),
         ValueType::Field(FieldType::Text) => bytes::put(target, array.as_string::<i32>(), presence),
@@ -82,9 +53,9 @@ fn put_bools(target: &mut Target<'_>, array: &BooleanArray, presence: Presence<'
     let records = presence.records;
     if count == 0 || count == records - array.null_count() {
         let setup = u64::from(count > 0).to_le_bytes();
-        return target.pages.put(target.head, Codec::Const, &setup, records, presence.nulls, false, |_, _| Ok(()));
+        return target.pages.put(target.head, Codec::Const, &setup, presence, |_, _| Ok(()));
     }
-    target.pages.put(target.head, Codec::Bits, &[], records, presence.nulls, true, |page, out| {
+    target.pages.put(target.head, Codec::Bits, &[], presence, |page, out| {
         let start = out.len();
         let present = page_range(page, records).filter(|index| array.is_valid(*index));
         for (at, index) in present.enumerate() {

@@ -139,6 +139,48 @@ fn rejected_texts_stay_rejected() {
 }
 
 #[test]
+fn what_is_rejected_does_not_depend_on_what_came_before() {
+    let (mut spec, source) = meters();
+    spec.row_key = "{meter:010}".into();
+    for (qualifier, fine) in [("{ts:%H%M}", [0, 2]), ("{ts:%H%M%S}", [0, 2]), ("{ts:%M|Europe/Paris}", [0, 2])] {
+        spec.families[0].columns[1].qualifier = qualifier.into();
+        let layout = Layout::compile(&spec, &source).unwrap();
+        // 400 years are whole days, so the far moment prints as the near one does.
+        let far = NOON + 20 * 146_097 * DAY;
+        let batch = batch(&source, vec![uints(&[1; 3]), times(&[NOON, far, NOON]), floats(&[Some(1.0); 3])]);
+        let mut encoder = layout.encoder();
+        for _ in 0..2 {
+            let laid = encoder.encode(&batch).unwrap();
+            assert_eq!(laid.rows, Some(fine.to_vec()), "{qualifier}");
+            assert_eq!((laid.rejected[0].row, &laid.rejected[0].reason), (1, &RejectReason::Year));
+        }
+        let alone = layout.encoder().encode(&batch.slice(1, 1)).unwrap();
+        assert_eq!(alone.rejected.len(), 1, "{qualifier}");
+    }
+}
+
+#[test]
+fn batches_with_and_without_nulls_share_their_codes() {
+    let fields = [("host", FieldType::Text), ("meter", FieldType::UInt64), ("ts", FieldType::Timestamp)];
+    let source = source(&fields, "ts");
+    for key in ["{host}#{ts:%Y}", "{meter}#{ts:%Y}", "{host:<4}"] {
+        let layout = Layout::compile(&table(key, &[("F", &[("{host}", "{meter}")])]), &source).unwrap();
+        let mut encoder = layout.encoder();
+        let mut lay = |hosts: Vec<Option<&str>>, meters: Vec<Option<u64>>| {
+            let moments = times(&vec![NOON; hosts.len()]);
+            let hosts = Arc::new(arrow::array::StringArray::from(hosts));
+            encoder.encode(&batch(&source, vec![hosts, Arc::new(UInt64Array::from(meters)), moments])).unwrap().prefix
+        };
+        assert_eq!(lay(vec![Some("a"), Some("b")], vec![Some(1), Some(2)]), [0, 1], "{key}");
+        assert_eq!(lay(vec![Some("b"), None, Some("c")], vec![Some(2), None, Some(3)]), [1, 2], "{key}");
+        let last = lay(vec![Some("c"), Some("d"), Some("a")], vec![Some(3), Some(4), Some(1)]);
+        assert_eq!(last, [2, 3, 0], "{key}");
+        let all: Vec<&[u8]> = encoder.prefixes().iter().collect();
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len(), "{key}");
+    }
+}
+
+#[test]
 fn batches_of_another_shape_are_errors() {
     let (spec, source) = meters();
     let layout = Layout::compile(&spec, &source).unwrap();

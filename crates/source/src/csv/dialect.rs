@@ -4,8 +4,9 @@
 //! field only as its first byte; in it, two quotes stand for one; after the closing quote, the field goes on unquoted
 //! up to its delimiter.
 
-use memchr::{memchr, memchr2, memrchr};
+use memchr::{memchr, memrchr};
 
+use crate::field::find;
 use crate::spec::CsvOptions;
 
 /// A quoted field that is not closed within so many bytes of its record is taken as never closed: otherwise one stray
@@ -43,6 +44,11 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Offset in the record and length of a field that stands there as it is.
+    pub fn in_place(&self) -> Option<(usize, usize)> {
+        (!self.in_scratch).then_some((self.start, self.end - self.start))
+    }
+
     pub fn of<'a>(&self, record: &'a [u8], scratch: &'a [u8]) -> &'a [u8] {
         let from = if self.in_scratch { scratch } else { record };
         from.get(self.start..self.end).unwrap_or_default()
@@ -82,7 +88,7 @@ impl Dialect {
                     None => return Scan::More,
                 }
             }
-            match memchr2(self.delimiter, b'\n', bytes.get(at..).unwrap_or_default()) {
+            match find(bytes.get(at..).unwrap_or_default(), self.delimiter, b'\n') {
                 Some(found) if bytes.get(at + found) == Some(&b'\n') => return Scan::Record(at + found + 1),
                 Some(found) => at += found + 1,
                 None => return more(),
@@ -95,7 +101,7 @@ impl Dialect {
         let limit = bytes.len().min(start.saturating_add(self.longest_quoted));
         let mut at = opened + 1;
         loop {
-            at += memchr(quote, bytes.get(at..limit)?)? + 1;
+            at += find(bytes.get(at..limit)?, quote, quote)? + 1;
             if bytes.get(at) != Some(&quote) {
                 return Some(at);
             }
@@ -142,7 +148,7 @@ pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scr
             let scratch_start = scratch.len();
             loop {
                 let piece = record.get(at..).unwrap_or_default();
-                let length = memchr(quote, piece).unwrap_or(piece.len());
+                let length = find(piece, quote, quote).unwrap_or(piece.len());
                 let text = piece.get(..length).unwrap_or_default();
                 let doubled = piece.get(length + 1) == Some(&quote);
                 at += length + 1 + usize::from(doubled);
@@ -158,7 +164,7 @@ pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scr
                 break;
             }
             let rest = record.get(at..).unwrap_or_default();
-            let tail = memchr(dialect.delimiter, rest).unwrap_or(rest.len());
+            let tail = find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
             if tail > 0 && !span.in_scratch {
                 span.in_scratch = true;
                 scratch.extend_from_slice(record.get(span.start..span.end).unwrap_or_default());
@@ -170,7 +176,7 @@ pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scr
             at += tail;
         } else {
             let rest = record.get(at..).unwrap_or_default();
-            at += memchr(dialect.delimiter, rest).unwrap_or(rest.len());
+            at += find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
             span.end = at;
         }
         spans.push(span);

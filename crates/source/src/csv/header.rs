@@ -1,7 +1,7 @@
 //! Which field of a row is which declared column.
 
-use crate::column::ColumnPlan;
 use crate::error::{SourceError, nearest};
+use crate::plan::ColumnPlan;
 
 /// For each field of a row the declared column it feeds, if any.
 pub(crate) fn map_columns(

@@ -6,7 +6,9 @@ use arrow::error::ArrowError;
 use memchr::memchr_iter;
 
 use super::dialect::{Dialect, Scan, Span, body, split};
-use crate::column::{Column, ColumnPlan, field_end};
+use crate::column::Column;
+use crate::field::field_end;
+use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
 
 /// How the rows of one file are read.
@@ -97,6 +99,7 @@ impl<'a> Rows<'a> {
                 None => {
                     let rest = bytes.get(at..).unwrap_or_default();
                     let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
+                    self.undo(self.starts.len());
                     self.record(at, end);
                     at = end;
                 }
@@ -162,23 +165,21 @@ impl<'a> Rows<'a> {
 
     /// One complete record, which may be blank or a comment.
     fn record(&mut self, start: usize, end: usize) {
-        let rows = self.starts.len();
-        self.undo(rows);
         let record = body(self.block.bytes.get(start..end).unwrap_or_default());
         if record.is_empty() || self.plan.dialect.is_comment(record) {
             return;
         }
         self.read += 1;
-        match self.fields(record) {
+        match self.fields(start, record) {
             Ok(()) => self.starts.push(start as u32),
             Err((column, reason)) => {
-                self.undo(rows);
+                self.undo(self.starts.len());
                 self.reject(start, end, column, reason);
             }
         }
     }
 
-    fn fields(&mut self, record: &[u8]) -> Result<(), (Option<usize>, RejectReason)> {
+    fn fields(&mut self, start: usize, record: &[u8]) -> Result<(), (Option<usize>, RejectReason)> {
         split(&self.plan.dialect, record, &mut self.spans, &mut self.scratch);
         let (expected, found) = (self.plan.steps.len(), self.spans.len());
         if expected != found {
@@ -191,8 +192,14 @@ impl<'a> Rows<'a> {
             if let Some(column) = *step
                 && let Some(target) = self.columns.get_mut(column)
             {
-                let text = span.of(record, &self.scratch);
-                target.push(text, span.quoted).map_err(|reason| (Some(column), reason))?;
+                let pushed = match span.in_place() {
+                    Some((at, length)) => {
+                        let rest = self.block.bytes.get(start + at..).unwrap_or_default();
+                        target.push_first(rest, length, span.quoted)
+                    }
+                    None => target.push(span.of(record, &self.scratch), span.quoted),
+                };
+                pushed.map_err(|reason| (Some(column), reason))?;
             }
         }
         Ok(())

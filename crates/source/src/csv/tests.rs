@@ -8,7 +8,7 @@ use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 
 fn plan(spec: &SourceSpec, width: usize) -> CsvPlan {
-    let columns = crate::column::plans(spec).unwrap();
+    let columns = crate::plan::plans(spec).unwrap();
     let steps = (0..width).map(|at| (columns.len() - 1).checked_sub(at)).collect();
     CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps }
 }
@@ -18,7 +18,7 @@ fn text_plan(width: usize) -> CsvPlan {
     let columns = names.iter().take(width).map(|name| ColumnSpec::new(*name, FieldType::Text)).collect();
     let csv = CsvOptions { null: Vec::new(), ..CsvOptions::default() };
     let spec = SourceSpec { columns, csv, ..SourceSpec::default() };
-    let columns = crate::column::plans(&spec).unwrap();
+    let columns = crate::plan::plans(&spec).unwrap();
     CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps: (0..width).map(Some).collect() }
 }
 

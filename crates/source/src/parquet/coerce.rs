@@ -9,7 +9,8 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_layout::FieldType;
 
-use crate::column::{Column, ColumnPlan};
+use crate::column::Column;
+use crate::plan::ColumnPlan;
 use crate::reject::RejectReason;
 use crate::time::{Clock, TimeFault};
 

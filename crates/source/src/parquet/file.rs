@@ -16,10 +16,10 @@ use arrow::compute::concat_batches;
 use bytes::Bytes;
 
 use super::coerce::{Coercion, Fault};
-use crate::column::ColumnPlan;
 use crate::csv::map_columns;
 use crate::error::SourceError;
 use crate::origin::row_text;
+use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
 
 /// Where the bytes are.

@@ -32,7 +32,13 @@ impl Storage {
         let mut inputs = Vec::new();
         for written in &spec.files {
             let mut found = match written.split_once("://") {
-                Some(("file", path)) => self.local(spec, path.strip_prefix("localhost").unwrap_or(path))?,
+                Some(("file", path)) => {
+                    let path = path.strip_prefix("localhost").unwrap_or(path);
+                    if !path.starts_with('/') {
+                        return Err(SourceError::UnsupportedUrl { url: written.clone() });
+                    }
+                    self.local(spec, path)?
+                }
                 Some((scheme, rest)) => self.remote(spec, written, scheme, rest)?,
                 None => self.local(spec, written)?,
             };
@@ -50,6 +56,7 @@ impl Storage {
     }
 
     fn local(&self, spec: &SourceSpec, path: &str) -> Result<Vec<InputFile>, SourceError> {
+        let path = path.trim_start_matches("./");
         let absolute = path.starts_with('/');
         let pattern = Pattern::new(path)?;
         let start = if absolute { PathBuf::from("/") } else { self.root.clone() };

@@ -17,10 +17,10 @@ use object_store::{ObjectStore, parse_url_opts};
 use tokio::runtime::Handle;
 use url::Url;
 
-use crate::column::plans;
 use crate::error::SourceError;
 use crate::hash::{ContentHash, Tally};
 use crate::parquet::ParquetFile;
+use crate::plan::plans;
 use crate::reader::InputReader;
 use crate::spec::{Format, SourceSpec};
 

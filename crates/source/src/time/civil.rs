@@ -16,7 +16,7 @@ impl Civil {
     pub const MIDNIGHT: Self = Self { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0, micros: 0 };
 
     /// Microseconds since the epoch if the fields are zone-less; `None` if there is no such day or time of day.
-    #[inline]
+    #[inline(always)]
     pub fn micros(&self) -> Option<i64> {
         let day_exists = (1..=12).contains(&self.month) && self.day >= 1 && self.day <= self.days_in_month();
         if !day_exists || self.hour > 23 || self.minute > 59 || self.second > 59 {
@@ -36,12 +36,15 @@ impl Civil {
     }
 
     /// Days since the epoch. Counts in years that start in March, so that the leap day is a year's last.
-    #[inline]
+    #[inline(always)]
     pub fn days(&self) -> i64 {
-        const DAYS_BEFORE_1970: i64 = 719_468;
-        let year = i64::from(self.year) - i64::from(self.month <= 2);
-        let month = (i64::from(self.month) + 9) % 12;
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        365 * year + leap_days + (153 * month + 2) / 5 + i64::from(self.day) - 1 - DAYS_BEFORE_1970
+        // One whole cycle of the calendar earlier, so that nothing is negative.
+        const CYCLE_YEARS: u32 = 400;
+        const DAYS_BEFORE_1970: i64 = 719_468 + 146_097;
+        let year = self.year + CYCLE_YEARS - u32::from(self.month <= 2);
+        let month = if self.month > 2 { self.month - 3 } else { self.month + 9 };
+        let leap_days = year / 4 - year / 100 + year / 400;
+        let days = 365 * year + leap_days + (153 * month + 2) / 5 + self.day - 1;
+        i64::from(days) - DAYS_BEFORE_1970
     }
 }

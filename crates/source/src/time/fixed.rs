@@ -80,7 +80,7 @@ impl Fixed {
         self.utc
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn words(&self, rest: &[u8]) -> Option<Words> {
         let mut read = words(rest.first_chunk::<BLOCK>()?);
         for ((word, literal), digit) in read.iter_mut().zip(&self.literal_mask).zip(&self.digit_mask) {
@@ -90,7 +90,7 @@ impl Fixed {
     }
 
     /// The fields of `rest`, whose words are `words`; `None` if a literal or a digit is something else.
-    #[inline]
+    #[inline(always)]
     pub fn civil(&self, rest: &[u8], words: &Words) -> Option<Civil> {
         const ZEROS: u64 = 0x3030_3030_3030_3030;
         let mut wrong = 0;
@@ -102,19 +102,27 @@ impl Fixed {
         if wrong != 0 {
             return None;
         }
-        let block = rest.first_chunk::<BLOCK>()?;
-        let digit = |at: usize| u32::from(block[at % BLOCK] & 0x0F);
-        let two = |place: Place| if place.count == 0 { 0 } else { digit(place.at) * 10 + digit(place.at + 1) };
-        let year = self.year.at;
+        // Beside each digit's place, the number it makes with the next digit: one load a field.
+        let mut pairs = [0u8; BLOCK];
+        for (index, pair) in pairs.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            const DIGITS: u64 = 0x0F0F_0F0F_0F0F_0F0F;
+            let following = words.get(index + 1).map_or(0, |word| word << 56);
+            let tens = words[index] & DIGITS;
+            let ones = (words[index] >> 8 | following) & DIGITS;
+            *pair = (tens * 10 + ones).to_le_bytes();
+        }
+        let pair = |at: usize| u32::from(pairs[at % BLOCK]);
+        let two = |place: Place| if place.count == 0 { 0 } else { pair(place.at) };
         let mut micros = 0;
         if self.fraction.count > 0 {
+            let block = rest.first_chunk::<BLOCK>()?;
             for index in 0..6 {
-                let next = if index < self.fraction.count { digit(self.fraction.at + index) } else { 0 };
-                micros = micros * 10 + next;
+                let digit = u32::from(block[(self.fraction.at + index) % BLOCK] & 0x0F);
+                micros = micros * 10 + if index < self.fraction.count { digit } else { 0 };
             }
         }
         Some(Civil {
-            year: digit(year) * 1000 + digit(year + 1) * 100 + digit(year + 2) * 10 + digit(year + 3),
+            year: pair(self.year.at) * 100 + pair(self.year.at + 2),
             month: two(self.month),
             day: two(self.day),
             hour: two(self.hour),

@@ -174,6 +174,7 @@ impl TimeRule {
         Some((i32::try_from(civil.days()).ok()?, fixed.width()))
     }
 
+    #[inline(always)]
     fn settle(&self, civil: &Civil, offset: Option<i32>, clock: &mut Clock) -> Result<i64, TimeFault> {
         let local = civil.micros().ok_or(TimeFault::Form)?;
         match offset {

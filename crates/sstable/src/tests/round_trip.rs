@@ -14,7 +14,8 @@ fn check(seed: u64, rows: usize) {
     let level = if seed.is_multiple_of(3) { Compression::Dense } else { Compression::Fresh };
     let stripe = StripeLimits { cells: 2000, bytes: 200_000, rows: 150 };
     let options = WriteOptions { uid: u128::from(seed), level, stripe };
-    let cuts = if seed.is_multiple_of(2) { vec![0..rows] } else { stripe_cuts(&schema, &block, &stripe) };
+    let cuts: Vec<_> =
+        if seed.is_multiple_of(2) { std::iter::once(0..rows).collect() } else { stripe_cuts(&schema, &block, &stripe) };
     let (bytes, summary) = write(&schema, &block, &cuts, &options);
     let reader = open(&bytes);
     let all = Projection::all(&schema);
@@ -164,7 +165,7 @@ fn meters_cost_little_beside_their_values() {
     let mut random = Random(3);
     let schema = generate::meter_schema();
     let block = generate::meters(683, 96, &mut random);
-    let (bytes, _) = write(&schema, &block, &[0..683], &WriteOptions::new(1));
+    let (bytes, _) = write(&schema, &block, std::slice::from_ref(&(0..683)), &WriteOptions::new(1));
     let found = open(&bytes).inspect().unwrap();
     let values = found.stripes[0].chunks.last().unwrap();
     let beside = bytes.len() as u64 - values.page_bytes - values.setup_bytes as u64;

@@ -10,13 +10,13 @@ use arrow::datatypes::ByteArrayType;
 use tidetable_layout::ValueType;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Nulls, Presence, Target, numeric};
+use super::{Nulls, Target, numeric};
 use crate::byte_list::{self, ByteList};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, MAX_RAW_BYTES, PAGE_RECORDS};
 use crate::numbers::Decoder;
 use crate::packed;
-use crate::stream::{Page, PageSource, Stream};
+use crate::stream::{Page, PageSource, Presence, Stream};
 use crate::wire::{Input, put_block, put_varint};
 
 /// A dictionary is read with the head of its stripe, so it stays small.
@@ -41,8 +41,7 @@ pub(super) fn put<T: ByteArrayType<Offset = i32>>(
     if let Some(first) = values.first()
         && values.iter().all(|value| value == first)
     {
-        let (records, nulls) = (presence.records, presence.nulls);
-        return target.pages.put(target.head, Codec::Const, first, records, nulls, false, |_, _| Ok(()));
+        return target.pages.put(target.head, Codec::Const, first, presence, |_, _| Ok(()));
     }
     match dictionary(&values) {
         Some((entries, codes)) => put_coded(target, &entries, &codes, presence),
@@ -97,7 +96,7 @@ fn put_coded(
     setup.push(plan.codec() as u8);
     plan.setup(&mut setup)?;
     let mut rest = codes;
-    target.pages.put(target.head, Codec::Dictionary, &setup, presence.records, presence.nulls, true, |page, out| {
+    target.pages.put(target.head, Codec::Dictionary, &setup, presence, |page, out| {
         let (now, later) = rest.split_at(counts[page]);
         rest = later;
         plan.page(now, out)
@@ -107,7 +106,7 @@ fn put_coded(
 fn put_text(target: &mut Target<'_>, values: &[&[u8]], presence: Presence<'_>) -> Result<(), WriteError> {
     let counts = presence.page_counts();
     let (level, mut rest, mut raw) = (target.level, values, Vec::new());
-    target.pages.put(target.head, Codec::Text, &[], presence.records, presence.nulls, true, |page, out| {
+    target.pages.put(target.head, Codec::Text, &[], presence, |page, out| {
         let (now, later) = rest.split_at(counts[page]);
         rest = later;
         raw.clear();
@@ -140,9 +139,14 @@ impl Values {
     fn spread<'v>(&mut self, page: &Page, mut values: impl Iterator<Item = &'v [u8]>) -> Option<()> {
         match &page.mask {
             None => values.try_for_each(|value| self.push(value)),
-            Some(mask) => {
-                mask.iter().try_for_each(|has| if has { self.push(values.next()?) } else { Some(self.gap()) })
-            }
+            Some(mask) => mask.iter().try_for_each(|has| {
+                if has {
+                    self.push(values.next()?)
+                } else {
+                    self.gap();
+                    Some(())
+                }
+            }),
         }
     }
 }

@@ -10,12 +10,12 @@ use arrow::datatypes::{
 };
 use tidetable_layout::FieldType;
 
-use super::{Nulls, Presence, Target};
+use super::{Nulls, Target};
 use crate::error::{ReadError, WriteError};
 use crate::format::{Codec, PAGE_RECORDS};
 use crate::numbers::{Decoder, Lane, Plan};
 use crate::packed;
-use crate::stream::{Page, PageSource, Stream};
+use crate::stream::{Page, PageSource, Presence, Stream};
 use crate::wire::Input;
 
 const NARROW: u8 = 0;
@@ -60,9 +60,8 @@ fn put_dense<T: Lane>(
     let mut plan = Plan::choose(dense, &counts, presence.nulls.is_some(), target.level)?;
     let mut setup = lead.to_vec();
     plan.setup(&mut setup)?;
-    let (codec, has_pages) = (plan.codec(), plan.has_pages());
-    let mut rest = dense;
-    target.pages.put(target.head, codec, &setup, presence.records, presence.nulls, has_pages, |page, out| {
+    let (codec, mut rest) = (plan.codec(), dense);
+    target.pages.put(target.head, codec, &setup, presence, |page, out| {
         let (now, later) = rest.split_at(counts[page]);
         rest = later;
         plan.page(now, out)
@@ -92,7 +91,7 @@ fn put_decimals(target: &mut Target<'_>, all: &[i128], presence: Presence<'_>) -
     }
     let counts = presence.page_counts();
     let (level, mut rest, mut raw) = (target.level, dense.as_ref(), Vec::new());
-    target.pages.put(target.head, Codec::Raw, &[WIDE], presence.records, presence.nulls, true, |page, out| {
+    target.pages.put(target.head, Codec::Raw, &[WIDE], presence, |page, out| {
         let (now, later) = rest.split_at(counts[page]);
         rest = later;
         raw.clear();

@@ -162,16 +162,16 @@ impl Loader<'_> {
         encoders.put(encoder);
         let laid = laid?;
         let rejected = parsed.rejected.len() + laid.rejected.len();
-        let filtered_rows = laid.rows.as_ref().map_or(laid.time.len(), |rows| {
-            let mut rows = rows.clone();
-            rows.dedup();
-            rows.len()
-        });
+        // Unpivoting makes several events of a row, or none; else an event is a row.
+        let accepted = match &laid.rows {
+            Some(_) => parsed.batch.num_rows() - laid.rejected.len(),
+            None => laid.time.len(),
+        };
         if to_read.counts {
             read::report(&to_read.file.path, &parsed, &laid, self.on_reject);
         }
         let bytes = laid_bytes(&laid);
-        let counts = Counts { read: parsed.rows_read, accepted: filtered_rows as u64, rejected: rejected as u64 };
+        let counts = Counts { read: parsed.rows_read, accepted: accepted as u64, rejected: rejected as u64 };
         counts.assert_complete(&to_read.file.path)?;
         (self.on_progress)(Progress::Read { bytes: 0, rows: counts.accepted });
         let wanted = |start: i64| to_read.wants(start, rebuilt);
