@@ -47,6 +47,12 @@ impl Project {
         Ok(Self { dir, root, start })
     }
 
+    /// A project of a store alone, for commands that need no job: `root` is relative to `start`, which is absolute.
+    pub fn of_store(start: &Path, root: &str) -> Self {
+        let bare = Self { dir: start.to_owned(), root: String::new(), start: start.to_owned() };
+        bare.with_root(Some(root), None)
+    }
+
     /// With the store root of the command line (`--root`) or else of the environment (`TIDETABLE_ROOT`)
     /// if one of them is given and not empty. Paths are relative to where [`Project::find`] started.
     #[must_use]

@@ -1,5 +1,7 @@
 //! A source as its job declares it.
 
+use std::fmt;
+
 use chrono_tz::Tz;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 
@@ -81,6 +83,15 @@ pub enum MaxRejected {
 impl Default for MaxRejected {
     fn default() -> Self {
         Self::Percent(0.1)
+    }
+}
+
+impl fmt::Display for MaxRejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
     }
 }
 

@@ -29,13 +29,8 @@ fn store(global: &Global) -> Result<Store, CliError> {
         (Err(CliError::Project(ProjectError::NotFound { .. })), Some(root)) => {
             let here = std::env::current_dir()
                 .map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
-            Ok(open_store(&Project { dir: here.clone(), root: here.join(root).display().to_string() })?)
+            Ok(open_store(&Project::of_store(&here, root))?)
         }
         (Err(error), _) => Err(error),
     }
-}
-
-/// The store as a person calls it, for messages.
-fn shown(global: &Global) -> Result<String, CliError> {
-    Ok(store(global)?.blobs().display())
 }

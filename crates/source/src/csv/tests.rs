@@ -125,11 +125,13 @@ proptest! {
     fn both_ways_mean_the_same_for_anything(
         text in "([0-9a-z;,.\r\n\t +-]|é){0,200}", width in 1usize..4, comma: bool,
     ) {
-        let csv = CsvOptions { delimiter: if comma { b',' } else { b';' }, decimal_comma: comma, ..CsvOptions::default() };
+        let delimiter = if comma { b',' } else { b';' };
+        let csv = CsvOptions { delimiter, decimal_comma: comma, ..CsvOptions::default() };
         let mut spec = all_kinds(csv);
         for first in 0..3 {
             spec.columns.rotate_left(first);
-            both_ways(&plan(&SourceSpec { columns: spec.columns[..width].to_vec(), ..spec.clone() }, width), text.as_bytes());
+            let narrow = SourceSpec { columns: spec.columns[..width].to_vec(), ..spec.clone() };
+            both_ways(&plan(&narrow, width), text.as_bytes());
         }
     }
 
@@ -146,7 +148,9 @@ proptest! {
         let plan = text_plan(2);
         let parsed = parse(&plan, block(text.as_bytes())).unwrap();
         let unclosed = parsed.rejected.iter().any(|row| row.reason.to_string().contains("never closed"));
-        prop_assume!(!unclosed);
+        if unclosed {
+            return Ok(());
+        }
         let texts = |at: usize| -> Vec<String> {
             let column: &StringArray = parsed.columns[at].as_string();
             (0..column.len()).map(|row| column.value(row).to_owned()).collect()
