@@ -76,15 +76,15 @@ fn too_few_or_too_many_columns() {
 
 #[test]
 fn a_bad_number() {
-    check_rejected(b"7,2018-01-01T00:00:00Z,1.5kWh,x", Some("kwh"), "");
-    check_rejected(b"-7,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "");
-    check_rejected(b"18446744073709551616,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "");
+    check_rejected(b"7,2018-01-01T00:00:00Z,1.5kWh,x", Some("kwh"), "is no float64");
+    check_rejected(b"-7,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "uint64");
+    check_rejected(b"18446744073709551616,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "out of range");
 }
 
 #[test]
 fn a_bad_date() {
-    check_rejected(b"7,2018-02-30T00:00:00Z,1.5,x", Some("ts"), "");
-    check_rejected(b"7,01/02/2018,1.5,x", Some("ts"), "");
+    check_rejected(b"7,2018-02-30T00:00:00Z,1.5,x", Some("ts"), "is no time");
+    check_rejected(b"7,01/02/2018,1.5,x", Some("ts"), "is no time");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_key_that_does_not_fit() {
 
 #[test]
 fn bytes_that_are_not_utf8() {
-    check_rejected(b"7,2018-01-01T00:00:00Z,1.5,\xff\xfe", Some("note"), "");
+    check_rejected(b"7,2018-01-01T00:00:00Z,1.5,\xff\xfe", None, "not UTF-8");
 }
 
 #[test]

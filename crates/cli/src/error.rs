@@ -56,16 +56,13 @@ pub enum CliError {
     /// Options that do not go together.
     #[error("{0}")]
     Usage(&'static str),
-    /// A check that found mistakes it has already told.
-    #[error("the job has mistakes")]
-    Checked,
 }
 
 impl CliError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Project(_) | Self::Job(_) | Self::Usage(_) | Self::Checked => 2,
+            Self::Project(_) | Self::Job(_) | Self::Usage(_) => 2,
             Self::Run(RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })) => 2,
             _ => 1,
         }

@@ -18,7 +18,7 @@ pub enum ExportError {
         /// The part.
         label: String,
         /// The cause.
-        source: SqlError,
+        source: Box<SqlError>,
     },
     /// The rows could not be written.
     #[error("cannot write {path}: {source}; what was published before is unchanged")]

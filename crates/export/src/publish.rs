@@ -89,7 +89,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     let failed = |source: SqlError| ExportError::Query {
         export: request.export.to_owned(),
         label: request.label.to_owned(),
-        source,
+        source: Box::new(source),
     };
     let engine = |source: DataFusionError| failed(source.into());
     let frame = request.session.sequential().sql_with(request.sql, request.params).await.map_err(failed)?;

@@ -1,4 +1,5 @@
 //! Parts of an export: made, left alone, replaced, emptied, read.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../../sql/tests/world/mod.rs"]
 mod world;

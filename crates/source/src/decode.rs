@@ -29,7 +29,7 @@ impl Read for Hashed {
 
 enum Codec {
     Plain(Hashed),
-    Gzip(MultiGzDecoder<Hashed>),
+    Gzip(Box<MultiGzDecoder<Hashed>>),
     Zstd(zstd::Decoder<'static, BufReader<Hashed>>),
 }
 
@@ -56,7 +56,7 @@ impl Decoded {
         }
         let hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
         let codec = match found {
-            Some(name) if name == GZIP.0 => Codec::Gzip(MultiGzDecoder::new(hashed)),
+            Some(name) if name == GZIP.0 => Codec::Gzip(Box::new(MultiGzDecoder::new(hashed))),
             Some(_) => Codec::Zstd(zstd::Decoder::new(hashed).map_err(io)?),
             None => Codec::Plain(hashed),
         };

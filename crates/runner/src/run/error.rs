@@ -51,9 +51,15 @@ pub enum RunError {
         /// The export.
         export: String,
         /// The cause.
-        source: SqlError,
+        source: Box<SqlError>,
     },
     /// Publishing.
     #[error(transparent)]
-    Export(#[from] ExportError),
+    Export(Box<ExportError>),
+}
+
+impl From<ExportError> for RunError {
+    fn from(error: ExportError) -> Self {
+        Self::Export(Box::new(error))
+    }
 }

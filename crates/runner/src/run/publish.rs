@@ -26,24 +26,31 @@ pub(super) struct PublishStage<'a> {
     pub(super) runtime: &'a tokio::runtime::Handle,
 }
 
+/// A day that tables have cells for.
+struct Day {
+    date: NaiveDate,
+    /// For each table, the last version that changed the day.
+    sources: BTreeMap<String, u64>,
+}
+
 impl PublishStage<'_> {
     /// Publishes the days of `export` that are missing or whose sources or query changed.
     pub(super) fn publish(&self, export: &Export) -> Result<Vec<ExportRecord>, RunError> {
-        let query_error = |source| RunError::Query { export: export.name.clone(), source };
+        let query_error = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
         let tables = session.tables_of(&export.sql).map_err(query_error)?;
         let mut published = Published::load(self.store.blobs().as_ref(), &export.name)?;
         let query = fingerprint(export);
         let days = self.days(&tables)?;
         let labelled: Vec<(String, BTreeMap<String, u64>)> =
-            days.iter().map(|(day, sources)| (day.to_string(), sources.clone())).collect();
+            days.iter().map(|day| (day.date.to_string(), day.sources.clone())).collect();
         let stale = stale(&published, &labelled, &query);
         self.observer.event(Event::Stage { name: format!("publish {}", export.name), total: stale.len() as u64 });
         let mut records = Vec::with_capacity(stale.len());
         for item in stale {
-            let Some((day, sources)) = days.iter().find(|(day, _)| day.to_string() == item.label) else { continue };
-            let restricted = session.restricted(day_bounds(self.job.timezone, *day));
-            let folder = export.name_template.render(*day);
+            let Some(day) = days.iter().find(|day| day.date.to_string() == item.label) else { continue };
+            let restricted = session.restricted(day_bounds(self.job.timezone, day.date));
+            let folder = export.name_template.render(day.date);
             let request = PublishRequest {
                 store: self.store,
                 session: &restricted,
@@ -54,7 +61,7 @@ impl PublishStage<'_> {
                 sql: &export.sql,
                 params: &[],
                 query: &query,
-                sources,
+                sources: &day.sources,
                 now: self.options.now,
                 run: &self.options.run,
                 previous: published.parts.get(&item.label),
@@ -83,7 +90,7 @@ impl PublishStage<'_> {
 
     /// The days that the tables have cells for, in the job's time zone, within the run's range; for
     /// each the last version of each table that changed it.
-    fn days(&self, tables: &[String]) -> Result<Vec<(NaiveDate, BTreeMap<String, u64>)>, RunError> {
+    fn days(&self, tables: &[String]) -> Result<Vec<Day>, RunError> {
         let mut changed: Vec<(&String, BTreeMap<i32, u64>)> = Vec::new();
         let mut days = BTreeSet::new();
         for table in tables {
@@ -96,14 +103,14 @@ impl PublishStage<'_> {
         if let Some(range) = &self.options.days {
             days.retain(|day| range.contains(day));
         }
-        let sources = |day: NaiveDate| {
-            let bounds = day_bounds(self.job.timezone, day);
+        let sources = |date: NaiveDate| {
+            let bounds = day_bounds(self.job.timezone, date);
             let utc =
                 bounds.start.div_euclid(MICROS_PER_DAY) as i32..=(bounds.end - 1).div_euclid(MICROS_PER_DAY) as i32;
             let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
             changed.iter().filter_map(|(table, by_day)| Some(((*table).clone(), version(by_day)?))).collect()
         };
-        Ok(days.into_iter().map(|day| (day, sources(day))).collect())
+        Ok(days.into_iter().map(|date| Day { date, sources: sources(date) }).collect())
     }
 }
 

@@ -54,11 +54,11 @@ impl Collector {
     pub(crate) fn collect(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
         let mut changed = false;
         for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&mut block.groups) {
-            if let (Some(rules), Some(records)) = (rules, stored.as_mut()) {
-                if let Some(left) = self.collect_group(group, rules, records)? {
-                    *records = left;
-                    changed = true;
-                }
+            if let (Some(rules), Some(records)) = (rules, stored.as_mut())
+                && let Some(left) = self.collect_group(group, rules, records)?
+            {
+                *records = left;
+                changed = true;
             }
         }
         Ok(if changed { block.without_empty_rows() } else { block })

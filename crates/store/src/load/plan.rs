@@ -35,9 +35,10 @@ impl InputPlan {
         let mut plan = Self::default();
         let paths: HashSet<String> = found.iter().map(|file| file.path.clone()).collect();
         let live: HashMap<&str, &Input> = version.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
-        let mut known: HashMap<u64, Vec<(Option<ContentHash>, usize, String)>> = HashMap::new();
+        let mut known: HashMap<u64, Vec<Known>> = HashMap::new();
         for input in &version.inputs {
-            known.entry(input.size).or_default().push((Some(input.hash), usize::MAX, input.path.clone()));
+            let content = Known { path: input.path.clone(), hash: Some(input.hash), new: None };
+            known.entry(input.size).or_default().push(content);
         }
         for file in found {
             match live.get(file.path.as_str()) {
@@ -51,38 +52,34 @@ impl InputPlan {
                         plan.changed.push((file, (*input).clone()));
                     }
                 }
-                None => plan.place_new(file, &mut known, &mut hash)?,
+                None => {
+                    let alike = known.entry(file.size).or_default();
+                    plan.place_new(file, alike, &mut hash)?;
+                }
             }
         }
         plan.vanished = version.inputs.iter().filter(|input| !paths.contains(&input.path)).cloned().collect();
         Ok(plan)
     }
 
-    /// A path not seen before: new, unless its content is already held under another path.
+    /// A path not seen before: new, unless one of `alike`, of the same size, has its content.
     fn place_new(
         &mut self,
         file: InputFile,
-        known: &mut HashMap<u64, Vec<(Option<ContentHash>, usize, String)>>,
+        alike: &mut Vec<Known>,
         hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     ) -> Result<(), SourceError> {
-        let alike = known.entry(file.size).or_default();
-        let mut own = None;
-        if !alike.is_empty() {
-            let content = hash(&file)?;
-            own = Some(content);
-            for (other, at, path) in alike.iter_mut() {
-                let other = match (*other, self.new.get(*at)) {
-                    (Some(other), _) => other,
-                    (None, Some(earlier)) => *other.insert(hash(earlier)?),
-                    (None, None) => continue,
-                };
-                if other == content {
-                    self.same.push((file, path.clone()));
-                    return Ok(());
-                }
+        let own = if alike.is_empty() { None } else { Some(hash(&file)?) };
+        for other in alike.iter_mut() {
+            if other.hash.is_none() {
+                other.hash = other.new.and_then(|at| self.new.get(at)).map(&mut *hash).transpose()?;
+            }
+            if other.hash == own {
+                self.same.push((file, other.path.clone()));
+                return Ok(());
             }
         }
-        alike.push((own, self.new.len(), file.path.clone()));
+        alike.push(Known { path: file.path.clone(), hash: own, new: Some(self.new.len()) });
         self.new.push(file);
         Ok(())
     }
@@ -91,4 +88,13 @@ impl InputPlan {
     pub fn is_empty(&self) -> bool {
         self.new.is_empty() && self.changed.is_empty()
     }
+}
+
+/// Content that is held, or about to be loaded.
+struct Known {
+    path: String,
+    /// `None` until it matters.
+    hash: Option<ContentHash>,
+    /// Its place among the new inputs, if it is one.
+    new: Option<usize>,
 }

@@ -212,10 +212,10 @@ fn fill_from_older(
         parts[source].columns[column].as_ref().is_some_and(|values| values.is_valid(record))
     };
     for column in 0..parts[newest.0].columns.len() {
-        if !has(newest, column) {
-            if let Some((source, record)) = older.clone().find(|cell| has(*cell, column)) {
-                picks.overrides.push((picks.records, column, source, record));
-            }
+        if !has(newest, column)
+            && let Some((source, record)) = older.clone().find(|cell| has(*cell, column))
+        {
+            picks.overrides.push((picks.records, column, source, record));
         }
     }
 }

@@ -41,6 +41,9 @@ fn schema() -> StoredSchema {
     }
 }
 
+/// Row, qualifier, timestamp, a value for each column.
+type Record<'a> = (&'a (String, u64), &'a str, i64, [Option<i64>; 2]);
+
 /// The block that holds `cells`.
 fn block(cells: &Cells) -> Block {
     let schema = schema();
@@ -54,7 +57,7 @@ fn block(cells: &Cells) -> Block {
 }
 
 fn group_block(at: usize, group: &Group, rows: &[&(String, u64)], cells: &Cells) -> GroupBlock {
-    let mut records: Vec<(&(String, u64), &str, i64, [Option<i64>; 2])> = Vec::new();
+    let mut records: Vec<Record<'_>> = Vec::new();
     for ((row, _, qualifier, Reverse(timestamp), column), value) in cells.iter().filter(|(key, _)| key.1 == at) {
         match records.last_mut().filter(|last| (last.0, last.1, last.2) == (row, qualifier.as_str(), *timestamp)) {
             Some(record) => record.3[*column] = Some(*value),
