@@ -92,8 +92,22 @@ fn summary(record: &RunRecord) -> Rows {
             line("bytes a cell", json!(format!("{:.3}", stats.bytes_out as f64 / stats.cells as f64)));
         }
     }
+    let totals = record.totals();
     for (stage, seconds) in &record.seconds {
         line(&format!("seconds {stage}"), json!(format!("{seconds:.3}")));
+        if stage == "load" && totals.cells > 0 {
+            // Tasks of several cores add up, so these may be more than the whole.
+            let steps = [
+                ("waiting for inputs", totals.read),
+                ("parsing", totals.parse),
+                ("sorting", totals.sort),
+                ("encoding", totals.encode),
+                ("writing", totals.write),
+            ];
+            for (step, time) in steps {
+                line(&format!("  {step}"), json!(format!("{:.3}", time.as_secs_f64())));
+            }
+        }
     }
     rows
 }

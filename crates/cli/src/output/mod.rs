@@ -73,7 +73,7 @@ impl Rows {
 /// An empty table in the house's style.
 fn table(header: impl IntoIterator<Item = String>) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_preset(presets::UTF8_FULL_CONDENSED).set_header(header);
     table
 }
 
