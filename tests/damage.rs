@@ -4,8 +4,13 @@ use std::fs;
 
 use crate::harness::Project;
 
-const QUERY: &[&str] =
-    &["sql", "--output", "csv", "-c", "select count(*), sum(kwh), min(ts), max(ts), sum(meter) from SENSOR"];
+const QUERY: &[&str] = &[
+    "sql",
+    "--output",
+    "csv",
+    "-c",
+    "select count(*), sum(cast(round(kwh * 100) as bigint)), min(ts), max(ts), sum(meter) from SENSOR",
+];
 
 /// The largest SST, inside the project.
 fn an_sst(project: &Project) -> String {

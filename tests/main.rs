@@ -6,5 +6,6 @@ mod damage;
 mod duckdb;
 mod harness;
 mod house;
+mod prepared;
 mod sample;
 mod wrong_csv;

@@ -17,6 +17,7 @@ mod cell_table;
 mod cells;
 mod error;
 mod exports;
+mod expressions;
 mod filter;
 mod groups;
 mod key_filter;
@@ -28,4 +29,5 @@ mod values;
 
 pub use cells::{CellRef, cells_of_block};
 pub use error::{Result, SqlError};
+pub use expressions::{Derive, ExpressionError, Filter, Preparation};
 pub use session::{Session, SessionOptions};

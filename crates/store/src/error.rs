@@ -122,7 +122,9 @@ pub enum StoreError {
         path: String,
     },
     /// Rows read are not all accounted for: a bug.
-    #[error("{path}: {read} rows were read, but {accepted} accepted and {rejected} rejected; nothing was committed")]
+    #[error(
+        "{path}: {read} rows were read, but {accepted} accepted, {filtered} filtered and {rejected} rejected; nothing was committed"
+    )]
     Uncounted {
         /// The input.
         path: String,
@@ -130,6 +132,8 @@ pub enum StoreError {
         read: u64,
         /// Rows accepted.
         accepted: u64,
+        /// Rows filtered out.
+        filtered: u64,
         /// Rows rejected.
         rejected: u64,
     },

@@ -24,7 +24,7 @@ pub use blobs::{BlobWriter, Blobs};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
-pub use load::{InputPlan, LoadStats, Loaded, Loader, Progress, RejectedRow};
+pub use load::{InputPlan, LoadStats, Loaded, Loader, Prepare, Prepared, Progress, RejectedRow, UnpreparedRow};
 pub use local::LocalBlobs;
 pub use merge::slice;
 pub use published::{Part, Published};

@@ -80,6 +80,9 @@ fn summary(record: &RunRecord) -> Rows {
             }
         }
         line("rows read", json!(stats.rows_read));
+        if stats.rows_filtered > 0 {
+            line("rows filtered", json!(stats.rows_filtered));
+        }
         line("rows rejected", json!(stats.rows_rejected));
         line("rows written", json!(stats.rows_written));
         line("cells written", json!(stats.cells));

@@ -104,7 +104,7 @@ pub(crate) static SOURCE: Section = Section {
         key("max_rejected", Shape::TextOrWhole),
         key("schema", Shape::Text),
         key("columns", Shape::Table),
-        later("derive", Shape::Table),
+        key("derive", Shape::Table),
     ],
 };
 
@@ -129,7 +129,7 @@ pub(crate) static TABLE: Section = Section {
     noun: "table",
     keys: &[
         key("from", Shape::TextOrTable),
-        later("where", Shape::Text),
+        key("where", Shape::Text),
         key("row_key", Shape::Text),
         key("window", Shape::Text),
         key("granularity", Shape::Text),

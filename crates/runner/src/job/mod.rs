@@ -23,7 +23,9 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_layout::{Layout, TableSpec};
 use tidetable_source::SourceSpec;
+use tidetable_sql::Preparation;
 use toml::de::DeTable;
+use xxhash_rust::xxh3::xxh3_128;
 
 pub use error::{JobError, ProjectError};
 pub use export::{Export, ExportFormat, ExportMode, Per};
@@ -66,6 +68,20 @@ pub struct Job {
 pub struct Source {
     /// What its files hold.
     pub spec: SourceSpec,
+    /// Columns that SQL makes of them: name and expression.
+    pub derive: Vec<(String, String)>,
+}
+
+impl Table {
+    /// Names everything that decides which cells a row of the source becomes: the layout, the
+    /// columns derived before it, the rows taken. Another fingerprint, and the table must be rebuilt.
+    pub fn fingerprint(&self, source: &Source) -> String {
+        if self.predicate.is_none() && source.derive.is_empty() {
+            return self.layout.fingerprint();
+        }
+        let rules = format!("{}\0{:?}\0{:?}", self.layout.fingerprint(), source.derive, self.predicate);
+        format!("{:032x}", xxh3_128(rules.as_bytes()))
+    }
 }
 
 /// A table of a job.
@@ -75,6 +91,10 @@ pub struct Table {
     pub spec: TableSpec,
     /// The name of the source it is from.
     pub source: String,
+    /// The rows it takes, as the file says it; all of them without.
+    pub predicate: Option<String>,
+    /// What happens to the rows of the source before they are laid out.
+    pub preparation: Preparation,
     /// Garbage-collection rules in cbt's text form: (family, rule), for the families that have one.
     pub gc: Vec<(String, String)>,
     /// The layout compiled against the source's columns.
@@ -153,7 +173,10 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         description: description.unwrap_or_default(),
         schedule,
         timezone: timezone?,
-        sources: sources.into_iter().map(|source| Source { spec: source.spec }).collect(),
+        sources: sources
+            .into_iter()
+            .map(|source| Source { spec: source.spec, derive: source.derived.written })
+            .collect(),
         tables,
         exports,
         path: PathBuf::new(),

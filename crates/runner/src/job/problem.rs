@@ -9,6 +9,7 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
 use tidetable_layout::LayoutError;
 use tidetable_source::FormatFault;
+use tidetable_sql::ExpressionError;
 
 use super::keys::{Section, Shape};
 use super::names::Id;
@@ -172,6 +173,8 @@ pub(crate) enum Mistake {
     NoSource,
     #[error("`gc` wants {wanted} here")]
     Gc { wanted: &'static str },
+    #[error(transparent)]
+    Expression { error: ExpressionError },
     #[error("`timestamp` cannot be {value}")]
     Timestamp { value: String },
     #[error("`except` goes with `each`")]
@@ -266,6 +269,7 @@ impl Mistake {
             }),
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
+            Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
             Self::Gc { .. } => "for example `maxversions=1`, or `maxage=30d and maxversions=2`".to_owned(),
             Self::Timestamp { .. } => "write 0, or the name of a timestamp column of the source".to_owned(),
             Self::ExceptWithoutEach => "add `each = \"*\"`, or leave `except` out".to_owned(),

@@ -4,6 +4,7 @@ use chrono_tz::Tz;
 use serde_spanned::Spanned;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ColumnSpec, CsvOptions, Format, MaxRejected, SourceError, SourceSpec};
+use tidetable_sql::Derive;
 use toml::de::DeValue;
 
 use super::fields::{Fields, Named, Reader, Text};
@@ -18,8 +19,17 @@ use crate::day::DayTemplate;
 #[derive(Debug)]
 pub(crate) struct ReadSource {
     pub(crate) spec: SourceSpec,
+    pub(crate) derived: Derived,
     /// What layouts are compiled against, if its columns and time are right.
     pub(crate) schema: Option<SourceSchema>,
+}
+
+/// Columns that SQL makes of those of the files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Derived {
+    /// Name and SQL, in the order of the file.
+    pub(crate) written: Vec<(String, String)>,
+    pub(crate) compiled: Option<Derive>,
 }
 
 /// How a source's columns may change.
@@ -50,8 +60,12 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let max_rejected = max_rejected(reader, &fields);
     let columns = columns(reader, &fields);
     let time = fields.required_text(reader, "time");
-    let schema =
-        columns.as_deref().zip(time.as_ref()).and_then(|(columns, time)| schema(reader, named.name, columns, time));
+    let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
+    let declared = columns.as_deref().and_then(|columns| match &derived.compiled {
+        Some(derive) => Some(derive.fields().to_vec()),
+        None => derived.written.is_empty().then(|| fields_of(columns)),
+    });
+    let schema = declared.zip(time.as_ref()).and_then(|(declared, time)| schema(reader, named.name, declared, time));
     let spec = SourceSpec {
         name: named.name.to_owned(),
         files,
@@ -61,7 +75,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         time: time.map(|time| time.owned()).unwrap_or_default(),
         max_rejected,
     };
-    Some(ReadSource { spec, schema })
+    Some(ReadSource { spec, derived, schema })
 }
 
 /// The time zone that `text` names.
@@ -234,18 +248,51 @@ fn field_type(reader: &mut Reader<'_>, written: &str, value: &Spanned<DeValue<'_
     }
 }
 
-fn schema(reader: &mut Reader<'_>, source: &str, columns: &[ColumnSpec], time: &Text<'_>) -> Option<SourceSchema> {
-    let Some(index) = columns.iter().position(|column| column.name == time.value) else {
-        let known: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+fn fields_of(columns: &[ColumnSpec]) -> Vec<Field> {
+    columns.iter().map(|column| Field { name: column.name.clone(), kind: column.kind }).collect()
+}
+
+/// `derive = { ts = "SQL", .. }`
+fn derived(reader: &mut Reader<'_>, fields: &Fields<'_>, columns: &[ColumnSpec]) -> Derived {
+    let mut derived = Derived::default();
+    let mut places = Vec::new();
+    for named in fields.named("derive") {
+        let at = named.value.span();
+        let Some(sql) = named.value.get_ref().as_str() else {
+            let found = named.value.get_ref().type_str();
+            reader.refuse(at, Mistake::WrongType { key: named.name.to_owned(), shape: Shape::Text, found });
+            continue;
+        };
+        derived.written.push((named.name.to_owned(), sql.to_owned()));
+        places.push(at);
+    }
+    if derived.written.is_empty() {
+        return derived;
+    }
+    match Derive::new(&fields_of(columns), &derived.written) {
+        Ok(compiled) => derived.compiled = Some(compiled),
+        Err(errors) => {
+            for (index, error) in errors {
+                if let Some(at) = places.get(index) {
+                    reader.refuse(at.clone(), Mistake::Expression { error });
+                }
+            }
+        }
+    }
+    derived
+}
+
+fn schema(reader: &mut Reader<'_>, source: &str, fields: Vec<Field>, time: &Text<'_>) -> Option<SourceSchema> {
+    let Some(index) = fields.iter().position(|field| field.name == time.value) else {
+        let known: Vec<_> = fields.iter().map(|field| field.name.clone()).collect();
         reader.refuse(time.at.clone(), unknown_column(time.value, source, known));
         return None;
     };
-    let kind = columns.get(index)?.kind;
+    let kind = fields.get(index)?.kind;
     if kind != FieldType::Timestamp {
         reader.refuse(time.at.clone(), Mistake::TimeKind { name: time.owned(), kind: types::shown(kind) });
         return None;
     }
-    let fields = columns.iter().map(|column| Field { name: column.name.clone(), kind: column.kind }).collect();
     Some(SourceSchema { fields, time: index })
 }
 

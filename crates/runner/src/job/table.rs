@@ -4,6 +4,7 @@ use serde_spanned::Spanned;
 use tidetable_layout::{
     ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Place, SourceSchema, TableSpec, TimestampSpec, Window,
 };
+use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
 use toml::de::DeValue;
 
@@ -38,6 +39,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSo
     let fields = Fields::of_value(reader, &TABLE, named.value, named.at.clone())?;
     let source = source(reader, &fields, sources);
     let row_key = fields.required_text(reader, "row_key");
+    let predicate = fields.text(reader, "where");
     let window = fields.choice(reader, "window", &WINDOWS);
     let granularity = fields.choice(reader, "granularity", &GRANULARITIES);
     let unpivot = fields.texts(reader, "unpivot");
@@ -66,8 +68,27 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSo
     let source = source?;
     let schema = source.schema.as_ref()?;
     let layout = compile(reader, &spec, schema, &places)?;
-    let table = Table { spec, source: source.spec.name.clone(), gc: rules, layout };
+    let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, schema));
+    let table = Table {
+        spec,
+        source: source.spec.name.clone(),
+        predicate: predicate.map(|predicate| predicate.owned()),
+        preparation: Preparation { derive: source.derived.compiled.clone(), filter },
+        gc: rules,
+        layout,
+    };
     (reader.count() == before).then_some(table)
+}
+
+/// The rows of the source that the table takes.
+fn filter(reader: &mut Reader<'_>, predicate: &Text<'_>, schema: &SourceSchema) -> Option<Filter> {
+    match Filter::new(&schema.fields, predicate.value) {
+        Ok(filter) => Some(filter),
+        Err(error) => {
+            reader.refuse(predicate.at.clone(), Mistake::Expression { error });
+            None
+        }
+    }
 }
 
 /// The source the table is from.

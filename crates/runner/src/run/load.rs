@@ -6,14 +6,14 @@ use chrono::NaiveDate;
 use tidetable_layout::window_name;
 use tidetable_source::{InputFile, Storage};
 use tidetable_store::{
-    Edit, Ids, InputPlan, LoadStats, Loaded, Loader, Progress, RejectedRow, Store, StoreError, Table as StoredTable,
-    TableIdentity, Version,
+    Edit, Ids, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store, StoreError,
+    Table as StoredTable, TableIdentity, Version,
 };
 
 use super::RunOptions;
 use super::error::RunError;
 use super::record::{InputRecord, LoadRecord};
-use crate::job::{Job, Table};
+use crate::job::{Job, Source, Table};
 use crate::observe::{Event, Observer};
 
 /// A load that is done but for its commit.
@@ -42,7 +42,7 @@ impl LoadStage<'_> {
             return Err(RunError::NoSource { table: table.spec.name.clone(), source_name: table.source.clone() });
         };
         let stored = self.store.table(&table.spec.name);
-        let (base, reset) = self.base(&stored, table)?;
+        let (base, reset) = self.base(&stored, table, source)?;
         let found = self.storage.discover(&source.spec).map_err(StoreError::from)?;
         let found = within(found, self.options.days.as_ref());
         let plan = InputPlan::new(&base, found, |file| self.storage.hash(file)).map_err(StoreError::from)?;
@@ -73,6 +73,7 @@ impl LoadStage<'_> {
             source: &source.spec,
             table: &stored,
             layout: &table.layout,
+            prepare: Some(&table.preparation as &dyn Prepare).filter(|_| !table.preparation.is_empty()),
             ids: self.ids,
             memory: self.options.memory,
             without: &self.options.without,
@@ -90,12 +91,17 @@ impl LoadStage<'_> {
 
     /// The version to load upon. With a changed layout that may be rebuilt: one without inputs or
     /// windows, and the identity to give the table.
-    fn base(&self, stored: &StoredTable, table: &Table) -> Result<(Version, Option<TableIdentity>), RunError> {
+    fn base(
+        &self,
+        stored: &StoredTable,
+        table: &Table,
+        source: &Source,
+    ) -> Result<(Version, Option<TableIdentity>), RunError> {
         let identity = TableIdentity {
             job: self.job.name.clone(),
             spec: table.spec.clone(),
             source: table.layout.source().clone(),
-            layout: table.layout.fingerprint(),
+            layout: table.fingerprint(source),
             gc: table.gc.iter().cloned().collect(),
         };
         match stored.base(&identity) {

@@ -103,6 +103,7 @@ impl World {
             source: &source,
             table: &table,
             layout: &layout,
+            prepare: None,
             ids: &self.ids,
             memory: 1 << 30,
             without: &[],

@@ -7,6 +7,7 @@
 mod chunk;
 mod order;
 mod plan;
+mod prepare;
 mod ranks;
 mod read;
 mod rebuild;
@@ -20,7 +21,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use tidetable_layout::{Encoder, Layout};
-use tidetable_source::{SourceSpec, Storage};
+use tidetable_source::{ParsedChunk, SourceSpec, Storage};
 use tidetable_sstable::StripeLimits;
 
 use crate::error::Result;
@@ -29,9 +30,10 @@ use crate::table::Table;
 use crate::version::{Edit, Sst, Version};
 use chunk::{AllRanks, Chunk, split_by_window};
 pub use plan::InputPlan;
+pub use prepare::{Prepare, Prepared, UnpreparedRow};
 use ranks::Ranks;
 pub use read::RejectedRow;
-use read::{ReadMessage, read_ahead};
+use read::{ReadMessage, RejectedRows, read_ahead};
 use rebuild::{ToRead, Work};
 pub use stats::LoadStats;
 use write::SstWriter;
@@ -50,6 +52,8 @@ pub struct Loader<'a> {
     pub table: &'a Table,
     /// Its layout.
     pub layout: &'a Layout,
+    /// What happens to rows before they are laid out.
+    pub prepare: Option<&'a dyn Prepare>,
     /// Names of new SSTs.
     pub ids: &'a dyn Ids,
     /// Bytes of laid-out cells to hold before they are sorted and written.
@@ -155,29 +159,39 @@ impl Loader<'_> {
             ReadMessage::Chunk { input, index, parser, chunk } => (input, index, parser, chunk),
         };
         let to_read = &inputs[at];
-        let parsed = parser.parse(chunk)?;
+        let ParsedChunk { batch, rows_read, rejected, origin, .. } = parser.parse(chunk)?;
+        let prepared = match self.prepare {
+            Some(prepare) => prepare.prepare(batch)?,
+            None => Prepared::whole(batch),
+        };
         let mut encoder = encoders.take();
-        let laid = encoder.1.encode(&parsed.batch);
+        let laid = encoder.1.encode(&prepared.batch);
         let worker = encoder.0;
         encoders.put(encoder);
         let laid = laid?;
-        let rejected = parsed.rejected.len() + laid.rejected.len();
         // Unpivoting makes several events of a row, or none; else an event is a row.
         let accepted = match &laid.rows {
-            Some(_) => parsed.batch.num_rows() - laid.rejected.len(),
+            Some(_) => prepared.batch.num_rows() - laid.rejected.len(),
             None => laid.time.len(),
         };
+        let counts = Counts {
+            read: rows_read,
+            accepted: accepted as u64,
+            filtered: prepared.filtered,
+            rejected: (rejected.len() + prepared.rejected.len() + laid.rejected.len()) as u64,
+        };
+        counts.assert_complete(&to_read.file.path)?;
         if to_read.counts {
-            read::report(&to_read.file.path, &parsed, &laid, self.on_reject);
+            let rows = RejectedRows { file: &to_read.file.path, origin: &origin, on_reject: self.on_reject };
+            rows.report(&rejected, &prepared, &laid.rejected);
         }
         let bytes = laid_bytes(&laid);
-        let counts = Counts { read: parsed.rows_read, accepted: accepted as u64, rejected: rejected as u64 };
-        counts.assert_complete(&to_read.file.path)?;
         (self.on_progress)(Progress::Read { bytes: 0, rows: counts.accepted });
         let wanted = |start: i64| to_read.wants(start, rebuilt);
         let windows = split_by_window(&laid.time, self.layout.spec().window, wanted);
         let place = (to_read.sequence, index);
-        Ok(Outcome::Chunk { input: at, counts, bytes, chunk: Chunk { place, worker, laid, windows } })
+        let chunk = Box::new(Chunk { place, worker, laid, windows });
+        Ok(Outcome::Chunk { input: at, counts, bytes, chunk })
     }
 
     /// Sorts and writes what has come so far.
@@ -215,7 +229,7 @@ impl Loader<'_> {
 
 /// What laying out one message gave.
 enum Outcome {
-    Chunk { input: usize, counts: Counts, bytes: u64, chunk: Chunk },
+    Chunk { input: usize, counts: Counts, bytes: u64, chunk: Box<Chunk> },
     End { input: usize, hash: tidetable_source::ContentHash, bytes: u64 },
 }
 
@@ -223,19 +237,21 @@ enum Outcome {
 struct Counts {
     read: u64,
     accepted: u64,
+    filtered: u64,
     rejected: u64,
 }
 
 impl Counts {
     /// No row is lost uncounted.
     fn assert_complete(&self, path: &str) -> Result<()> {
-        if self.read == self.accepted + self.rejected {
+        if self.read == self.accepted + self.filtered + self.rejected {
             return Ok(());
         }
         Err(crate::StoreError::Uncounted {
             path: path.to_owned(),
             read: self.read,
             accepted: self.accepted,
+            filtered: self.filtered,
             rejected: self.rejected,
         })
     }
@@ -285,10 +301,12 @@ impl LoadState {
                 let read = &mut self.read[input];
                 read.counts.read += counts.read;
                 read.counts.accepted += counts.accepted;
+                read.counts.filtered += counts.filtered;
                 read.counts.rejected += counts.rejected;
                 if inputs[input].counts {
                     self.stats.rows_read += counts.read;
                     self.stats.rows_accepted += counts.accepted;
+                    self.stats.rows_filtered += counts.filtered;
                     self.stats.rows_rejected += counts.rejected;
                 }
                 for (window, runs) in &chunk.windows {
@@ -298,7 +316,7 @@ impl LoadState {
                     }
                 }
                 self.bytes += bytes;
-                self.chunks.push(chunk);
+                self.chunks.push(*chunk);
             }
         }
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use tidetable_layout::LaidOut;
-use tidetable_source::{Chunk, ContentHash, ParsedChunk, Parser, SourceSpec, Storage};
+use tidetable_layout::LayoutReject;
+use tidetable_source::{Chunk, ContentHash, Origin, Parser, Rejected, SourceSpec, Storage};
 
+use super::prepare::{Prepared, UnpreparedRow};
 use super::rebuild::ToRead;
 use crate::error::{Result, StoreError};
 
@@ -93,24 +94,31 @@ fn send_input(
     Ok(sender.send(Ok(ReadMessage::End { input: at, hash: reader.content_hash(), bytes })).is_ok())
 }
 
-/// Tells of the rows of a chunk that the parser or the layout rejected.
-pub(super) fn report(path: &str, parsed: &ParsedChunk, laid: &LaidOut, on_reject: &(dyn Fn(&RejectedRow) + Sync)) {
-    for rejected in &parsed.rejected {
-        on_reject(&RejectedRow {
-            file: path.to_owned(),
-            line: rejected.line,
-            column: rejected.column.clone(),
-            reason: rejected.reason.to_string(),
-            raw: rejected.raw.clone(),
-        });
+/// Tells of the rows of one chunk that are rejected.
+pub(super) struct RejectedRows<'a> {
+    pub(super) file: &'a str,
+    pub(super) origin: &'a Origin,
+    pub(super) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+}
+
+impl RejectedRows<'_> {
+    /// Tells of rows that the parser, an expression or the layout rejected.
+    pub(super) fn report(&self, parsed: &[Rejected], prepared: &Prepared, laid: &[LayoutReject]) {
+        for rejected in parsed {
+            let Rejected { line, column, reason, raw } = rejected;
+            self.tell(*line, column.as_ref(), reason.to_string(), raw.clone());
+        }
+        for UnpreparedRow { row, column, reason } in &prepared.rejected {
+            self.tell(self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
+        }
+        for rejected in laid {
+            let row = prepared.origin(rejected.row);
+            let reason = rejected.reason.to_string();
+            self.tell(self.origin.line(row), rejected.column.as_ref(), reason, self.origin.raw(row));
+        }
     }
-    for rejected in &laid.rejected {
-        on_reject(&RejectedRow {
-            file: path.to_owned(),
-            line: parsed.origin.line(rejected.row),
-            column: rejected.column.clone(),
-            reason: rejected.reason.to_string(),
-            raw: parsed.origin.raw(rejected.row),
-        });
+
+    fn tell(&self, line: u64, column: Option<&String>, reason: String, raw: String) {
+        (self.on_reject)(&RejectedRow { file: self.file.to_owned(), line, column: column.cloned(), reason, raw });
     }
 }

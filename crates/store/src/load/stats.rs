@@ -11,6 +11,8 @@ pub struct LoadStats {
     pub rows_read: u64,
     /// Rows laid out.
     pub rows_accepted: u64,
+    /// Rows that the table's `where` left out.
+    pub rows_filtered: u64,
     /// Rows that did not fit their declared columns or the layout.
     pub rows_rejected: u64,
     /// Rows of the table written to SSTs.
@@ -45,6 +47,7 @@ impl LoadStats {
     pub fn add(&mut self, other: &Self) {
         self.rows_read += other.rows_read;
         self.rows_accepted += other.rows_accepted;
+        self.rows_filtered += other.rows_filtered;
         self.rows_rejected += other.rows_rejected;
         self.rows_written += other.rows_written;
         self.cells += other.cells;

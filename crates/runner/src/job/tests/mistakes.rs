@@ -195,7 +195,14 @@ const WRONG: &[(&str, &str, &[&str])] = &[
 const LATER: &[(&str, &str, &[&str])] = &[
     ("timezone", "after = [\"x\"]\ntimezone", &["3:1 not built yet: after | leave it out"]),
     ("timezone", "after = \"x\"\ntimezone", &[r#"3:9 `after` takes a list of strings `["..", ..]`, not a string"#]),
-    ("max_rejected", "derive = { x = \"1\" }\nmax_rejected", &["8:1 not built yet: derive | leave it out"]),
+    ("max_rejected", "derive = { x = 1 }\nmax_rejected", &["8:16 `x` takes a string, not an integer"]),
+    (
+        "max_rejected",
+        "derive = { x = \"[kwh]\" }\nmax_rejected",
+        &[
+            "8:16 it gives List(Float64), which no column can hold; CAST it to a number, text, a time or a bool | write SQL over the columns of the source; names keep their case",
+        ],
+    ),
     ("max_rejected", "schema = \"evolve\"\nmax_rejected", &[r#"8:10 not built yet: schema = "evolve" | leave it out"#]),
     (
         "row_key",
@@ -204,8 +211,11 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ),
     (
         "row_key",
-        "where = \"kwh > 0\"\nupsert = \"row\"\nrow_key",
-        &["16:1 not built yet: where | leave it out", "17:1 not built yet: upsert | leave it out"],
+        "where = \"kwh + 1\"\nupsert = \"row\"\nrow_key",
+        &[
+            "16:9 it gives Float64, and a filter must be true or false | write SQL over the columns of the source; names keep their case",
+            "17:1 not built yet: upsert | leave it out",
+        ],
     ),
     ("gc =", "kind = \"sum\"\ngc =", &["19:1 not built yet: kind | leave it out"]),
     (

@@ -1,0 +1,344 @@
+//! Expressions over the rows of a source: derived columns, and the rows a table takes.
+//!
+//! Both are worked out a batch at a time. Where that fails the batch is halved until the rows at
+//! fault stand alone; those are rejected, and the others go on.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
+use arrow::compute::{cast, concat, filter_record_batch, take_record_batch};
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use datafusion::common::DFSchema;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use tidetable_layout::{Field, FieldType};
+use tidetable_store::{Prepare, Prepared, UnpreparedRow};
+
+/// Why an expression cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExpressionError {
+    /// It is no expression over the columns of the source.
+    #[error("{}", plain(source))]
+    Wrong {
+        /// What the engine says.
+        source: Box<DataFusionError>,
+    },
+    /// It gives values that no column can hold.
+    #[error("it gives {found}, which no column can hold; CAST it to a number, text, a time or a bool")]
+    Type {
+        /// Its type.
+        found: DataType,
+    },
+    /// A filter that is neither true nor false.
+    #[error("it gives {found}, and a filter must be true or false")]
+    NoFilter {
+        /// Its type.
+        found: DataType,
+    },
+}
+
+/// The engine's message without its kind.
+fn plain(error: &DataFusionError) -> String {
+    error.strip_backtrace()
+}
+
+/// A compiled expression and what becomes of its values.
+#[derive(Debug, Clone)]
+struct Expression {
+    name: Option<String>,
+    expr: Arc<dyn PhysicalExpr>,
+    /// The type its values are brought to.
+    wanted: DataType,
+}
+
+/// Columns derived from those of a source. A derived column takes the place of one of its name.
+#[derive(Debug, Clone)]
+pub struct Derive {
+    fields: Vec<Field>,
+    expressions: Vec<Expression>,
+}
+
+impl Derive {
+    /// Compiles `expressions`, each a name and SQL over `columns`.
+    ///
+    /// # Errors
+    /// For each expression at fault, its place in the list and why.
+    pub fn new(columns: &[Field], expressions: &[(String, String)]) -> Result<Self, Vec<(usize, ExpressionError)>> {
+        let schema = schema_of(columns);
+        let (mut fields, mut compiled, mut errors) = (columns.to_vec(), Vec::new(), Vec::new());
+        for (at, (name, sql)) in expressions.iter().enumerate() {
+            match column(&schema, sql) {
+                Ok((expr, kind)) => {
+                    let field = Field { name: name.clone(), kind };
+                    match fields.iter_mut().find(|field| field.name == *name) {
+                        Some(known) => *known = field,
+                        None => fields.push(field),
+                    }
+                    compiled.push(Expression { name: Some(name.clone()), expr, wanted: kind.arrow() });
+                }
+                Err(error) => errors.push((at, error)),
+            }
+        }
+        if errors.is_empty() { Ok(Self { fields, expressions: compiled }) } else { Err(errors) }
+    }
+
+    /// The columns of the source with the derived ones.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+}
+
+/// Which rows of a source a table takes.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    expression: Expression,
+}
+
+impl Filter {
+    /// Compiles a predicate over `columns`. A row for which it is null is not taken.
+    ///
+    /// # Errors
+    /// If it is no predicate over them.
+    pub fn new(columns: &[Field], predicate: &str) -> Result<Self, ExpressionError> {
+        let schema = schema_of(columns);
+        let expr = compile(&schema, predicate)?;
+        let found = expr.data_type(&schema).map_err(wrong)?;
+        if !matches!(found, DataType::Boolean | DataType::Null) {
+            return Err(ExpressionError::NoFilter { found });
+        }
+        Ok(Self { expression: Expression { name: None, expr, wanted: DataType::Boolean } })
+    }
+}
+
+/// What happens to the rows of a source before a table lays them out.
+#[derive(Debug, Clone, Default)]
+pub struct Preparation {
+    /// Columns to derive.
+    pub derive: Option<Derive>,
+    /// Rows to take.
+    pub filter: Option<Filter>,
+}
+
+impl Preparation {
+    /// Whether it leaves every batch as it is.
+    pub fn is_empty(&self) -> bool {
+        self.derive.is_none() && self.filter.is_none()
+    }
+}
+
+impl Prepare for Preparation {
+    fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
+        let prepared = match &self.derive {
+            Some(derive) => with_columns(derive, &batch)?,
+            None => Prepared::whole(batch),
+        };
+        match &self.filter {
+            Some(filter) => taken(filter, prepared),
+            None => Ok(prepared),
+        }
+    }
+}
+
+fn schema_of(columns: &[Field]) -> SchemaRef {
+    let fields = columns.iter().map(|field| ArrowField::new(&field.name, field.kind.arrow(), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn wrong(source: DataFusionError) -> ExpressionError {
+    ExpressionError::Wrong { source: Box::new(source) }
+}
+
+fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
+    let mut config = SessionConfig::new();
+    config.options_mut().sql_parser.enable_ident_normalization = false;
+    let context = SessionContext::new_with_config(config);
+    let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
+    let expr = context.parse_sql_expr(sql, &columns).map_err(wrong)?;
+    // Some functions (coalesce) exist only until they are simplified.
+    let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
+    let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;
+    context.create_physical_expr(expr, &columns).map_err(wrong)
+}
+
+fn column(schema: &SchemaRef, sql: &str) -> Result<(Arc<dyn PhysicalExpr>, FieldType), ExpressionError> {
+    let expr = compile(schema, sql)?;
+    let found = expr.data_type(schema).map_err(wrong)?;
+    match field_type(&found) {
+        Some(kind) => Ok((expr, kind)),
+        None => Err(ExpressionError::Type { found }),
+    }
+}
+
+/// The column type that holds values of an engine's type.
+fn field_type(found: &DataType) -> Option<FieldType> {
+    Some(match found {
+        kind if kind.is_unsigned_integer() => FieldType::UInt64,
+        kind if kind.is_signed_integer() => FieldType::Int64,
+        kind if kind.is_floating() => FieldType::Float64,
+        DataType::Decimal128(precision, scale) => {
+            FieldType::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? }
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldType::Text,
+        DataType::Boolean => FieldType::Bool,
+        DataType::Timestamp(..) => FieldType::Timestamp,
+        DataType::Date32 | DataType::Date64 => FieldType::Date,
+        _ => return None,
+    })
+}
+
+impl Expression {
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef, DataFusionError> {
+        let values = self.expr.evaluate(batch)?.into_array(batch.num_rows())?;
+        Ok(if *values.data_type() == self.wanted { values } else { cast(&values, &self.wanted)? })
+    }
+
+    /// Its value for every row: null where it fails, and then the row is in `failed`.
+    fn evaluate_rows(&self, batch: &RecordBatch, failed: &mut Vec<UnpreparedRow>) -> Result<ArrayRef, ArrowError> {
+        let mut parts = Vec::new();
+        self.halve(batch, 0, &mut parts, failed);
+        match parts.as_slice() {
+            [only] => Ok(Arc::clone(only)),
+            several => concat(&several.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>()),
+        }
+    }
+
+    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, failed: &mut Vec<UnpreparedRow>) {
+        match self.evaluate(batch) {
+            Ok(values) => parts.push(values),
+            Err(_) if batch.num_rows() > 1 => {
+                let half = batch.num_rows() / 2;
+                self.halve(&batch.slice(0, half), first, parts, failed);
+                self.halve(&batch.slice(half, batch.num_rows() - half), first + half, parts, failed);
+            }
+            Err(error) => {
+                parts.push(arrow::array::new_null_array(&self.wanted, batch.num_rows()));
+                failed.push(UnpreparedRow { row: first, column: self.name.clone(), reason: plain(&error) });
+            }
+        }
+    }
+}
+
+/// The batch with its derived columns, without the rows for which one failed.
+fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowError> {
+    let mut failed = Vec::new();
+    let mut fields: Vec<ArrowField> = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let mut columns = batch.columns().to_vec();
+    for expression in &derive.expressions {
+        let values = expression.evaluate_rows(batch, &mut failed)?;
+        let name = expression.name.as_deref().unwrap_or_default();
+        let field = ArrowField::new(name, expression.wanted.clone(), true);
+        match fields.iter().position(|field| field.name() == name) {
+            Some(at) => (fields[at], columns[at]) = (field, values),
+            None => {
+                fields.push(field);
+                columns.push(values);
+            }
+        }
+    }
+    failed.sort_by_key(|row| row.row);
+    failed.dedup_by_key(|row| row.row);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+    if failed.is_empty() {
+        return Ok(Prepared::whole(batch));
+    }
+    let fails: Vec<usize> = failed.iter().map(|row| row.row).collect();
+    let rows: Vec<u32> =
+        (0..batch.num_rows()).filter(|row| fails.binary_search(row).is_err()).map(|row| row as u32).collect();
+    let batch = take_record_batch(&batch, &UInt32Array::from(rows.clone()))?;
+    Ok(Prepared { batch, rows: Some(rows), filtered: 0, rejected: failed })
+}
+
+/// The rows of a batch that a filter takes.
+fn taken(filter: &Filter, mut prepared: Prepared) -> Result<Prepared, ArrowError> {
+    let mut failed = Vec::new();
+    let verdicts = filter.expression.evaluate_rows(&prepared.batch, &mut failed)?;
+    let mask: BooleanArray = verdicts.as_boolean().iter().map(|verdict| Some(verdict == Some(true))).collect();
+    let (kept, before) = (mask.true_count(), prepared.batch.num_rows());
+    if kept == before {
+        return Ok(prepared);
+    }
+    let rows = (0..before).filter(|row| mask.value(*row)).map(|row| prepared.origin(row) as u32).collect();
+    let failed: Vec<UnpreparedRow> =
+        failed.into_iter().map(|row| UnpreparedRow { row: prepared.origin(row.row), ..row }).collect();
+    prepared.filtered = (before - kept - failed.len()) as u64;
+    prepared.rejected.extend(failed);
+    prepared.rejected.sort_by_key(|row| row.row);
+    prepared.batch = filter_record_batch(&prepared.batch, &mask)?;
+    prepared.rows = Some(rows);
+    Ok(prepared)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+
+    use super::*;
+
+    fn columns() -> Vec<Field> {
+        let field = |name: &str, kind| Field { name: name.to_owned(), kind };
+        vec![field("Day", FieldType::Text), field("time", FieldType::Text), field("n", FieldType::Int64)]
+    }
+
+    fn batch(rows: &[(&str, &str, Option<i64>)]) -> RecordBatch {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(rows.iter().map(|row| Some(row.0)).collect::<StringArray>()),
+            Arc::new(rows.iter().map(|row| Some(row.1)).collect::<StringArray>()),
+            Arc::new(rows.iter().map(|row| row.2).collect::<Int64Array>()),
+        ];
+        RecordBatch::try_new(schema_of(&self::columns()), columns).unwrap()
+    }
+
+    fn derive(expressions: &[(&str, &str)]) -> Derive {
+        let named: Vec<(String, String)> =
+            expressions.iter().map(|(name, sql)| ((*name).to_owned(), (*sql).to_owned())).collect();
+        Derive::new(&columns(), &named).unwrap()
+    }
+
+    #[test]
+    fn a_time_is_put_together_and_a_row_that_fails_is_rejected() {
+        let derive = derive(&[("ts", "cast(Day || 'T' || time || 'Z' as timestamp)"), ("n", "n * 2")]);
+        let kinds: Vec<FieldType> = derive.fields().iter().map(|field| field.kind).collect();
+        assert_eq!(kinds, [FieldType::Text, FieldType::Text, FieldType::Int64, FieldType::Timestamp]);
+        let good = ("2018-01-05", "03:00:00", Some(1));
+        let bad = ("2018-01-35", "03:00:00", Some(1));
+        let batch = batch(&[good, good, bad, good, bad, ("2018-01-05", "04:00:00", None)]);
+        let prepared = Preparation { derive: Some(derive), filter: None }.prepare(batch).unwrap();
+        assert_eq!(prepared.rows.as_deref(), Some(&[0, 1, 3, 5][..]));
+        let rejected: Vec<_> = prepared.rejected.iter().map(|row| (row.row, row.column.as_deref())).collect();
+        assert_eq!(rejected, [(2, Some("ts")), (4, Some("ts"))]);
+        assert!(prepared.rejected[0].reason.contains("2018-01-35"), "{}", prepared.rejected[0].reason);
+        let times = prepared.batch.column_by_name("ts").unwrap().as_primitive::<TimestampMicrosecondType>().clone();
+        assert_eq!(times.value(0), 1_515_121_200_000_000);
+        let n = prepared.batch.column_by_name("n").unwrap().as_primitive::<Int64Type>().clone();
+        assert_eq!((n.value(0), n.is_null(3)), (2, true));
+    }
+
+    #[test]
+    fn a_filter_takes_what_is_true() {
+        let filter = Filter::new(&columns(), "n > 1 and 10 / (n - 3) <> 0").unwrap();
+        let row = |n| ("", "", n);
+        let batch = batch(&[row(Some(1)), row(Some(2)), row(None), row(Some(3)), row(Some(4))]);
+        let prepared = Preparation { derive: None, filter: Some(filter) }.prepare(batch).unwrap();
+        assert_eq!(prepared.rows.as_deref(), Some(&[1, 4][..]));
+        assert_eq!(prepared.filtered, 2);
+        assert_eq!(prepared.rejected.iter().map(|row| row.row).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn wrong_expressions_are_told() {
+        let wrong = |sql: &str| Filter::new(&columns(), sql).unwrap_err().to_string();
+        assert!(wrong("day = 'x'").contains("Day"), "{}", wrong("day = 'x'"));
+        assert!(wrong("n + 1").contains("true or false"));
+        assert!(!wrong("n >").is_empty());
+        let list = [("a".to_owned(), "[n]".to_owned()), ("b".to_owned(), "n".to_owned())];
+        let errors = Derive::new(&columns(), &list).unwrap_err();
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].1.to_string().contains("CAST"), "{}", errors[0].1);
+    }
+}
