@@ -23,10 +23,10 @@ use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 #[non_exhaustive]
 pub enum ExpressionError {
     /// It is no expression over the columns of the source.
-    #[error("{}", plain(source))]
+    #[error("{}", plain(error))]
     Wrong {
-        /// What the engine says.
-        source: Box<DataFusionError>,
+        /// What the engine says. No source: its own chain only says the same again.
+        error: Box<DataFusionError>,
     },
     /// It gives values that no column can hold.
     #[error("it gives {found}, which no column can hold; CAST it to a number, text, a time or a bool")]
@@ -149,8 +149,8 @@ fn schema_of(columns: &[Field]) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-fn wrong(source: DataFusionError) -> ExpressionError {
-    ExpressionError::Wrong { source: Box::new(source) }
+fn wrong(error: DataFusionError) -> ExpressionError {
+    ExpressionError::Wrong { error: Box::new(error) }
 }
 
 fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {

@@ -96,7 +96,9 @@ fn write_objects(snapshot: &Snapshot, block: &Block, out: &mut impl Write) -> Re
         Ok(())
     })?;
     let mut keyed = rows.into_iter().enumerate().map(|(row, cells)| (bytes_value(&block.keys.get(row)), cells));
-    keyed.try_for_each(|(key, cells)| writeln!(out, "{}", json!({ "key": key, "cells": cells }))).map_err(Into::into)
+    keyed
+        .try_for_each(|(key, cells)| writeln!(out, "{{\"key\":{key},\"cells\":{}}}", Value::Array(cells)))
+        .map_err(Into::into)
 }
 
 fn object(cell: &CellRef<'_>) -> Value {

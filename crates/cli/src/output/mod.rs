@@ -4,7 +4,8 @@ mod json;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
+use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::Value;
@@ -113,10 +114,10 @@ impl<W: Write> BatchWriter<W> {
         }
         self.start(batch.schema_ref())?;
         let options = FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"));
-        let formatters: Vec<ArrayFormatter<'_>> =
-            batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options)).collect::<Result<_, _>>()?;
+        let texts: Vec<CellText<'_>> =
+            batch.columns().iter().map(|column| CellText::new(column, &options)).collect::<Result<_, _>>()?;
         for row in 0..batch.num_rows() {
-            let cells = formatters.iter().map(|formatter| formatter.value(row).to_string());
+            let cells = texts.iter().map(|text| text.value(row));
             match &mut self.table {
                 Some(table) => {
                     let cells = cells.zip(batch.columns()).map(|(text, column)| {
@@ -159,6 +160,33 @@ impl<W: Write> BatchWriter<W> {
         }
         self.out.flush()?;
         Ok(())
+    }
+}
+
+/// What a column's cells look like in a table or in CSV.
+enum CellText<'a> {
+    /// Bytes: text where they are UTF-8, else escaped.
+    Bytes(&'a BinaryArray),
+    Other(ArrayFormatter<'a>),
+}
+
+impl<'a> CellText<'a> {
+    fn new(column: &'a ArrayRef, options: &FormatOptions<'a>) -> Result<Self, ArrowError> {
+        match column.as_binary_opt() {
+            Some(bytes) => Ok(Self::Bytes(bytes)),
+            None => Ok(Self::Other(ArrayFormatter::try_new(column, options)?)),
+        }
+    }
+
+    fn value(&self, row: usize) -> String {
+        match self {
+            Self::Bytes(bytes) if bytes.is_null(row) => String::new(),
+            Self::Bytes(bytes) => match std::str::from_utf8(bytes.value(row)) {
+                Ok(text) => text.to_owned(),
+                Err(_) => bytes.value(row).escape_ascii().to_string(),
+            },
+            Self::Other(formatter) => formatter.value(row).to_string(),
+        }
     }
 }
 
