@@ -164,3 +164,80 @@ fn a_changed_layout_needs_a_rebuild() {
     assert!(project.ok(&["read", "SENSOR", "--limit", "1", "--keys-only"]).contains("000000000002#20180102"));
     assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200);
 }
+
+#[test]
+fn new_content_under_the_name_of_a_changed_input() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    // A log that was rotated: what the file held now lies under another name.
+    fs::copy(project.path(DAY), project.path("sample-data/smart-meters/rotated.csv")).unwrap();
+    project.write(DAY, "meter,ts,kwh\n42,2018-01-25T00:00:00Z,1.5\n");
+    project.run_job("smart-meters");
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7201);
+}
+
+#[test]
+fn an_input_that_was_left_out_may_come_back() {
+    let project = Project::smart_meters();
+    let late = "meter,ts,kwh\n42,2018-01-05T03:30:00Z,1.5\n42,2018-01-07T03:30:00Z,2.5\n";
+    let path = "sample-data/smart-meters/zz.csv";
+    project.write(path, late);
+    project.run_job("smart-meters");
+    fs::remove_file(project.path(path)).unwrap();
+    let text = project.read(DAY).replace("2018-01-05T00:00:00Z", "2018-01-05T00:15:00Z");
+    project.write(DAY, text);
+    project.ok(&["run", "smart-meters", "--without", path]);
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7201, "its cells of another window stay");
+    project.write(path, late);
+    project.run_job("smart-meters");
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7202);
+}
+
+#[test]
+fn a_rebuild_loses_no_input_unasked() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    fs::remove_file(project.path(DAY)).unwrap();
+    let said = project.fails(1, &["run", "smart-meters", "--rebuild"]);
+    assert!(said.contains("2018-01-05.csv") && said.contains("--without"), "{said}");
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200);
+    project.ok(&["run", "smart-meters", "--rebuild", "--without", DAY]);
+    assert_eq!(project.sql("select count(*) as n from SENSOR")[0]["n"], 7200 - 480);
+}
+
+#[test]
+fn a_rebuild_keeps_the_order_of_inputs() {
+    let project = Project::smart_meters();
+    let cell = |kwh: &str| format!("meter,ts,kwh\n42,2018-02-01T00:00:00Z,{kwh}\n");
+    project.write("sample-data/smart-meters/zz.csv", cell("2"));
+    project.run_job("smart-meters");
+    project.write("sample-data/smart-meters/aa.csv", cell("1"));
+    project.run_job("smart-meters");
+    let value = || project.sql("select kwh from SENSOR where meter = 42 and ts >= '2018-02-01'")[0]["kwh"].clone();
+    assert_eq!(value(), 1.0);
+    project.ok(&["run", "smart-meters", "--rebuild"]);
+    assert_eq!(value(), 1.0, "the later input wins, whatever its name");
+}
+
+#[test]
+fn another_reading_of_the_files_needs_a_rebuild() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let job = project.read("jobs/smart-meters/job.toml");
+    project.write(
+        "jobs/smart-meters/job.toml",
+        job.replace("time = \"ts\"", "time = \"ts\"\ncsv = { null = [\"53.0\"] }"),
+    );
+    assert!(project.fails(2, &["run", "smart-meters"]).contains("--rebuild"));
+}
+
+#[test]
+fn rejected_rows_are_kept_before_anything_is_committed() {
+    let project = Project::smart_meters();
+    let text = project.read(DAY) + "x,y,z\n";
+    project.write(DAY, text);
+    project.write("data/rejected", "a file where a folder should be");
+    assert!(project.fails(1, &["run", "smart-meters"]).contains("rejected"));
+    assert!(!project.path("data/tables/SENSOR/manifest").exists());
+    assert!(project.files("data/tables").is_empty(), "nothing is left of a load that was not committed");
+}

@@ -6,6 +6,8 @@ mod damage;
 mod duckdb;
 mod harness;
 mod house;
+mod layouts;
 mod prepared;
+mod publishing;
 mod sample;
 mod wrong_csv;

@@ -28,6 +28,14 @@ pub enum CliError {
     /// A query.
     #[error(transparent)]
     Sql(#[from] SqlError),
+    /// A query of a job file.
+    #[error("the query of export {export}: {source}")]
+    Export {
+        /// The export.
+        export: String,
+        /// The cause.
+        source: Box<SqlError>,
+    },
     /// An SST given by its path.
     #[error("{path}: {source}")]
     Sst {
@@ -62,14 +70,23 @@ impl CliError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Project(_) | Self::Job(_) | Self::Usage(_) => 2,
-            Self::Run(RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })) => 2,
+            Self::Project(_) | Self::Job(_) | Self::Usage(_) | Self::Export { .. } => 2,
+            Self::Run(
+                RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
+                | RunError::ExportOwned { .. }
+                | RunError::NotByDay { .. },
+            ) => 2,
             _ => 1,
         }
     }
 
     /// Whether the reader of standard output went away, which is no failure.
     pub fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let kind = match self {
+            Self::Output(error) => Some(error.kind()),
+            Self::Json(error) => error.io_error_kind(),
+            _ => None,
+        };
+        kind == Some(io::ErrorKind::BrokenPipe)
     }
 }

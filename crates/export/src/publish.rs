@@ -205,8 +205,12 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
     }
     let blobs = store.blobs().as_ref();
     published.save(blobs)?;
-    for obsolete in listed.iter().filter_map(|part| part.obsolete.as_deref()) {
-        blobs.delete(obsolete)?;
+    let obsolete: Vec<&str> = listed.iter().filter_map(|part| part.obsolete.as_deref()).collect();
+    if obsolete.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    // Another export may have taken the name in the meantime.
+    let lists = Published::all(blobs)?;
+    let named = |path: &str| lists.iter().flat_map(|list| list.parts.values()).any(|part| part.path() == path);
+    obsolete.into_iter().filter(|path| !named(path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
 }

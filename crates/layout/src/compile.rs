@@ -3,12 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::civil::DAY;
 use crate::error::{Advice, ColumnPart, LayoutError, LayoutWarning, Place, Problem};
 use crate::layout::{GroupPlan, KeyPlan, Layout, TailField, Unpivot, ValuePlan};
 use crate::schema::{Column, Group, KeyTail, QualifierKind, StoredSchema, TailPart, TimestampKind};
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::{ColumnSpec, Field, SourceSchema, TableSpec, TimestampSpec};
 use crate::template::{Form, Piece, Replacement, Template, closest};
+use crate::time_format::Unit;
 use crate::value::{Encoding, FieldType, ValueType};
 
 /// Most digits of a tail: what a u64 always holds.
@@ -460,17 +462,23 @@ fn encoding_needs(encoding: Encoding, kind: ValueType) -> Option<Problem> {
 }
 
 /// Whether all rows of one key have one value of `wanted`.
-fn determined(key: &[Segment], wanted: &FieldSegment) -> bool {
-    let mut own = key.iter().filter_map(Segment::field).filter(|own| own.field == wanted.field);
-    own.any(|own| {
-        let in_utc = |segment: &FieldSegment| match &segment.form {
-            Form::Time(format) => format.zone().is_none(),
-            _ => true,
-        };
-        *own == *wanted
-            || own
-                .resolution()
-                .is_some_and(|step| step == 1 || (in_utc(own) && in_utc(wanted) && step <= wanted.finest()))
+pub(crate) fn determined(key: &[Segment], wanted: &FieldSegment) -> bool {
+    let in_utc = |segment: &FieldSegment| match &segment.form {
+        Form::Time(format) => format.zone().is_none(),
+        _ => true,
+    };
+    let counts_weeks = |segment: &FieldSegment| match &segment.form {
+        Form::Time(format) => format.units().any(|unit| matches!(unit, Unit::IsoYear | Unit::IsoWeek)),
+        _ => false,
+    };
+    // Weeks do not lie inside months and years, nor these inside weeks; days lie inside all of them.
+    let nested = |own: &FieldSegment, step: i64| step <= DAY || counts_weeks(own) == counts_weeks(wanted);
+    let own = key.iter().filter_map(Segment::field).filter(|own| own.field == wanted.field);
+    own.into_iter().any(|own| {
+        let Some(step) = own.resolution() else { return *own == *wanted };
+        // An hour of local time may come twice.
+        let exact = step == 1 && in_utc(own);
+        *own == *wanted || exact || (in_utc(own) && in_utc(wanted) && step <= wanted.finest() && nested(own, step))
     })
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow::datatypes::{Field as ArrowField, Schema};
 
 use crate::civil::{DAY, HOUR};
+use crate::compile::determined;
 use crate::encode::granularity;
 use crate::error::{Advice, LayoutWarning, Lost, LostReason, Place};
-use crate::layout::{Layout, ValuePlan};
+use crate::layout::{GroupPlan, Layout, ValuePlan};
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::Window;
 use crate::template::Form;
@@ -149,6 +150,13 @@ fn step_of(kind: FieldType, step: i64) -> i64 {
 /// Where `field` is held, by (step, cost to read), best first.
 fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)> {
     let mut found: Vec<(i64, u8, Origin)> = Vec::new();
+    // A value of the row as a whole that its key does not fix belongs to no record of it, unless the
+    // row is its only record.
+    let one_record = layout.groups.iter().all(GroupPlan::is_of_row);
+    let of_record = |plan: &GroupPlan, segment: &FieldSegment| {
+        one_record || !plan.is_of_row() || determined(&layout.key.segments, segment)
+    };
+    let mut of_row = Vec::new();
     let plain = |segments: &[Segment]| -> Vec<(usize, i64)> {
         let own = segments.iter().enumerate().filter_map(|(at, segment)| Some((at, segment.field()?)));
         own.filter(|(_, own)| own.field == field && !matches!(own.form, Form::Time(_)))
@@ -160,6 +168,8 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
     }
     let (key, key_units, key_zone) = time_parts(&layout.key.segments, field);
     if let Some(step) = resolution(&key_units) {
+        // An hour of local time may come twice.
+        let step = if key_zone.is_some() { step.max(HOUR) } else { step };
         found.push((step_of(kind, step), 0, Origin::KeyTime { segments: key.clone() }));
     }
     for (group, plan) in layout.groups.iter().enumerate() {
@@ -168,7 +178,11 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         }
         for (column, value) in plan.columns.iter().enumerate() {
             match value {
-                ValuePlan::Field(own) if *own == field => found.push((1, 2, Origin::Value { group, column })),
+                ValuePlan::Field(own) if *own == field => {
+                    let origin = (1, 2, Origin::Value { group, column });
+                    let held = of_record(plan, &FieldSegment { field, kind, form: Form::Text });
+                    if held { found.push(origin) } else { of_row.push(origin) }
+                }
                 ValuePlan::Template(segments) => {
                     let mut fields = segments.iter().filter_map(Segment::field);
                     if let (Some(own), None) = (fields.next(), fields.next())
@@ -176,7 +190,8 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
                         && own.form != Form::BigEndian
                         && let Some(step) = own.resolution()
                     {
-                        found.push((step_of(kind, step), 4, Origin::ValueText { group, column }));
+                        let origin = (step_of(kind, step), 4, Origin::ValueText { group, column });
+                        if of_record(plan, own) { found.push(origin) } else { of_row.push(origin) }
                     }
                 }
                 _ => {}
@@ -195,6 +210,9 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
                 found.push((step_of(kind, step), 3, origin));
             }
         }
+    }
+    if found.is_empty() {
+        found = of_row;
     }
     found.sort_by_key(|(step, cost, _)| (*step, *cost));
     let mut out: Vec<(i64, Origin)> = Vec::new();

@@ -18,6 +18,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tidetable_layout::{Field, FieldType};
 use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
+use crate::session::read_as_written;
+
 /// Why an expression cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -155,7 +157,7 @@ fn wrong(error: DataFusionError) -> ExpressionError {
 
 fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
     let mut config = SessionConfig::new();
-    config.options_mut().sql_parser.enable_ident_normalization = false;
+    read_as_written(&mut config);
     let context = SessionContext::new_with_config(config);
     let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
     let expr = context.parse_sql_expr(sql, &columns).map_err(wrong)?;

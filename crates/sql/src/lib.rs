@@ -15,6 +15,7 @@
 mod catalog;
 mod cell_table;
 mod cells;
+mod declared;
 mod error;
 mod exports;
 mod expressions;
@@ -28,6 +29,7 @@ mod source;
 mod values;
 
 pub use cells::{CellRef, cells_of_block};
+pub use declared::check_query;
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
 pub use session::{Session, SessionOptions};

@@ -7,7 +7,7 @@ use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
-use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
@@ -54,7 +54,7 @@ impl Session {
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
             .with_information_schema(true);
-        config.options_mut().sql_parser.enable_ident_normalization = false;
+        read_as_written(&mut config);
         if let Some(partitions) = options.target_partitions {
             config = config.with_target_partitions(partitions.max(1));
         }
@@ -99,7 +99,9 @@ impl Session {
     /// # Errors
     /// If it is not valid, or a table of it cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
-        Ok(self.context.sql(query).await?)
+        // A query reads: tables are made by jobs, and files are written by exports.
+        let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        Ok(self.context.sql_with_options(query, only_queries).await?)
     }
 
     /// Plans a query with values for its `$name` parameters; values it does not ask for are ignored.
@@ -119,19 +121,18 @@ impl Session {
         Ok(self.sql(query).await?.execute_stream().await?)
     }
 
-    /// The tables of the store whose records `query` reads, by name, ascending.
+    /// The tables and exports that `query` reads, by schema and name, ascending.
     ///
     /// # Errors
     /// If it is not valid SQL.
-    pub fn tables_of(&self, query: &str) -> Result<Vec<String>> {
+    pub fn references(&self, query: &str) -> Result<Vec<(String, String)>> {
         let state = self.context.state();
         let statement = state.sql_to_statement(query, &Dialect::Generic)?;
         let references = state.resolve_table_references(&statement)?;
-        let mut names: Vec<String> = references
+        let mut names: Vec<(String, String)> = references
             .into_iter()
             .map(|reference| reference.resolve(CATALOG, RECORDS))
-            .filter(|reference| *reference.catalog == *CATALOG && *reference.schema == *RECORDS)
-            .map(|reference| reference.table.to_string())
+            .map(|reference| (reference.schema.to_string(), reference.table.to_string()))
             .collect();
         names.sort_unstable();
         names.dedup();
@@ -142,6 +143,13 @@ impl Session {
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
+}
+
+/// Names keep their case, and `600.60` is that decimal and not the double nearest to it.
+pub(crate) fn read_as_written(config: &mut SessionConfig) {
+    let parser = &mut config.options_mut().sql_parser;
+    parser.enable_ident_normalization = false;
+    parser.parse_float_as_decimal = true;
 }
 
 fn catalogs(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Arc<dyn CatalogProviderList> {

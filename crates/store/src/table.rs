@@ -151,7 +151,10 @@ impl Table {
         let mut base = base;
         for _ in 0..REBASES {
             let conflict = |reason| StoreError::Conflict { table: self.name.clone(), reason };
-            let next = base.apply(edit, &commit, now).map_err(conflict)?;
+            let next = base.apply(edit, &commit, now).map_err(|reason| {
+                self.discard(edit);
+                conflict(reason)
+            })?;
             let path = self.manifest_path(next.number);
             let bytes =
                 manifest::encode(&next).map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
@@ -166,6 +169,16 @@ impl Table {
             base = self.latest()?.unwrap_or(taken);
         }
         Err(StoreError::Conflict { table: self.name.clone(), reason: format!("{REBASES} others were faster") })
+    }
+
+    /// Removes the SSTs of an edit that will not be committed. What cannot be removed is named by no
+    /// version, and harmless.
+    pub fn discard(&self, edit: &Edit) {
+        for sst in edit.ssts.values().flatten() {
+            if let Err(error) = self.blobs.delete(&self.sst_path(&sst.id)) {
+                tracing::warn!(%error, "an unused file stays");
+            }
+        }
     }
 
     /// Compiles the layout a version records.

@@ -18,6 +18,8 @@ pub struct Version {
     pub number: u64,
     /// Names the commit, so that a writer whose reply was lost can tell its own from another's.
     pub commit: String,
+    /// The commit of version 1: tells this table from another of its name.
+    pub born: String,
     /// Logical time of the commit, microseconds since the epoch.
     pub now: i64,
     /// The table.
@@ -111,6 +113,8 @@ pub struct Sst {
 pub struct Edit {
     /// Makes the table anew under this identity: every input and SST of before goes.
     pub reset: Option<TableIdentity>,
+    /// Rules of garbage collection to judge cells by from now on.
+    pub gc: Option<BTreeMap<String, String>>,
     /// Paths of inputs whose rows the rebuilt windows no longer hold.
     pub removed: Vec<String>,
     /// Inputs to add, or to put in the place of those with the same path.
@@ -135,7 +139,15 @@ impl Edit {
 impl Version {
     /// The version before the first: nothing in it, and no file for it.
     pub fn empty(table: TableIdentity) -> Self {
-        Self { number: 0, commit: String::new(), now: 0, table, inputs: Vec::new(), windows: Vec::new() }
+        Self {
+            number: 0,
+            commit: String::new(),
+            born: String::new(),
+            now: 0,
+            table,
+            inputs: Vec::new(),
+            windows: Vec::new(),
+        }
     }
 
     /// The next version, or why `edit` cannot come after this one. An append may come after any
@@ -150,7 +162,15 @@ impl Version {
         let mut next = self.clone();
         next.number += 1;
         commit.clone_into(&mut next.commit);
+        if next.born.is_empty() {
+            commit.clone_into(&mut next.born);
+        }
         next.now = now;
+        if let Some(gc) = &edit.gc {
+            // Every cell may show or not show by other rules.
+            next.table.gc.clone_from(gc);
+            next.windows.iter_mut().for_each(|window| window.touch(next.number));
+        }
         if let Some(identity) = &edit.reset {
             next.table.clone_from(identity);
             next.inputs.clear();
@@ -232,6 +252,11 @@ impl WindowState {
     /// Drops all SSTs; every day of it changes with version `number`.
     fn empty(&mut self, number: u64) {
         self.ssts.clear();
+        self.touch(number);
+    }
+
+    /// Every day of it changes with version `number`.
+    fn touch(&mut self, number: u64) {
         self.days.values_mut().for_each(|changed| *changed = number);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 
+use arrow::datatypes::SchemaRef;
 use serde_json::json;
-use tidetable_runner::Job;
+use tidetable_runner::{Job, open_store, runtime};
+use tidetable_sql::check_query;
 
 use super::project;
 use crate::args::{Check, Global, Output};
@@ -12,16 +14,25 @@ use crate::output::{Rows, stdout};
 
 /// Checks the job.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
-    let job = Job::load(&project(global)?, &args.job)?;
+    let project = project(global)?;
+    let job = Job::load(&project, &args.job)?;
+    let store = open_store(&project)?;
+    let mut tables: Vec<(String, SchemaRef)> = Vec::new();
+    for name in store.tables()?.into_iter().filter(|name| job.table(name).is_none()) {
+        tables.push((name.clone(), store.snapshot(&name)?.layout().records_schema()));
+    }
+    tables.extend(job.tables.iter().map(|table| (table.spec.name.clone(), table.layout.records_schema())));
+    let runtime = runtime()?;
+    for export in &job.exports {
+        let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };
+        runtime.block_on(check_query(&tables, &export.sql)).map_err(wrong)?;
+    }
     let mut rows = Rows::new(&["kind", "name", "finding"]);
     for table in &job.tables {
         let name = &table.spec.name;
         let read_back: Vec<String> =
             table.layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();
         rows.push(vec![json!("table"), json!(name), json!(format!("reads back {}", read_back.join(", ")))]);
-        for lost in table.layout.lost() {
-            rows.push(vec![json!("lost"), json!(name), json!(format!("{}: {}", lost.column, lost.why))]);
-        }
         for warning in table.layout.warnings() {
             rows.push(vec![json!("warning"), json!(name), json!(warning.to_string())]);
         }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use chrono::NaiveDate;
 use serde_json::{Value, json};
-use tidetable_runner::{Job, RunOptions, RunRecord, RunReport, UlidIds, run as run_job};
+use tidetable_runner::{Job, Project, RunOptions, RunRecord, RunReport, UlidIds, run as run_job};
 use tidetable_store::{Ids, RejectedRow, ulid_text};
 
 use super::project;
@@ -29,7 +29,7 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let watcher = Watcher::new(global.log);
     let report = run_job(&project, &job, &options, &ids, &watcher);
     watcher.finish();
-    show(global, &job, &report?)
+    show(global, &project, &job, &report?)
 }
 
 fn days(args: &Run) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {
@@ -44,7 +44,7 @@ fn days(args: &Run) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliEr
     Ok(Some(range))
 }
 
-fn show(global: &Global, job: &Job, report: &RunReport) -> Result<(), CliError> {
+fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
     let mut out = stdout();
     match global.output {
         Output::Json => writeln!(out, "{}", serde_json::to_string(&report.record)?)?,
@@ -53,7 +53,7 @@ fn show(global: &Global, job: &Job, report: &RunReport) -> Result<(), CliError> 
             summary(&report.record).write(Output::Table, &mut out)?;
             exports(&report.record, &mut out)?;
             rejected(report, &mut out)?;
-            next_steps(job, &report.record, &mut out)?;
+            next_steps(project, job, &report.record, &mut out)?;
         }
     }
     out.flush()?;
@@ -138,16 +138,24 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn next_steps(job: &Job, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
+fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
+    let just = project.dir.join("justfile").is_file();
+    let (sql, tidetable) = if just { ("just sql", "just tidetable") } else { ("tidetable sql", "tidetable") };
     if record.loads.iter().all(|load| load.version == load.before) && record.exports.is_empty() {
         writeln!(out, "0 new rows: everything is as the last run left it.")?;
     }
     let Some(table) = job.tables.first().map(|table| &table.spec.name) else { return Ok(()) };
     writeln!(out, "\nTry next:")?;
-    writeln!(out, "  just sql -c \"select * from {table} limit 5\"")?;
-    writeln!(out, "  just tidetable read {table} --limit 1")?;
+    writeln!(out, "  {sql} -c 'select * from {} limit 5'", quoted(table))?;
+    writeln!(out, "  {tidetable} read {table} --limit 1")?;
     if let Some(part) = record.exports.iter().rfind(|part| part.state != "empty") {
-        writeln!(out, "  just sql -c \"select * from exports.{} limit 5\"", part.part)?;
+        writeln!(out, "  {sql} -c 'select * from exports.{} limit 5'", quoted(&part.part))?;
     }
     Ok(())
+}
+
+/// A name as SQL takes it.
+fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if plain && !name.starts_with(|c: char| c.is_ascii_digit()) { name.to_owned() } else { format!("\"{name}\"") }
 }

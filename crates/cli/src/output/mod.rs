@@ -60,7 +60,7 @@ impl Rows {
                 let mut table = table(self.columns.iter().map(|name| (*name).to_owned()));
                 for row in &self.rows {
                     table.add_row(row.iter().map(|value| {
-                        let cell = comfy_table::Cell::new(text(value));
+                        let cell = comfy_table::Cell::new(printable(text(value)));
                         if value.is_number() { cell.set_alignment(CellAlignment::Right) } else { cell }
                     }));
                 }
@@ -76,6 +76,16 @@ fn table(header: impl IntoIterator<Item = String>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_FULL_CONDENSED).set_header(header);
     table
+}
+
+/// Control characters of data must not steer the terminal. Line breaks stay: plans have them.
+fn printable(text: String) -> String {
+    let steers = |c: char| c.is_control() && c != '\n';
+    if !text.contains(steers) {
+        return text;
+    }
+    let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
 }
 
 fn text(value: &Value) -> String {
@@ -121,7 +131,7 @@ impl<W: Write> BatchWriter<W> {
             match &mut self.table {
                 Some(table) => {
                     let cells = cells.zip(batch.columns()).map(|(text, column)| {
-                        let cell = comfy_table::Cell::new(text);
+                        let cell = comfy_table::Cell::new(printable(text));
                         let number = column.data_type().is_numeric();
                         if number { cell.set_alignment(CellAlignment::Right) } else { cell }
                     });

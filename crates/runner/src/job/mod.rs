@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_layout::{Layout, TableSpec};
-use tidetable_source::SourceSpec;
+use tidetable_source::{Format, SourceSpec};
 use tidetable_sql::Preparation;
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
@@ -73,14 +73,22 @@ pub struct Source {
 }
 
 impl Table {
-    /// Names everything that decides which cells a row of the source becomes: the layout, the
-    /// columns derived before it, the rows taken. Another fingerprint, and the table must be rebuilt.
+    /// Names everything that decides which cells a row of the source becomes: how it is read, the
+    /// columns derived, the rows taken, the layout. Another fingerprint, and the table must be rebuilt.
     pub fn fingerprint(&self, source: &Source) -> String {
-        if self.predicate.is_none() && source.derive.is_empty() {
-            return self.layout.fingerprint();
-        }
-        let rules = format!("{}\0{:?}\0{:?}", self.layout.fingerprint(), source.derive, self.predicate);
-        format!("{:032x}", xxh3_128(rules.as_bytes()))
+        let SourceSpec { format, csv, columns, time, .. } = &source.spec;
+        let columns: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let zone = column.timezone.map(|zone| zone.name());
+                format!("{} {} {:?} {zone:?}", column.name, column.kind.arrow(), column.format)
+            })
+            .collect();
+        let format = format.as_ref().map(|format| matches!(format, Format::Csv));
+        let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
+        let read = format!("{format:?} {csv:?} {columns:?} {time}");
+        let rules = [&self.layout.fingerprint(), &read, &format!("{:?} {:?}", source.derive, self.predicate)];
+        format!("{:032x}", xxh3_128(rules.map(String::as_str).join("\0").as_bytes()))
     }
 }
 

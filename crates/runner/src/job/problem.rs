@@ -175,6 +175,8 @@ pub(crate) enum Mistake {
     Gc { wanted: &'static str },
     #[error(transparent)]
     Expression { error: ExpressionError },
+    #[error("a row of this table may lie in several windows, so its cells cannot have a timestamp of their own")]
+    TimestampAcrossWindows,
     #[error("`timestamp` cannot be {value}")]
     Timestamp { value: String },
     #[error("`except` goes with `each`")]
@@ -269,6 +271,7 @@ impl Mistake {
             }),
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
+            Self::TimestampAcrossWindows => "write `window = \"none\"` in the table".to_owned(),
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
             Self::Gc { .. } => "for example `maxversions=1`, or `maxage=30d and maxversions=2`".to_owned(),
             Self::Timestamp { .. } => "write 0, or the name of a timestamp column of the source".to_owned(),

@@ -68,6 +68,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSo
     let source = source?;
     let schema = source.schema.as_ref()?;
     let layout = compile(reader, &spec, schema, &places)?;
+    check_timestamps(reader, &layout, &places);
     let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, schema));
     let table = Table {
         spec,
@@ -78,6 +79,27 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSo
         layout,
     };
     (reader.count() == before).then_some(table)
+}
+
+/// Of two cells alike in two windows neither is the later: a row of several windows takes event times.
+fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
+    if layout.rows_keep_to_windows() {
+        return;
+    }
+    let source = layout.source();
+    let time = source.fields.get(source.time).map(|field| field.name.as_str());
+    for (family, named) in layout.spec().families.iter().zip(&places.families) {
+        for (column, place) in family.columns.iter().zip(&named.columns) {
+            let event_time = match &column.timestamp {
+                TimestampSpec::Implied => true,
+                TimestampSpec::Zero => false,
+                TimestampSpec::Field(field) => time == Some(field),
+            };
+            if !event_time {
+                reader.refuse(place.timestamp.clone(), Mistake::TimestampAcrossWindows);
+            }
+        }
+    }
 }
 
 /// The rows of the source that the table takes.

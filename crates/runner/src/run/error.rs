@@ -25,6 +25,35 @@ pub enum RunError {
         /// File with the rejected rows.
         log: String,
     },
+    /// A rebuild that would lose the rows of an input.
+    #[error(
+        "{gone}, which table {table} holds, is gone, so building the table anew would lose its rows; put it back, or run \
+         with --without {gone} to build the table without it"
+    )]
+    RebuildGone {
+        /// The table.
+        table: String,
+        /// The input.
+        gone: String,
+    },
+    /// An export of a name that another job publishes under.
+    #[error("{name} is published by job {owner}; give the export {export} of this job another name")]
+    ExportOwned {
+        /// The export.
+        export: String,
+        /// The name both have: of the export, or of a part of it.
+        name: String,
+        /// The job it belongs to.
+        owner: String,
+    },
+    /// A query for single days that reads what cannot be restricted to a day.
+    #[error("export {export}: {found}; a query for each day reads records of tables, such as SENSOR")]
+    NotByDay {
+        /// The export.
+        export: String,
+        /// What is wrong with it.
+        found: String,
+    },
     /// A table of a source that the job does not have.
     #[error("table {table} is from {source_name}, which is no source of the job")]
     NoSource {
@@ -39,6 +68,9 @@ pub enum RunError {
         /// The root.
         root: String,
     },
+    /// The rejected rows could not be kept, and nothing is committed without them.
+    #[error("the rejected rows could not be kept; nothing was committed, run again")]
+    RejectLog,
     /// The runtime could not be started.
     #[error("cannot start the runtime: {0}")]
     Runtime(std::io::Error),

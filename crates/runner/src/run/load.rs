@@ -1,10 +1,11 @@
 //! The load stage: the inputs of each source into its tables.
 
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use tidetable_layout::window_name;
-use tidetable_source::{InputFile, Storage};
+use tidetable_source::{InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
     Edit, Ids, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store, StoreError,
     Table as StoredTable, TableIdentity, Version,
@@ -42,10 +43,15 @@ impl LoadStage<'_> {
             return Err(RunError::NoSource { table: table.spec.name.clone(), source_name: table.source.clone() });
         };
         let stored = self.store.table(&table.spec.name);
-        let (base, reset) = self.base(&stored, table, source)?;
-        let found = self.storage.discover(&source.spec).map_err(StoreError::from)?;
-        let found = within(found, self.options.days.as_ref());
-        let plan = InputPlan::new(&base, found, |file| self.storage.hash(file)).map_err(StoreError::from)?;
+        let Base { version: base, latest, reset, gc } = self.base(&stored, table, source)?;
+        let found = self.discover(&source.spec, latest.as_ref())?;
+        let mut plan = InputPlan::new(&base, found, |file| self.storage.hash(file)).map_err(StoreError::from)?;
+        match (&latest, &reset) {
+            (Some(latest), Some(_)) => self.keep_order(&mut plan, latest)?,
+            // A rebuilt table holds all its inputs, whatever days are to be published.
+            (None, Some(_)) => {}
+            (_, None) => within(&mut plan.new, self.options.days.as_ref()),
+        }
         let total = plan.new.iter().chain(plan.changed.iter().map(|(file, _)| file)).map(|file| file.size).sum();
         self.observer.event(Event::Stage { name: format!("load {}", table.spec.name), total });
         let mut record = LoadRecord {
@@ -53,13 +59,13 @@ impl LoadStage<'_> {
             source: table.source.clone(),
             before: base.number,
             version: base.number,
-            inputs: inputs_of(&plan),
+            inputs: self.inputs_of(&plan),
             rebuilt: Vec::new(),
             ssts: Vec::new(),
             stats: LoadStats::default(),
         };
         if plan.is_empty() && reset.is_none() {
-            let edit = Edit { base: base.number, ..Edit::default() };
+            let edit = Edit { base: base.number, gc, ..Edit::default() };
             return Ok(Pending { table: stored, base, edit, record });
         }
         let on_progress = |progress: Progress| {
@@ -82,21 +88,46 @@ impl LoadStage<'_> {
         };
         let Loaded { mut edit, stats } = loader.load(&base, &plan)?;
         edit.reset = reset;
+        edit.gc = gc;
         record.rebuilt = edit.rebuilt.iter().map(|start| window_name(table.spec.window, *start)).collect();
         record.ssts = edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect();
         record.stats = stats;
-        self.check_rejected(&source.spec, &record)?;
         Ok(Pending { table: stored, base, edit, record })
     }
 
-    /// The version to load upon. With a changed layout that may be rebuilt: one without inputs or
-    /// windows, and the identity to give the table.
-    fn base(
-        &self,
-        stored: &StoredTable,
-        table: &Table,
-        source: &Source,
-    ) -> Result<(Version, Option<TableIdentity>), RunError> {
+    /// The files of the source. None is no mistake of a source whose files were loaded before: what
+    /// they brought stays.
+    fn discover(&self, source: &SourceSpec, latest: Option<&Version>) -> Result<Vec<InputFile>, StoreError> {
+        match self.storage.discover(source) {
+            Err(SourceError::NoMatch { .. }) if latest.is_some_and(|latest| !latest.inputs.is_empty()) => {
+                Ok(Vec::new())
+            }
+            found => Ok(found?),
+        }
+    }
+
+    /// Inputs of a rebuild keep the order they had; one that is gone must be given up by name.
+    fn keep_order(&self, plan: &mut InputPlan, latest: &Version) -> Result<(), RunError> {
+        let sequences: HashMap<&str, u64> =
+            latest.inputs.iter().map(|input| (input.path.as_str(), input.sequence)).collect();
+        plan.new.sort_by_key(|file| sequences.get(file.path.as_str()).copied().unwrap_or(u64::MAX));
+        let there = |path: &String| {
+            plan.new.iter().any(|file| file.path == *path) || plan.same.iter().any(|(file, _)| file.path == *path)
+        };
+        let gone =
+            latest.inputs.iter().find(|input| !there(&input.path) && !self.options.without.contains(&input.path));
+        match gone {
+            Some(gone) => {
+                let (table, gone) = (latest.table.spec.name.clone(), gone.path.clone());
+                Err(RunError::RebuildGone { table, gone })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The version to load upon. For a rebuild: one without inputs or windows, and the identity to
+    /// give the table.
+    fn base(&self, stored: &StoredTable, table: &Table, source: &Source) -> Result<Base, RunError> {
         let identity = TableIdentity {
             job: self.job.name.clone(),
             spec: table.spec.clone(),
@@ -104,33 +135,70 @@ impl LoadStage<'_> {
             layout: table.fingerprint(source),
             gc: table.gc.iter().cloned().collect(),
         };
-        match stored.base(&identity) {
-            Err(StoreError::LayoutChanged { .. }) if self.options.rebuild => {}
-            Ok(base) if !self.options.rebuild || base.number == 0 => return Ok((base, None)),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
+        let latest = stored.latest()?;
+        let held = stored.base(&identity);
+        if let (true, Some(latest)) = (self.options.rebuild, &latest)
+            && !matches!(held, Err(StoreError::Owned { .. }))
+        {
+            let mut version = Version::empty(identity.clone());
+            version.number = latest.number;
+            version.born.clone_from(&latest.born);
+            return Ok(Base { version, latest: Some(latest.clone()), reset: Some(identity), gc: None });
         }
-        let mut base = Version::empty(identity.clone());
-        base.number = stored.latest_number()?;
-        Ok((base, Some(identity)))
+        let version = held?;
+        let gc = (version.table.gc != identity.gc).then_some(identity.gc);
+        Ok(Base { version, latest, reset: None, gc })
     }
 
-    fn check_rejected(&self, source: &tidetable_source::SourceSpec, record: &LoadRecord) -> Result<(), RunError> {
-        let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
-        if source.max_rejected.exceeded(rejected, read) {
-            return Err(RunError::TooManyRejected {
-                source_name: source.name.clone(),
-                rejected,
-                read,
-                limit: source.max_rejected.to_string(),
-                log: super::rejects::log_path(&self.options.run),
-            });
+    fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
+        let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
+        let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, "new")).collect();
+        inputs.extend(plan.changed.iter().map(|(file, _)| record(&file.path, "changed")));
+        inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, "unchanged")));
+        for (file, other) in &plan.same {
+            inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, "same content") });
         }
-        Ok(())
+        for input in &plan.vanished {
+            let left_out = self.options.without.contains(&input.path);
+            inputs.push(record(&input.path, if left_out { "left out" } else { "gone" }));
+        }
+        inputs
     }
 }
 
+/// What a load goes upon.
+struct Base {
+    version: Version,
+    /// The newest version, if there is one.
+    latest: Option<Version>,
+    /// The identity a rebuild gives the table.
+    reset: Option<TableIdentity>,
+    /// Rules of garbage collection, if they changed.
+    gc: Option<BTreeMap<String, String>>,
+}
+
+/// Whether more rows of a load were rejected than its source allows.
+pub(super) fn check_rejected(job: &Job, run: &str, record: &LoadRecord) -> Result<(), RunError> {
+    let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
+    let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
+    if !source.max_rejected.exceeded(rejected, read) {
+        return Ok(());
+    }
+    Err(RunError::TooManyRejected {
+        source_name: source.name.clone(),
+        rejected,
+        read,
+        limit: source.max_rejected.to_string(),
+        log: super::rejects::log_path(run),
+    })
+}
+
 impl Pending {
+    /// Removes what was written for a commit that will not be.
+    pub(super) fn discard(&self) {
+        self.table.discard(&self.edit);
+    }
+
     /// Commits what was loaded, if it changes anything.
     pub(super) fn commit(self, ids: &dyn Ids, now: i64) -> Result<LoadRecord, StoreError> {
         let mut record = self.record;
@@ -142,22 +210,10 @@ impl Pending {
     }
 }
 
-/// Inputs whose path names a day outside `days` are not for this run.
-fn within(found: Vec<InputFile>, days: Option<&RangeInclusive<NaiveDate>>) -> Vec<InputFile> {
-    let Some(days) = days else { return found };
-    found.into_iter().filter(|file| file.day.is_none_or(|day| days.contains(&day))).collect()
-}
-
-fn inputs_of(plan: &InputPlan) -> Vec<InputRecord> {
-    let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
-    let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, "new")).collect();
-    inputs.extend(plan.changed.iter().map(|(file, _)| record(&file.path, "changed")));
-    inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, "unchanged")));
-    inputs.extend(
-        plan.same
-            .iter()
-            .map(|(file, as_)| InputRecord { same_as: Some(as_.clone()), ..record(&file.path, "same content") }),
-    );
-    inputs.extend(plan.vanished.iter().map(|input| record(&input.path, "gone")));
-    inputs
+/// New inputs whose path names a day outside `days` are not for this run. Changed ones always are: a
+/// window is built from all its inputs as they stand.
+fn within(new: &mut Vec<InputFile>, days: Option<&RangeInclusive<NaiveDate>>) {
+    if let Some(days) = days {
+        new.retain(|file| file.day.is_none_or(|day| days.contains(&day)));
+    }
 }

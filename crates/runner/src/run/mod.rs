@@ -21,7 +21,7 @@ pub use record::{ExportRecord, InputRecord, LoadRecord, Outcome, RunRecord};
 use crate::job::Job;
 use crate::observe::{Event, Observer};
 use crate::project::Project;
-use load::{LoadStage, Pending};
+use load::{LoadStage, Pending, check_rejected};
 use publish::PublishStage;
 use rejects::RejectLog;
 
@@ -94,18 +94,15 @@ pub fn run(
         now: options.now,
         ..RunRecord::default()
     };
-    let done = Run { project, job, options, ids, observer, store: &store, runtime: runtime.handle() }
-        .stages(&rejects, &mut record);
-    let kept = rejects.finish();
+    let stages = Run { project, job, options, ids, observer, store: &store, runtime: runtime.handle() };
+    let done = stages.run(rejects, &mut record);
     if let Err(error) = &done {
         record.outcome = Outcome::Failed;
         record.error = Some(error.to_string());
     }
-    record.rejected = kept.as_ref().ok().and_then(|kept| kept.as_ref().map(|(path, _)| path.clone()));
     let saved = record.save(store.blobs().as_ref());
     // The first error is the one to tell.
-    done?;
-    let rejected = kept?.map(|(_, rows)| rows).unwrap_or_default();
+    let rejected = done?;
     saved?;
     Ok(RunReport { record, rejected })
 }
@@ -121,11 +118,27 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn stages(&self, rejects: &RejectLog<'_>, record: &mut RunRecord) -> Result<(), RunError> {
+    /// Returns the first rejected rows.
+    fn run(&self, rejects: RejectLog<'_>, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
         let clock = Instant::now();
-        let pending = self.load(rejects)?;
+        let loaded = self.load(&rejects);
         record.seconds.insert("load".to_owned(), clock.elapsed().as_secs_f64());
+        // Rejected rows are on disk before anything is committed without them.
+        let kept = rejects.finish();
+        record.rejected = kept.as_ref().ok().and_then(|kept| kept.as_ref().map(|(path, _)| path.clone()));
+        let pending = loaded?;
+        record.loads = pending.iter().map(|load| load.record.clone()).collect();
+        let allowed = record.loads.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
+        let rejected = match (allowed, kept) {
+            (Ok(()), Ok(kept)) => kept.map(|(_, rows)| rows).unwrap_or_default(),
+            (allowed, kept) => {
+                pending.iter().for_each(Pending::discard);
+                allowed?;
+                return Err(kept.err().map_or(RunError::RejectLog, RunError::from));
+            }
+        };
         let clock = Instant::now();
+        record.loads.clear();
         for load in pending {
             record.loads.push(load.commit(self.ids, self.options.now)?);
         }
@@ -142,7 +155,7 @@ impl Run<'_> {
             record.exports.extend(stage.publish(export)?);
         }
         record.seconds.insert("publish".to_owned(), clock.elapsed().as_secs_f64());
-        Ok(())
+        Ok(rejected)
     }
 
     fn load(&self, rejects: &RejectLog<'_>) -> Result<Vec<Pending>, RunError> {

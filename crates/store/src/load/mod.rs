@@ -97,26 +97,42 @@ impl Loader<'_> {
     ///
     /// # Errors
     /// Those of reading, laying out and writing; [`crate::StoreError::InputGone`] if a window must be
-    /// built anew and one of its inputs is gone. SSTs written so far are named by no version then.
+    /// built anew and one of its inputs is gone. SSTs written so far are removed then.
     pub fn load(&self, base: &Version, plan: &InputPlan) -> Result<Loaded> {
         let Work { mut edit, inputs } = rebuild::plan(self, base, plan)?;
-        let encoders = Encoders::new(self.layout);
         let mut state = LoadState::new(inputs.len());
+        match self.load_inputs(&mut edit, &inputs, &mut state) {
+            Ok(()) => {
+                edit.ssts = state.ssts;
+                Ok(Loaded { edit, stats: state.stats })
+            }
+            Err(error) => {
+                edit.ssts = state.ssts;
+                self.table.discard(&edit);
+                Err(error)
+            }
+        }
+    }
+
+    fn load_inputs(&self, edit: &mut Edit, inputs: &[ToRead], state: &mut LoadState) -> Result<()> {
+        let encoders = Encoders::new(self.layout);
         let clock = Instant::now();
         let on_bytes = |bytes| (self.on_progress)(Progress::Read { bytes, rows: 0 });
-        read_ahead(self.storage, self.source, &inputs, &on_bytes, |messages| {
-            self.consume(messages, &inputs, &edit.rebuilt, &encoders, &mut state)
+        read_ahead(self.storage, self.source, inputs, &on_bytes, |messages| {
+            self.consume(messages, inputs, &edit.rebuilt, &encoders, state)
         })?;
         state.stats.read = clock.elapsed().saturating_sub(state.busy);
-        self.flush(&encoders, &mut state)?;
+        self.flush(&encoders, state)?;
+        for (to_read, read) in inputs.iter().zip(&state.read) {
+            to_read.check(read)?;
+        }
         for (to_read, read) in inputs.iter().zip(&state.read).filter(|(to_read, _)| to_read.counts) {
             edit.inputs.push(to_read.record(read, &edit.rebuilt)?);
             for (window, days) in &read.days {
                 edit.days.entry(*window).or_default().extend(days);
             }
         }
-        edit.ssts = state.ssts;
-        Ok(Loaded { edit, stats: state.stats })
+        Ok(())
     }
 
     fn consume(

@@ -35,30 +35,31 @@ impl InputPlan {
         let mut plan = Self::default();
         let paths: HashSet<String> = found.iter().map(|file| file.path.clone()).collect();
         let live: HashMap<&str, &Input> = version.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
+        let mut fresh = Vec::new();
         let mut known: HashMap<u64, Vec<Known>> = HashMap::new();
-        for input in &version.inputs {
-            let content = Known { path: input.path.clone(), hash: Some(input.hash), new: None };
-            known.entry(input.size).or_default().push(content);
-        }
+        let held = |input: &Input| Known { path: input.path.clone(), hash: Some(input.hash), file: None };
         for file in found {
             match live.get(file.path.as_str()) {
-                Some(input) if input.size == file.size && input.version == file.version => {
+                None => fresh.push(file),
+                Some(input) if is_unchanged(&file, input, &mut hash)? => {
+                    known.entry(input.size).or_default().push(held(input));
                     plan.unchanged.push((file, (*input).clone()));
                 }
                 Some(input) => {
-                    if input.size == file.size && hash(&file)? == input.hash {
-                        plan.unchanged.push((file, (*input).clone()));
-                    } else {
-                        plan.changed.push((file, (*input).clone()));
-                    }
-                }
-                None => {
-                    let alike = known.entry(file.size).or_default();
-                    plan.place_new(file, alike, &mut hash)?;
+                    // What it held is content no more; what it holds now is.
+                    known.entry(file.size).or_default().push(Known::of(&file));
+                    plan.changed.push((file, (*input).clone()));
                 }
             }
         }
-        plan.vanished = version.inputs.iter().filter(|input| !paths.contains(&input.path)).cloned().collect();
+        for input in version.inputs.iter().filter(|input| !paths.contains(&input.path)) {
+            known.entry(input.size).or_default().push(held(input));
+            plan.vanished.push(input.clone());
+        }
+        for file in fresh {
+            let alike = known.entry(file.size).or_default();
+            plan.place_new(file, alike, &mut hash)?;
+        }
         Ok(plan)
     }
 
@@ -72,14 +73,14 @@ impl InputPlan {
         let own = if alike.is_empty() { None } else { Some(hash(&file)?) };
         for other in alike.iter_mut() {
             if other.hash.is_none() {
-                other.hash = other.new.and_then(|at| self.new.get(at)).map(&mut *hash).transpose()?;
+                other.hash = other.file.as_ref().map(&mut *hash).transpose()?;
             }
             if other.hash == own {
                 self.same.push((file, other.path.clone()));
                 return Ok(());
             }
         }
-        alike.push(Known { path: file.path.clone(), hash: own, new: Some(self.new.len()) });
+        alike.push(Known { hash: own, ..Known::of(&file) });
         self.new.push(file);
         Ok(())
     }
@@ -90,11 +91,29 @@ impl InputPlan {
     }
 }
 
+/// Whether a file holds what the table has of it. Hashes it only if size and modification do not tell.
+fn is_unchanged(
+    file: &InputFile,
+    input: &Input,
+    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+) -> Result<bool, SourceError> {
+    if file.size != input.size {
+        return Ok(false);
+    }
+    Ok(file.version == input.version || hash(file)? == input.hash)
+}
+
 /// Content that is held, or about to be loaded.
 struct Known {
     path: String,
     /// `None` until it matters.
     hash: Option<ContentHash>,
-    /// Its place among the new inputs, if it is one.
-    new: Option<usize>,
+    /// The file to ask for it.
+    file: Option<InputFile>,
+}
+
+impl Known {
+    fn of(file: &InputFile) -> Self {
+        Self { path: file.path.clone(), hash: None, file: Some(file.clone()) }
+    }
 }

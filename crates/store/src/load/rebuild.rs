@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_layout::{Window, window_bounds, window_name};
-use tidetable_source::InputFile;
+use tidetable_source::{ContentHash, InputFile};
 
 use super::plan::InputPlan;
 use super::read::read_ahead;
@@ -24,6 +24,8 @@ pub(super) struct ToRead {
     pub(super) counts: bool,
     /// Whether it is changed, so that all its windows must be among those built anew.
     pub(super) changed: bool,
+    /// What it must hold, if it is only read again.
+    pub(super) expected: Option<ContentHash>,
 }
 
 /// What a load has to do.
@@ -47,15 +49,16 @@ pub(super) fn plan(loader: &Loader<'_>, base: &Version, plan: &InputPlan) -> Res
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);
         }
-        inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true });
+        inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true, expected: None });
     }
     let next = base.next_sequence();
     for (sequence, file) in (next..).zip(&plan.new) {
-        inputs.push(ToRead { file: file.clone(), sequence, counts: true, changed: false });
+        inputs.push(ToRead { file: file.clone(), sequence, counts: true, changed: false, expected: None });
     }
     let shares = |input: &&(InputFile, Input)| input.1.windows.iter().any(|start| rebuilt.contains(start));
     for (file, input) in plan.unchanged.iter().filter(shares) {
-        inputs.push(ToRead { file: file.clone(), sequence: input.sequence, counts: false, changed: false });
+        let expected = Some(input.hash);
+        inputs.push(ToRead { file: file.clone(), sequence: input.sequence, counts: false, changed: false, expected });
     }
     leave_out_the_gone(loader, plan, &rebuilt, window, &mut edit)?;
     inputs.sort_by_key(|input| input.sequence);
@@ -81,7 +84,8 @@ fn leave_out_the_gone(
                 gone: input.path.clone(),
             });
         }
-        let mut kept = input.clone();
+        // What is left of it is not its content: should it come back, it counts as changed.
+        let mut kept = Input { hash: ContentHash(0), version: String::new(), ..input.clone() };
         kept.windows.retain(|start| !rebuilt.contains(start));
         kept.days = kept
             .windows
@@ -104,7 +108,7 @@ fn leave_out_the_gone(
 
 /// The windows an input's rows lie in, found by reading it.
 fn windows_of(loader: &Loader<'_>, file: &InputFile, sequence: u64) -> Result<BTreeSet<i64>> {
-    let inputs = [ToRead { file: file.clone(), sequence, counts: false, changed: true }];
+    let inputs = [ToRead { file: file.clone(), sequence, counts: false, changed: true, expected: None }];
     let encoders = Encoders::new(loader.layout);
     let mut windows = BTreeSet::new();
     read_ahead(loader.storage, loader.source, &inputs, &|_| {}, |messages| {
@@ -136,6 +140,16 @@ impl ToRead {
     /// Whether its cells in the window at `start` are wanted.
     pub(super) fn wants(&self, start: i64, rebuilt: &[i64]) -> bool {
         self.counts || self.changed || rebuilt.binary_search(&start).is_ok()
+    }
+
+    /// Checks that an input that was read again is the one the version holds.
+    pub(super) fn check(&self, read: &InputRead) -> Result<()> {
+        match self.expected {
+            Some(expected) if read.hash != Some(expected) => {
+                Err(StoreError::InputMoved { path: self.file.path.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The input as the next version records it.

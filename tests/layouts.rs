@@ -1,0 +1,100 @@
+//! Layouts read back what they were given, asked through the command.
+
+use serde_json::{Value, json};
+
+use crate::harness::Project;
+
+/// Loads `rows` of `columns` into table T laid out by `key` and `cells`.
+fn load(columns: &str, key: &str, cells: &str, rows: &str) -> Project {
+    let names: Vec<&str> = columns.split(", ").map(|column| column.split(" = ").next().unwrap()).collect();
+    let declared = columns.replace(", ", "\n");
+    let project = Project::new(
+        "j",
+        &format!(
+            "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\n{declared}\n\
+             [tables.T]\nrow_key = \"{key}\"\n[tables.T.families.F]\ncolumns = [{cells}]\n"
+        ),
+    );
+    project.write("in/a.csv", format!("{}\n{rows}", names.join(",")));
+    project.run_job("j");
+    project
+}
+
+#[test]
+fn a_value_of_the_whole_row_does_not_stand_for_its_records() {
+    let project = load(
+        "id = \"uint64\", ts = \"timestamp\", kwh = \"int64\"",
+        "{id:03}#{ts:%Y%m%d}",
+        r#"{ qualifier = "h{ts:%H%M}", value = "{kwh}" },
+           { qualifier = "LAST", value = "{kwh}", timestamp = 0 },
+           { qualifier = "LASTTIME", value = "{ts}", timestamp = 0 }"#,
+        "1,2020-01-02T00:00:00Z,10\n1,2020-01-02T01:00:00Z,11\n1,2020-01-02T02:00:00Z,12\n",
+    );
+    let rows = project.sql("select ts, kwh from T order by ts");
+    let expected: Vec<Value> =
+        (0..3).map(|hour| json!({ "ts": format!("2020-01-02T0{hour}:00:00Z"), "kwh": 10 + hour })).collect();
+    assert_eq!(rows, expected);
+    let last = project.sql("select value from cells.T where timestamp = '1970-01-01T00:00:00Z'");
+    assert_eq!(last, [json!({ "value": "12" }), json!({ "value": "2020-01-02T02:00:00Z" })]);
+}
+
+#[test]
+fn weeks_do_not_tell_years() {
+    let project = load(
+        "id = \"uint64\", ts = \"timestamp\"",
+        "{id:03}#{ts:%G-W%V}",
+        r#"{ qualifier = "y", value = "{ts:%Y}" }"#,
+        "1,2019-12-30T00:00:00Z\n1,2020-01-02T00:00:00Z\n",
+    );
+    let years = project.sql("select value from cells.T order by timestamp");
+    assert_eq!(years, [json!({ "value": "2019" }), json!({ "value": "2020" })]);
+}
+
+#[test]
+fn an_hour_of_local_time_that_comes_twice_reads_back() {
+    let project = load(
+        "id = \"uint64\", ts = \"timestamp\", v = \"int64\"",
+        "{id:03}#{ts:%Y%m%d%H%M%S%6f|Europe/Paris}",
+        r#"{ qualifier = "v", value = "{v}" }"#,
+        "1,2020-10-25T00:30:00Z,1\n1,2020-10-25T01:30:00Z,2\n",
+    );
+    let rows = project.sql("select ts, v from T order by ts");
+    assert_eq!(rows[1], json!({ "ts": "2020-10-25T01:30:00Z", "v": 2 }));
+    assert_eq!(project.sql("select v from T where ts >= '2020-10-25T01:00:00Z'"), [json!({ "v": 2 })]);
+}
+
+#[test]
+fn decimals_are_the_numbers_that_are_written() {
+    let prices: Vec<String> = (0..2000).map(|cent| format!("{}.{:02}", cent / 100 + 280, cent % 100)).collect();
+    let line = |(at, price): (usize, &String)| format!("{at},2020-01-02T00:00:00Z,{price}\n");
+    let rows: String = prices.iter().enumerate().map(line).collect();
+    let project = load(
+        "id = \"uint64\", ts = \"timestamp\", p = \"decimal(10,2)\"",
+        "{id:05}#{ts:%Y%m%d}",
+        r#"{ qualifier = "p", value = "{p}" }"#,
+        &rows,
+    );
+    let list = prices.join(", ");
+    let count = |query: &str| project.sql(&format!("select count(*) as n from T where {query}"))[0]["n"].clone();
+    assert_eq!(count(&format!("p in ({list})")), 2000);
+    assert_eq!(count("p = 283.91"), 1);
+    assert_eq!(count("p >= 283.91 and p <= 283.91"), 1);
+    assert_eq!(count("p <> 283.91"), 1999);
+}
+
+#[test]
+fn a_row_of_several_windows_keeps_to_event_times() {
+    let job = |window: &str| {
+        format!(
+            "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nid = \"uint64\"\n\
+             ts = \"timestamp\"\nv = \"int64\"\n[tables.T]\nrow_key = \"{{id:03}}\"\n{window}\n[tables.T.families.F]\n\
+             columns = [{{ qualifier = \"last\", value = \"{{v}}\", timestamp = 0 }}]\n"
+        )
+    };
+    let project = Project::new("j", &job(""));
+    project.write("in/a.csv", "id,ts,v\n1,2020-01-02T00:00:00Z,1\n1,2020-01-01T00:00:00Z,2\n");
+    assert!(project.fails(2, &["run", "j"]).contains("window = \"none\""));
+    project.write("jobs/j/job.toml", job("window = \"none\""));
+    project.run_job("j");
+    assert_eq!(project.sql("select value from cells.T"), [json!({ "value": "2" })], "the later row wins");
+}
