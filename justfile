@@ -9,7 +9,10 @@ v3 := `for f in avx2 bmi1 bmi2 fma f16c abm movbe; do grep -qsw "$f" /proc/cpuin
 # Where cargo builds; an empty CARGO_TARGET_DIR counts as none.
 target := if env("CARGO_TARGET_DIR", "") == "" { justfile_directory() / "target" } else { env("CARGO_TARGET_DIR") }
 export CARGO_TARGET_DIR := target
-tidetable := target / "release/tidetable"
+
+# `just run` and `just test` share one build. For data of your own, `just install` makes the fast one.
+tidetable := target / "debug/tidetable"
+release := target / "release/tidetable"
 
 # Python with what the tests and `fetch-data` import; the tests find it by this name.
 venv := target / "venv"
@@ -20,16 +23,20 @@ default:
     @"{{ just_executable() }}" --list
 
 # Run a job of jobs/: `just run smart-meters --from 2018-01-02`.
-run JOB *ARGS: _release
+run JOB *ARGS: _build
     @exec "{{ tidetable }}" run "$@"
 
 # Ask SQL of the tables: `just sql -c 'SELECT COUNT(*) FROM SENSOR'`.
-sql *ARGS: _release
+sql *ARGS: _build
     @exec "{{ tidetable }}" sql "$@"
 
 # Any other command: `just tidetable --help`.
-tidetable *ARGS: _release
+tidetable *ARGS: _build
     @exec "{{ tidetable }}" "$@"
+
+# Install the optimised command, for data of your own and for cron.
+install:
+    cargo install --path crates/cli --locked
 
 # Run every test.
 test:
@@ -47,16 +54,25 @@ lint:
 ci: lint _venv test
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
 
+# Load generated readings with tidetable and DuckDB in turn: `just bench --scale 1 --runs 5`.
+bench *ARGS: _release _venv
+    cargo build --release --package tidetable-testkit --example readings
+    mkdir -p data/bench
+    "$TIDETABLE_PYTHON" bench/load.py "{{ release }}" "{{ target }}/release/examples/readings" data/bench "$@"
+
 # Fetch the whole of a sample's data set into data/fetched/NAME.
 fetch-data NAME: _venv
     "$TIDETABLE_PYTHON" "sample-data/$1/make.py" --full "data/fetched/$1"
 
-# Remove tables, exports and run records from data/; what `fetch-data` fetched stays.
+# Remove tables, exports and run records from data/; what was fetched or made for a bench stays.
 clean-data:
-    if [ -d data ]; then find data -mindepth 1 -maxdepth 1 ! -name fetched -exec rm -rf {} +; fi
+    if [ -d data ]; then find data -mindepth 1 -maxdepth 1 ! -name fetched ! -name bench -exec rm -rf {} +; fi
+
+_build:
+    @cargo build --package tidetable-cli
 
 _release:
-    @cargo build --release --package tidetable-cli
+    cargo build --release --package tidetable-cli
 
 _venv:
     @[ -x "$TIDETABLE_PYTHON" ] || python3 -m venv "{{ venv }}"

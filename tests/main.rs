@@ -4,6 +4,7 @@
 mod changes;
 mod damage;
 mod duckdb;
+mod guides;
 mod harness;
 mod house;
 mod layouts;

@@ -182,3 +182,14 @@ fn other_dialects_are_declared() {
     assert_eq!(rows[1]["kwh"], Value::Null);
     assert_eq!(rows[1]["note"], "b");
 }
+
+#[test]
+fn mistakes_of_a_job_file_as_json() {
+    let project = Project::new(
+        "meters",
+        &JOB.replace("kwh = \"float64\"", "kwh = \"float\"").replace("{meter:010}", "{metre:010}"),
+    );
+    let said = json_lines(&project.fails(2, &["check", "meters", "--log", "json"]));
+    assert_eq!(said[0]["file"], "jobs/meters/job.toml");
+    assert!(said[0]["line"].is_u64() && said[0]["column"].is_u64() && said[0]["message"].is_string(), "{said:?}");
+}

@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tidetable_runner::JobError;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log};
@@ -60,14 +61,31 @@ fn use_colour() -> bool {
 
 /// Tells of an error on standard error. If even that is closed there is nobody to tell.
 fn tell(global: &Global, error: CliError) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = match global.log {
-        Log::Json => {
-            let message = serde_json::json!({ "level": "error", "message": error.to_string() });
-            writeln!(stderr, "{message}")
-        }
-        Log::Text => write!(stderr, "{}", render(error, global.verbose)),
+    let text = match global.log {
+        Log::Json => objects(&error),
+        Log::Text => render(error, global.verbose),
     };
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// An error as JSON, one object a line: of a job file, one for each mistake.
+fn objects(error: &CliError) -> String {
+    let CliError::Job(JobError::File(file)) = error else {
+        return format!("{}\n", serde_json::json!({ "level": "error", "message": error.to_string() }));
+    };
+    let mistakes = file.problems().iter().map(|problem| {
+        let (line, column) = problem.line_column(file.text());
+        let object = serde_json::json!({
+            "level": "error",
+            "message": problem.to_string(),
+            "help": problem.advice(),
+            "file": file.path().display().to_string(),
+            "line": line,
+            "column": column,
+        });
+        format!("{object}\n")
+    });
+    mistakes.collect()
 }
 
 fn render(error: CliError, verbose: bool) -> String {

@@ -171,6 +171,16 @@ impl Run<'_> {
             on_reject: &on_reject,
         };
         let pending: Vec<Pending> = self.job.tables.iter().map(|table| stage.load(table)).collect::<Result<_, _>>()?;
+        let left_out = |path: &String| {
+            self.options.rebuild
+                || pending
+                    .iter()
+                    .flat_map(|load| &load.record.inputs)
+                    .any(|input| input.path == *path && input.state == "left out")
+        };
+        for path in self.options.without.iter().filter(|path| !left_out(path)) {
+            self.observer.event(Event::Note(format!("--without {path} changed nothing: no such input is gone")));
+        }
         for input in pending.iter().flat_map(|load| &load.record.inputs) {
             if let Some(note) = note(input) {
                 self.observer.event(Event::Note(note));
