@@ -49,6 +49,10 @@ lint:
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
     python3 sample-data/smart-meters/make.py --check
+    python3 sample-data/server-metrics/record.py --check
+    python3 sample-data/market-data/make.py --check
+    python3 sample-data/weather-balloons/make.py --check
+    python3 sample-data/schema-patterns/check.py
 
 # What CI runs: lints, tests, then the first command of the README in an empty root.
 ci: lint _venv test
@@ -63,6 +67,10 @@ bench *ARGS: _release _venv
 # Fetch the whole of a sample's data set into data/fetched/NAME.
 fetch-data NAME: _venv
     "$TIDETABLE_PYTHON" "sample-data/$1/make.py" --full "data/fetched/$1"
+
+# Record this machine's metrics until Ctrl-C: `just record-metrics --every 2 --seconds 60`.
+record-metrics *ARGS:
+    python3 sample-data/server-metrics/record.py --output "data/fetched/server-metrics/$(date -u +%Y%m%dT%H%M%SZ).csv" "$@"
 
 # Remove tables, exports and run records from data/; what was fetched or made for a bench stays.
 clean-data:

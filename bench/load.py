@@ -52,7 +52,12 @@ handle = os.open(out, os.O_RDONLY)
 os.fsync(handle)
 """
 
-DUCKDB_CHECK = "import duckdb, sys; print(*duckdb.execute(f\"SELECT count(*), sum(kwh) FROM '{sys.argv[1]}'\").fetchone())"
+DUCKDB_CHECK = """
+import duckdb, sys
+db = duckdb.connect()
+db.execute("SET enable_progress_bar = false")
+print(*db.execute(f"SELECT count(*), sum(kwh) FROM '{sys.argv[1]}'").fetchone())
+"""
 
 
 def measured(command, cwd, env=None):

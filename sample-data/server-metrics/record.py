@@ -106,8 +106,8 @@ def sample(host, before):
 def record(arguments):
     every = arguments.every
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    end = None if arguments.seconds is None else time.monotonic() + arguments.seconds
     rows, times, due = 0, processor_times(), time.monotonic()
+    end = None if arguments.seconds is None else due + arguments.seconds
     with open(arguments.output, "x") as file:
         file.write(",".join(COLUMNS) + "\n")
         try:

@@ -12,6 +12,9 @@ use crate::args::{Check, Global, Output};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
 
+/// Columns named before they are only counted.
+const SHOWN: usize = 8;
+
 /// Checks the job.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
@@ -32,7 +35,11 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
         let name = &table.spec.name;
         let read_back: Vec<String> =
             table.layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();
-        rows.push(vec![json!("table"), json!(name), json!(format!("reads back {}", read_back.join(", ")))]);
+        let mut shown = read_back.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if read_back.len() > SHOWN {
+            shown.push_str(&format!(" and {} more", read_back.len() - SHOWN));
+        }
+        rows.push(vec![json!("table"), json!(name), json!(format!("reads back {shown}"))]);
         for warning in table.layout.warnings() {
             rows.push(vec![json!("warning"), json!(name), json!(warning.to_string())]);
         }
