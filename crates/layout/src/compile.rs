@@ -35,7 +35,7 @@ pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout,
     let mut layout = Layout {
         spec: spec.clone(),
         source: source.clone(),
-        stored: Arc::new(StoredSchema { tail, groups: stored }),
+        stored: Arc::new(StoredSchema { tail, groups: stored, upsert: spec.upsert }),
         warnings: compiler.warnings,
         fields: compiler.fields,
         key,
@@ -522,6 +522,7 @@ fn group(spec: &TableSpec, columns: &[CompiledColumn]) -> (Vec<GroupPlan>, Vec<G
             groups.push(Group {
                 qualifier: if dynamic { QualifierKind::Dynamic } else { QualifierKind::Constant },
                 timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
+                packed: None,
                 columns: Vec::new(),
             });
         }
@@ -536,6 +537,7 @@ fn group(spec: &TableSpec, columns: &[CompiledColumn]) -> (Vec<GroupPlan>, Vec<G
             qualifier: column.constant().unwrap_or_default().as_bytes().to_vec(),
             value: column.kind,
             encoding: column.encoding,
+            merge: spec.families.get(column.family).map(|family| family.kind).unwrap_or_default(),
         });
     }
     (plans, groups)

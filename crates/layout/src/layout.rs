@@ -186,13 +186,25 @@ fn fingerprint(spec: &TableSpec, source: &SourceSchema) -> String {
     for family in &spec.families {
         text("family");
         text(&family.name);
+        if !family.kind.is_newest() {
+            text(&format!("kind {:?}", family.kind));
+        }
         for column in &family.columns {
             text("column");
             text(&column.qualifier);
             text(&column.value);
             text(&format!("{:?} {:?} {}", column.encoding, column.timestamp, column.each));
             column.except.iter().for_each(|name| text(name));
+            if !column.packed.is_none() {
+                text(&format!("{:?}", column.packed));
+            }
         }
+    }
+    if spec.upsert {
+        text("upsert");
+    }
+    for message in &spec.messages {
+        text(&format!("message {} {:?} {:?}", message.name, message.list, message.fields));
     }
     text("source");
     for field in &source.fields {

@@ -10,7 +10,7 @@
 //! let field = |name: &str, kind| Field { name: name.to_owned(), kind };
 //! let source = SourceSchema { fields: vec![field("meter", FieldType::UInt64), field("ts", FieldType::Timestamp)], time: 1 };
 //! let column = |qualifier: &str, value: &str| ColumnSpec { qualifier: qualifier.into(), value: value.into(), ..Default::default() };
-//! let families = vec![FamilySpec { name: "METER".into(), columns: vec![column("ID", "{meter}")] }];
+//! let families = vec![FamilySpec { name: "METER".into(), columns: vec![column("ID", "{meter}")], ..Default::default() }];
 //! let spec = TableSpec { row_key: "{meter:010}#{ts:%Y%m%d}".into(), families, ..Default::default() };
 //! let layout = Layout::compile(&spec, &source).map_err(|errors| format!("{errors:?}"))?;
 //! assert_eq!(layout.stored().tail.digits(), 8);
@@ -55,7 +55,12 @@ pub use error::{
 };
 pub use keys::Keys;
 pub use layout::Layout;
-pub use schema::{Column, Group, KeyTail, QualifierKind, StoredSchema, TailPart, TimestampKind};
-pub use spec::{ColumnSpec, FamilySpec, Field, Granularity, SourceSchema, TableSpec, TimestampSpec, Window};
+pub use schema::{
+    Column, Group, KeyTail, Merge, MessageField, Packed, PackedForm, ProtoType, QualifierKind, StoredSchema, TailPart,
+    TimestampKind,
+};
+pub use spec::{
+    ColumnSpec, FamilySpec, Field, Granularity, MessageSpec, PackedSpec, SourceSchema, TableSpec, TimestampSpec, Window,
+};
 pub use value::{Encoding, FieldType, ValueType};
 pub use window::{window_bounds, window_name, window_of};

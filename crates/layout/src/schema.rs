@@ -2,7 +2,7 @@
 //!
 //! Columns that share their qualifier fields and their timestamps form a [`Group`]: one list of
 //! records a row, and one value column for each Bigtable column. A cell is a (record, column) pair
-//! whose value is not null.
+//! whose value is not null. In a packed group ([`Packed`]) the columns are the fields of one cell.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,10 @@ pub struct StoredSchema {
     pub tail: KeyTail,
     /// Groups in layout order.
     pub groups: Vec<Group>,
+    /// Whether a newer event of a row replaces the whole row: then only records with the greatest
+    /// stored timestamp of their row last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upsert: bool,
 }
 
 /// The fixed-width end of a row key that is kept as one integer a row: digits at fixed places with
@@ -43,8 +47,80 @@ pub struct Group {
     pub qualifier: QualifierKind,
     /// Where the timestamps of its records come from.
     pub timestamps: TimestampKind,
+    /// If set, the columns are the fields of one cell, which is made of them when it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<Packed>,
     /// At least one.
     pub columns: Vec<Column>,
+}
+
+/// How the columns of a group become one cell, which is never stored as bytes. Each column is a field:
+/// its `qualifier` is the field's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed {
+    /// Family of the cell; all columns of the group have it too.
+    pub family: String,
+    /// Qualifier of the cell; unused and empty in a dynamic group.
+    pub qualifier: Vec<u8>,
+    /// What makes bytes of the fields.
+    pub form: PackedForm,
+}
+
+/// What makes the bytes of a packed cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PackedForm {
+    /// A JSON object for each record: the fields that have a value, by name.
+    Json,
+    /// A protobuf message for each record.
+    Message {
+        /// For each column, its field.
+        fields: Vec<MessageField>,
+    },
+    /// One protobuf cell for each row, at timestamp 0, of all its records by ascending time: a message
+    /// with one repeated field of messages. Records keep their event time; those alike in time but
+    /// not in content are all kept, those alike in both are one.
+    Repeated {
+        /// For each column, its field.
+        fields: Vec<MessageField>,
+        /// Number of the repeated field.
+        number: u32,
+    },
+}
+
+/// A field of a protobuf message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageField {
+    /// The source column, and the field's name.
+    pub name: String,
+    /// Its number, 1 to 536,870,911.
+    pub number: u32,
+    /// How it is written.
+    pub kind: ProtoType,
+}
+
+/// The protobuf type of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of the language")]
+pub enum ProtoType {
+    Double,
+    Float,
+    Int32,
+    Int64,
+    Uint32,
+    Uint64,
+    Sint32,
+    Sint64,
+    Fixed32,
+    Fixed64,
+    Sfixed32,
+    Sfixed64,
+    Bool,
+    String,
+    Bytes,
+    /// `google.protobuf.Timestamp`.
+    Timestamp,
 }
 
 /// Where the qualifiers of a group come from.
@@ -79,4 +155,38 @@ pub struct Column {
     pub value: ValueType,
     /// What makes a cell's bytes of a value.
     pub encoding: Encoding,
+    /// What becomes of two cells alike in row, column and timestamp.
+    #[serde(default, skip_serializing_if = "Merge::is_newest")]
+    pub merge: Merge,
+}
+
+/// What becomes of two cells alike in row, column and timestamp.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Merge {
+    /// The later one replaces the earlier.
+    #[default]
+    Newest,
+    /// Their sum.
+    Sum,
+    /// The lesser.
+    Min,
+    /// The greater.
+    Max,
+    /// The union of two sketches of distinct values.
+    Hll,
+}
+
+impl Merge {
+    /// Whether a later cell replaces an earlier one.
+    pub fn is_newest(&self) -> bool {
+        *self == Self::Newest
+    }
+}
+
+impl Group {
+    /// Whether records alike in qualifier and timestamp are kept side by side.
+    pub fn keeps_alike(&self) -> bool {
+        matches!(self.packed, Some(Packed { form: PackedForm::Repeated { .. }, .. }))
+    }
 }

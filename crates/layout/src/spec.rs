@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::schema::{Merge, MessageField};
 use crate::value::{Encoding, FieldType};
 
 /// One column of a source.
@@ -65,6 +66,26 @@ pub struct TableSpec {
     pub unpivot: Vec<String>,
     /// Families in the order of the file.
     pub families: Vec<FamilySpec>,
+    /// `upsert = "row"`: a newer event of a row replaces the whole row.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upsert: bool,
+    /// The messages that columns name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageSpec>,
+}
+
+/// A protobuf message of a job file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageSpec {
+    /// Its name, as columns use it.
+    pub name: String,
+    /// Fields in the order of the file.
+    pub fields: Vec<MessageField>,
+    /// Name of the message that repeats it, and the number of the field that does.
+    pub list: (String, u32),
+    /// The `.proto` it was read from, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proto: Option<String>,
 }
 
 /// A family of a table.
@@ -74,9 +95,13 @@ pub struct FamilySpec {
     pub name: String,
     /// Columns in the order of the file.
     pub columns: Vec<ColumnSpec>,
+    /// `kind`: an aggregate family, whose cells merge instead of replacing each other.
+    #[serde(default, skip_serializing_if = "Merge::is_newest")]
+    pub kind: Merge,
 }
 
-/// A column of a family: `{ qualifier, value, encoding, timestamp }` or `{ each, except, qualifier, value }`.
+/// A column of a family: `{ qualifier, value, encoding, timestamp }`, `{ each, except, qualifier, value }`, or one of
+/// several source columns, see [`PackedSpec`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSpec {
     /// Template of the qualifier.
@@ -89,8 +114,32 @@ pub struct ColumnSpec {
     pub timestamp: TimestampSpec,
     /// `each = "*"`: one column for each source column not in `except`.
     pub each: bool,
-    /// Source columns that `each` leaves out.
+    /// Source columns that `each` and `json` leave out.
     pub except: Vec<String>,
+    /// What the cell holds instead of one value.
+    #[serde(default, skip_serializing_if = "PackedSpec::is_none")]
+    pub packed: PackedSpec,
+}
+
+/// What a cell holds that is made of several source columns.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PackedSpec {
+    /// One value: `value`.
+    #[default]
+    None,
+    /// `json = "*"`: the source columns not in `except`, as one JSON object an event.
+    Json,
+    /// `message = "Reading"`: one protobuf message an event.
+    Message(String),
+    /// `repeated = "Reading"`: one protobuf a row, of all its events.
+    Repeated(String),
+}
+
+impl PackedSpec {
+    /// Whether the cell holds one value.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 /// Where a cell timestamp comes from.

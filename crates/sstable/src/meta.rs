@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn round_trip_and_corruption() {
-        let schema = Arc::new(StoredSchema { tail: Default::default(), groups: vec![] });
+        let schema = Arc::new(StoredSchema { tail: Default::default(), groups: vec![], upsert: false });
         let stripe = StripeMeta {
             offset: 32,
             len: 68,

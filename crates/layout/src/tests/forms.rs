@@ -225,7 +225,7 @@ fn balloons_in_all_their_columns() {
         except: vec!["region".into(), "balloon".into(), "ts".into()],
         ..column("{column}", "{value}")
     };
-    let families = vec![FamilySpec { name: "m".into(), columns: vec![each] }];
+    let families = vec![FamilySpec { name: "m".into(), columns: vec![each], ..FamilySpec::default() }];
     let spec = TableSpec { row_key: "{region}#{balloon}#{ts:%Y-%m-%d-%H%M}".into(), families, ..TableSpec::default() };
     let layout = Layout::compile(&spec, &source).unwrap();
     assert_eq!(
@@ -261,7 +261,7 @@ fn encodings_and_timestamps() {
     ];
     let spec = TableSpec {
         row_key: "{id}".into(),
-        families: vec![FamilySpec { name: "F".into(), columns }],
+        families: vec![FamilySpec { name: "F".into(), columns, ..FamilySpec::default() }],
         ..TableSpec::default()
     };
     let layout = Layout::compile(&spec, &source).unwrap();

@@ -40,6 +40,7 @@ pub(super) fn table(row_key: &str, families: &[(&str, &[(&str, &str)])]) -> Tabl
         .map(|(name, columns)| FamilySpec {
             name: (*name).to_owned(),
             columns: columns.iter().map(|(qualifier, value)| column(qualifier, value)).collect(),
+            ..FamilySpec::default()
         })
         .collect();
     TableSpec { name: "T".into(), row_key: row_key.into(), families, ..TableSpec::default() }

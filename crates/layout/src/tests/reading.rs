@@ -196,7 +196,7 @@ fn what_cannot_be_read_back_is_named() {
     let source = source(&fields, "ts");
     let zero = |qualifier: &str, value: &str| ColumnSpec { timestamp: TimestampSpec::Zero, ..column(qualifier, value) };
     let columns = vec![zero("{ts:%m%d}", "{kwh}"), zero("mix", "{a} {b}")];
-    let families = vec![FamilySpec { name: "F".into(), columns }];
+    let families = vec![FamilySpec { name: "F".into(), columns, ..FamilySpec::default() }];
     let spec = TableSpec { row_key: "{host:hash}".into(), families, ..TableSpec::default() };
     let layout = Layout::compile(&spec, &source).unwrap();
     let lost: Vec<(&str, LostReason)> = layout.lost().iter().map(|lost| (lost.column.as_str(), lost.why)).collect();

@@ -62,6 +62,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSo
         granularity,
         unpivot: unpivot.iter().map(Text::owned).collect(),
         families: families.iter().map(|(spec, _)| spec.clone()).collect(),
+        ..TableSpec::default()
     };
     let families = families.into_iter().map(|(_, places)| places).collect();
     let places = TablePlaces { at: named.at.clone(), row_key, unpivot, families };
@@ -165,7 +166,8 @@ fn family<'a>(
     if columns.is_empty() {
         return None;
     }
-    Some((FamilySpec { name: named.name.to_owned(), columns }, FamilyPlaces { at: named.at.clone(), columns: places }))
+    let spec = FamilySpec { name: named.name.to_owned(), columns, ..FamilySpec::default() };
+    Some((spec, FamilyPlaces { at: named.at.clone(), columns: places }))
 }
 
 fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Option<(ColumnSpec, ColumnPlaces<'a>)> {
@@ -193,6 +195,7 @@ fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Optio
         timestamp,
         each: fields.has("each"),
         except: except.iter().map(Text::owned).collect(),
+        ..ColumnSpec::default()
     };
     let places = ColumnPlaces {
         at: fields.at(),

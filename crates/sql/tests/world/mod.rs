@@ -127,6 +127,7 @@ fn table_spec() -> TableSpec {
         families: vec![FamilySpec {
             name: "METER".to_owned(),
             columns: vec![column("ID", "{meter}"), column("{ts:%H%M}", "{kwh}")],
+            ..FamilySpec::default()
         }],
         ..TableSpec::default()
     }

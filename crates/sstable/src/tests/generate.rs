@@ -62,12 +62,18 @@ pub(super) fn schema(random: &mut Random) -> StoredSchema {
             qualifier: if dynamic { Vec::new() } else { b"kwh".to_vec() },
             value: random.pick(&TYPES),
             encoding: Encoding::Text,
+            merge: Default::default(),
         });
         let columns = columns.collect();
         let timestamps = if random.one_in(3) { TimestampKind::Zero } else { TimestampKind::Stored };
-        Group { qualifier: if dynamic { QualifierKind::Dynamic } else { QualifierKind::Constant }, timestamps, columns }
+        Group {
+            qualifier: if dynamic { QualifierKind::Dynamic } else { QualifierKind::Constant },
+            timestamps,
+            packed: None,
+            columns,
+        }
     });
-    StoredSchema { groups: groups.collect(), tail: KeyTail { parts: random.pick(&tails) } }
+    StoredSchema { groups: groups.collect(), tail: KeyTail { parts: random.pick(&tails) }, upsert: false }
 }
 
 pub(super) fn block(schema: &StoredSchema, rows: usize, random: &mut Random) -> Block {
@@ -190,6 +196,7 @@ pub(super) fn meter_schema() -> StoredSchema {
         qualifier: qualifier.to_vec(),
         value: ValueType::Field(kind),
         encoding: Encoding::Text,
+        merge: Default::default(),
     };
     StoredSchema {
         tail: KeyTail { parts: vec![TailPart::Digits(8)] },
@@ -197,14 +204,17 @@ pub(super) fn meter_schema() -> StoredSchema {
             Group {
                 qualifier: QualifierKind::Constant,
                 timestamps: TimestampKind::Zero,
+                packed: None,
                 columns: vec![column(b"ID", FieldType::UInt64)],
             },
             Group {
                 qualifier: QualifierKind::Dynamic,
                 timestamps: TimestampKind::Stored,
+                packed: None,
                 columns: vec![column(b"", FieldType::Float64)],
             },
         ],
+        upsert: false,
     }
 }
 

@@ -29,6 +29,7 @@ fn schema() -> StoredSchema {
         qualifier: qualifier.as_bytes().to_vec(),
         value,
         encoding: Encoding::Text,
+        merge: Default::default(),
     };
     let field = |qualifier, kind| column(qualifier, ValueType::Field(kind));
     let parts = vec![TailPart::Digits(4), TailPart::Literal("-".to_owned()), TailPart::Digits(2)];
@@ -38,11 +39,13 @@ fn schema() -> StoredSchema {
             Group {
                 qualifier: QualifierKind::Constant,
                 timestamps: TimestampKind::Zero,
+                packed: None,
                 columns: vec![field("id", FieldType::UInt64), field("place", FieldType::Text)],
             },
             Group {
                 qualifier: QualifierKind::Dynamic,
                 timestamps: TimestampKind::Stored,
+                packed: None,
                 columns: vec![
                     field("", FieldType::Float64),
                     field("", FieldType::Decimal { precision: 10, scale: 2 }),
@@ -52,6 +55,7 @@ fn schema() -> StoredSchema {
             Group {
                 qualifier: QualifierKind::Constant,
                 timestamps: TimestampKind::Stored,
+                packed: None,
                 columns: vec![
                     field("count", FieldType::Int64),
                     field("on", FieldType::Bool),
@@ -63,9 +67,11 @@ fn schema() -> StoredSchema {
             Group {
                 qualifier: QualifierKind::Dynamic,
                 timestamps: TimestampKind::Zero,
+                packed: None,
                 columns: vec![column("", ValueType::Empty)],
             },
         ],
+        upsert: false,
     }
 }
 

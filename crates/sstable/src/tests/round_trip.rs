@@ -95,6 +95,7 @@ fn filters_of_prefixes_hold_every_key() {
     let schema = tidetable_layout::StoredSchema {
         tail: tidetable_layout::KeyTail { parts: vec![tidetable_layout::TailPart::Digits(8)] },
         groups: vec![],
+        upsert: false,
     };
     for prefixes in [1, 2, 50] {
         let mut keys = tidetable_layout::Keys::new(std::sync::Arc::new(schema.tail.clone()));
@@ -115,7 +116,7 @@ fn filters_of_prefixes_hold_every_key() {
 
 #[test]
 fn an_empty_file_is_a_file() {
-    let schema = tidetable_layout::StoredSchema { tail: Default::default(), groups: vec![] };
+    let schema = tidetable_layout::StoredSchema { tail: Default::default(), groups: vec![], upsert: false };
     let writer = Writer::new(Vec::new(), schema.into(), WriteOptions::new(1), Default::default()).unwrap();
     let (bytes, summary) = writer.finish().unwrap();
     let reader = open(&bytes.into());

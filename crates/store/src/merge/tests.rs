@@ -25,12 +25,14 @@ fn column(qualifier: &str) -> Column {
         qualifier: qualifier.as_bytes().to_vec(),
         value: ValueType::Field(FieldType::Int64),
         encoding: Encoding::Text,
+        merge: Default::default(),
     }
 }
 
 /// A group at timestamp 0, one with versions, one with qualifiers as data; two columns each.
 fn schema() -> StoredSchema {
-    let group = |qualifier, timestamps| Group { qualifier, timestamps, columns: vec![column("a"), column("b")] };
+    let group =
+        |qualifier, timestamps| Group { qualifier, timestamps, packed: None, columns: vec![column("a"), column("b")] };
     StoredSchema {
         tail: KeyTail { parts: vec![TailPart::Digits(2)] },
         groups: vec![
@@ -38,6 +40,7 @@ fn schema() -> StoredSchema {
             group(QualifierKind::Constant, TimestampKind::Stored),
             group(QualifierKind::Dynamic, TimestampKind::Stored),
         ],
+        upsert: false,
     }
 }
 
