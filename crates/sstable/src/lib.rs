@@ -18,7 +18,7 @@
 //! let schema = Arc::new(StoredSchema { tail: KeyTail { parts: vec![TailPart::Digits(8)] }, groups: vec![], upsert: false });
 //! let mut keys = Keys::new(Arc::new(schema.tail.clone()));
 //! keys.push(b"0000987654#", 20170726);
-//! let block = Block { keys, groups: vec![], upsert: false };
+//! let block = Block { keys, groups: vec![] };
 //!
 //! let options = WriteOptions::new(7);
 //! let mut writer = Writer::new(Vec::new(), Arc::clone(&schema), options.clone(), BTreeMap::new())?;
