@@ -3,6 +3,7 @@
 
 mod changes;
 mod damage;
+mod derived;
 mod duckdb;
 mod guides;
 mod harness;

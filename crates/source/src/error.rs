@@ -72,6 +72,12 @@ pub enum SourceError {
         /// The system's answer.
         source: io::Error,
     },
+    /// An input that is no file was to be read as one: a fault of the caller.
+    #[error("{path} is no file: its rows come from elsewhere")]
+    NoFile {
+        /// The input.
+        path: String,
+    },
     /// The object store refused.
     #[error("{path}: {source}; check the address, the credentials in the environment, and the network")]
     Store {

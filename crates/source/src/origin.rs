@@ -16,7 +16,7 @@ pub struct Origin(Kind);
 #[derive(Debug)]
 enum Kind {
     Csv { bytes: Bytes, first_line: u64, starts: Vec<u32>, dialect: Dialect, line_ends: OnceLock<Vec<u32>> },
-    Parquet { first_row: u64, source: RecordBatch, kept: Option<Vec<u32>> },
+    Rows { first_row: u64, source: RecordBatch, kept: Option<Vec<u32>> },
 }
 
 impl Origin {
@@ -25,10 +25,15 @@ impl Origin {
     }
 
     pub(crate) fn parquet(first_row: u64, source: RecordBatch, kept: Option<Vec<u32>>) -> Self {
-        Self(Kind::Parquet { first_row, source, kept })
+        Self(Kind::Rows { first_row, source, kept })
     }
 
-    /// CSV: the physical line, from 1, on which the record of `row` starts. Parquet: the number of the row, from 1.
+    /// The rows of `batch`, the first of which is number `first_row`, from 1.
+    pub fn of_rows(first_row: u64, batch: RecordBatch) -> Self {
+        Self(Kind::Rows { first_row, source: batch, kept: None })
+    }
+
+    /// CSV: the physical line, from 1, on which the record of `row` starts. Else: the number of the row, from 1.
     /// For a row that the batch does not have, the first line of the chunk.
     pub fn line(&self, row: usize) -> u64 {
         match &self.0 {
@@ -37,11 +42,11 @@ impl Origin {
                 let ends = line_ends.get_or_init(|| memchr::memchr_iter(b'\n', bytes).map(|end| end as u32).collect());
                 first_line + ends.partition_point(|end| end < start) as u64
             }
-            Kind::Parquet { first_row, kept, .. } => first_row + source_row(kept.as_deref(), row).unwrap_or(0) as u64,
+            Kind::Rows { first_row, kept, .. } => first_row + source_row(kept.as_deref(), row).unwrap_or(0) as u64,
         }
     }
 
-    /// The record of `row` as it stood, cut at 4 KiB; for Parquet, written like JSON. Empty for a row that the batch
+    /// The record of `row` as it stood, cut at 4 KiB; for what is no text, written like JSON. Empty for a row that the batch
     /// does not have.
     pub fn raw(&self, row: usize) -> String {
         match &self.0 {
@@ -53,7 +58,7 @@ impl Origin {
                 };
                 raw(body(bytes.get(start..end).unwrap_or_default()))
             }
-            Kind::Parquet { source, kept, .. } => source_row(kept.as_deref(), row)
+            Kind::Rows { source, kept, .. } => source_row(kept.as_deref(), row)
                 .filter(|row| *row < source.num_rows())
                 .map_or_else(String::new, |row| raw(row_text(source, row).as_bytes())),
         }

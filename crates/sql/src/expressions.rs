@@ -177,7 +177,7 @@ fn column(schema: &SchemaRef, sql: &str) -> Result<(Arc<dyn PhysicalExpr>, Field
 }
 
 /// The column type that holds values of an engine's type.
-fn field_type(found: &DataType) -> Option<FieldType> {
+pub(crate) fn field_type(found: &DataType) -> Option<FieldType> {
     Some(match found {
         kind if kind.is_unsigned_integer() => FieldType::UInt64,
         kind if kind.is_signed_integer() => FieldType::Int64,

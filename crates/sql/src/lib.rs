@@ -29,7 +29,7 @@ mod source;
 mod values;
 
 pub use cells::{CellRef, cells_of_block};
-pub use declared::check_query;
+pub use declared::{QueryError, QueryShape, check_query, in_columns, query_shape};
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
 pub use session::{Session, SessionOptions};

@@ -126,23 +126,28 @@ impl Session {
     /// # Errors
     /// If it is not valid SQL.
     pub fn references(&self, query: &str) -> Result<Vec<(String, String)>> {
-        let state = self.context.state();
-        let statement = state.sql_to_statement(query, &Dialect::Generic)?;
-        let references = state.resolve_table_references(&statement)?;
-        let mut names: Vec<(String, String)> = references
-            .into_iter()
-            .map(|reference| reference.resolve(CATALOG, RECORDS))
-            .map(|reference| (reference.schema.to_string(), reference.table.to_string()))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
+        table_references(&self.context, query)
     }
 
     /// The engine's own session.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
+}
+
+/// See [`Session::references`].
+pub(crate) fn table_references(context: &SessionContext, query: &str) -> Result<Vec<(String, String)>> {
+    let state = context.state();
+    let statement = state.sql_to_statement(query, &Dialect::Generic)?;
+    let references = state.resolve_table_references(&statement)?;
+    let mut names: Vec<(String, String)> = references
+        .into_iter()
+        .map(|reference| reference.resolve(CATALOG, RECORDS))
+        .map(|reference| (reference.schema.to_string(), reference.table.to_string()))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
 }
 
 /// Names keep their case, and `600.60` is that decimal and not the double nearest to it.

@@ -115,6 +115,14 @@ pub enum StoreError {
         /// The input that is missing.
         gone: String,
     },
+    /// The rows of an input that is no file could not be had.
+    #[error("cannot read {input}: {source}")]
+    Feed {
+        /// The input.
+        input: String,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// An input changed while it was being read.
     #[error("{path} changed while it was being read; nothing was committed, run again when it is complete")]
     InputMoved {

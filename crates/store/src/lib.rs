@@ -24,7 +24,10 @@ pub use blobs::{BlobWriter, Blobs};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
-pub use load::{InputPlan, LoadStats, Loaded, Loader, Prepare, Prepared, Progress, RejectedRow, UnpreparedRow};
+pub use load::{
+    Feed, FeedEnd, FileFeed, InputPlan, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress, RejectedRow,
+    Target, UnpreparedRow,
+};
 pub use local::LocalBlobs;
 pub use merge::slice;
 pub use published::{Part, Published};

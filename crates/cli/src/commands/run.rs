@@ -130,10 +130,12 @@ fn exports(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
 
 fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
     let Some(path) = &report.record.rejected else { return Ok(()) };
-    writeln!(out, "rejected {}, all in {path}:", count(report.record.totals().rows_rejected, "row"))?;
-    for RejectedRow { file, line, column, reason, raw } in &report.rejected {
+    writeln!(out, "rejected {}, all in {path}:", count(report.record.rows_rejected, "row"))?;
+    let several = report.record.loads.len() > 1;
+    for RejectedRow { file, table, line, column, reason, raw } in &report.rejected {
+        let table = table.as_ref().filter(|_| several).map(|table| format!(" not for {table}:")).unwrap_or_default();
         let column = column.as_ref().map(|column| format!(" {column}:")).unwrap_or_default();
-        writeln!(out, "  {file}:{line}:{column} {reason}: {}", raw.escape_debug())?;
+        writeln!(out, "  {file}:{line}:{table}{column} {reason}: {}", raw.escape_debug())?;
     }
     Ok(())
 }

@@ -170,7 +170,7 @@ fn days() -> impl Iterator<Item = NaiveDate> {
 }
 
 /// The text of the query, its file, and where it stands in the job file.
-fn query(
+pub(crate) fn query(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     folder: &Path,

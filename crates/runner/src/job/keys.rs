@@ -139,7 +139,8 @@ pub(crate) static TABLE: Section = Section {
     ],
 };
 
-pub(crate) static FROM: Section = Section { noun: "`from`", keys: &[key("query", Shape::Table)] };
+pub(crate) static FROM: Section =
+    Section { noun: "`from`", keys: &[key("query", Shape::Table), key("time", Shape::Text)] };
 
 pub(crate) static FAMILY: Section = Section {
     noun: "family",

@@ -6,6 +6,7 @@ mod export;
 mod fields;
 mod keys;
 mod names;
+mod origin;
 mod places;
 mod problem;
 mod source;
@@ -23,7 +24,7 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_layout::{Layout, TableSpec};
 use tidetable_source::{Format, SourceSpec};
-use tidetable_sql::Preparation;
+use tidetable_sql::{Preparation, QueryShape};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -70,13 +71,42 @@ pub struct Source {
     pub spec: SourceSpec,
     /// Columns that SQL makes of them: name and expression.
     pub derive: Vec<(String, String)>,
+    /// The same, compiled.
+    pub preparation: Preparation,
+}
+
+/// What a table is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    /// The source of this name.
+    Source(String),
+    /// The records of other tables of the job, which come before it.
+    Query {
+        /// The query.
+        sql: String,
+        /// What it gives and reads.
+        shape: QueryShape,
+    },
 }
 
 impl Table {
-    /// Names everything that decides which cells a row of the source becomes: how it is read, the
-    /// columns derived, the rows taken, the layout. Another fingerprint, and the table must be rebuilt.
-    pub fn fingerprint(&self, source: &Source) -> String {
-        let SourceSpec { format, csv, columns, time, .. } = &source.spec;
+    /// Names everything that decides which cells a row becomes: how it is read, the columns derived, the rows
+    /// taken, the layout. Another fingerprint, and the table must be rebuilt. `source` is what it is from, if that
+    /// is a source.
+    pub fn fingerprint(&self, source: Option<&Source>) -> String {
+        let read = match (&self.from, source) {
+            (From::Query { sql, .. }, _) => format!("query {sql}"),
+            (From::Source(_), source) => source.map(Source::fingerprint).unwrap_or_default(),
+        };
+        let rules = [&self.layout.fingerprint(), &read, &format!("{:?}", self.predicate)];
+        format!("{:032x}", xxh3_128(rules.map(String::as_str).join("\0").as_bytes()))
+    }
+}
+
+impl Source {
+    /// How rows are read, and which columns are derived.
+    fn fingerprint(&self) -> String {
+        let SourceSpec { format, csv, columns, time, .. } = &self.spec;
         let columns: Vec<String> = columns
             .iter()
             .map(|column| {
@@ -86,9 +116,7 @@ impl Table {
             .collect();
         let format = format.as_ref().map(|format| matches!(format, Format::Csv));
         let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
-        let read = format!("{format:?} {csv:?} {columns:?} {time}");
-        let rules = [&self.layout.fingerprint(), &read, &format!("{:?} {:?}", source.derive, self.predicate)];
-        format!("{:032x}", xxh3_128(rules.map(String::as_str).join("\0").as_bytes()))
+        format!("{format:?} {csv:?} {columns:?} {time} {:?}", self.derive)
     }
 }
 
@@ -97,11 +125,11 @@ impl Table {
 pub struct Table {
     /// The layout as the file says it.
     pub spec: TableSpec,
-    /// The name of the source it is from.
-    pub source: String,
+    /// What it is made from.
+    pub from: From,
     /// The rows it takes, as the file says it; all of them without.
     pub predicate: Option<String>,
-    /// What happens to the rows of the source before they are laid out.
+    /// The same, compiled.
     pub preparation: Preparation,
     /// Garbage-collection rules in cbt's text form: (family, rule), for the families that have one.
     pub gc: Vec<(String, String)>,
@@ -160,8 +188,12 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
 
     let sources: Vec<_> = fields.named("sources").iter().filter_map(|named| source::read(reader, named)).collect();
     let named_tables = fields.named("tables");
-    let tables: Vec<_> = named_tables.iter().filter_map(|named| table::read(reader, named, &sources)).collect();
     let folder = path.parent().unwrap_or(path);
+    let mut tables: Vec<Table> = Vec::new();
+    for named in &named_tables {
+        let table = table::read(reader, named, &sources, &tables, folder);
+        tables.extend(table);
+    }
     let mut exports = Vec::new();
     for named in fields.named("exports") {
         if named_tables.iter().any(|table| table.name == named.name) {
@@ -183,7 +215,11 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         timezone: timezone?,
         sources: sources
             .into_iter()
-            .map(|source| Source { spec: source.spec, derive: source.derived.written })
+            .map(|source| Source {
+                spec: source.spec,
+                derive: source.derived.written,
+                preparation: Preparation { derive: source.derived.compiled, filter: None },
+            })
             .collect(),
         tables,
         exports,

@@ -9,7 +9,7 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
 use tidetable_layout::LayoutError;
 use tidetable_source::FormatFault;
-use tidetable_sql::ExpressionError;
+use tidetable_sql::{ExpressionError, QueryError};
 
 use super::keys::{Section, Shape};
 use super::names::Id;
@@ -175,6 +175,10 @@ pub(crate) enum Mistake {
     Gc { wanted: &'static str },
     #[error(transparent)]
     Expression { error: ExpressionError },
+    #[error("{error}")]
+    Query { error: QueryError },
+    #[error("which column of the query is the event time?")]
+    QueryTime,
     #[error("a row of this table may lie in several windows, so its cells cannot have a timestamp of their own")]
     TimestampAcrossWindows,
     #[error("`timestamp` cannot be {value}")]
@@ -273,6 +277,10 @@ impl Mistake {
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
             Self::TimestampAcrossWindows => "write `window = \"none\"` in the table".to_owned(),
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
+            Self::Query { .. } => "write a query over the tables that come before this one in the file".to_owned(),
+            Self::QueryTime => {
+                "add `time = \"COLUMN\"` beside `query`, with a timestamp column of the query".to_owned()
+            }
             Self::Gc { .. } => "for example `maxversions=1`, or `maxage=30d and maxversions=2`".to_owned(),
             Self::Timestamp { .. } => "write 0, or the name of a timestamp column of the source".to_owned(),
             Self::ExceptWithoutEach => "add `each = \"*\"`, or leave `except` out".to_owned(),

@@ -1,5 +1,7 @@
 //! Reads `[tables.NAME]` and compiles its layout.
 
+use std::path::Path;
+
 use serde_spanned::Spanned;
 use tidetable_layout::{
     ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Place, SourceSchema, TableSpec, TimestampSpec, Window,
@@ -10,12 +12,12 @@ use toml::de::DeValue;
 
 use super::Table;
 use super::fields::{Fields, Named, Reader, Text};
-use super::keys::{COLUMN, FAMILY, FROM, TABLE};
+use super::keys::{COLUMN, FAMILY, TABLE};
 use super::names::Id;
+use super::origin;
 use super::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
 use super::problem::Mistake;
 use super::source::ReadSource;
-use super::words::nearest;
 
 const WINDOWS: [(&str, Window); 5] = [
     ("day", Window::Day),
@@ -30,14 +32,20 @@ const GRANULARITIES: [(&str, Granularity); 2] = [("millis", Granularity::Millis)
 const ENCODINGS: [(&str, Encoding); 4] =
     [("text", Encoding::Text), ("int64", Encoding::Int64), ("float64", Encoding::Float64), ("bytes", Encoding::Bytes)];
 
-/// Reads one table and compiles its layout against its source. `None` if something of it is wrong.
-pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSource]) -> Option<Table> {
+/// Reads one table and compiles its layout against what it is from: a source, or tables read before it. `None` if something of it is wrong.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    named: &Named<'_>,
+    sources: &[ReadSource],
+    earlier: &[Table],
+    folder: &Path,
+) -> Option<Table> {
     let before = reader.count();
     if !Id::Table.allows(named.name) {
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Table, name: named.name.to_owned() });
     }
     let fields = Fields::of_value(reader, &TABLE, named.value, named.at.clone())?;
-    let source = source(reader, &fields, sources);
+    let origin = origin::read(reader, &fields, sources, earlier, folder);
     let row_key = fields.required_text(reader, "row_key");
     let predicate = fields.text(reader, "where");
     let window = fields.choice(reader, "window", &WINDOWS);
@@ -66,16 +74,15 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, sources: &[ReadSo
     };
     let families = families.into_iter().map(|(_, places)| places).collect();
     let places = TablePlaces { at: named.at.clone(), row_key, unpivot, families };
-    let source = source?;
-    let schema = source.schema.as_ref()?;
-    let layout = compile(reader, &spec, schema, &places)?;
+    let (from, schema) = origin?;
+    let layout = compile(reader, &spec, &schema, &places)?;
     check_timestamps(reader, &layout, &places);
-    let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, schema));
+    let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, &schema));
     let table = Table {
         spec,
-        source: source.spec.name.clone(),
+        from,
         predicate: predicate.map(|predicate| predicate.owned()),
-        preparation: Preparation { derive: source.derived.compiled.clone(), filter },
+        preparation: Preparation { derive: None, filter },
         gc: rules,
         layout,
     };
@@ -112,34 +119,6 @@ fn filter(reader: &mut Reader<'_>, predicate: &Text<'_>, schema: &SourceSchema) 
             None
         }
     }
-}
-
-/// The source the table is from.
-fn source<'s>(reader: &mut Reader<'_>, fields: &Fields<'_>, sources: &'s [ReadSource]) -> Option<&'s ReadSource> {
-    let known = || -> Vec<_> { sources.iter().map(|source| source.spec.name.clone()).collect() };
-    if !fields.has("from") {
-        match sources {
-            [only] => return Some(only),
-            [] => reader.refuse(fields.at(), Mistake::NoSource),
-            _ => reader.refuse(fields.at(), Mistake::WhichSource { known: known() }),
-        }
-        return None;
-    }
-    let Some(name) = fields.text(reader, "from") else {
-        let from = Fields::of_value(reader, &FROM, fields.value("from")?, fields.key_at("from"))?;
-        from.require(reader, "query");
-        if from.has("query") {
-            reader.refuse(from.at(), Mistake::NotBuilt { what: "from = { query }".to_owned() });
-        }
-        return None;
-    };
-    let found = sources.iter().find(|source| source.spec.name == name.value);
-    if found.is_none() {
-        let known = known();
-        let near = nearest(name.value, known.iter().map(String::as_str));
-        reader.refuse(name.at.clone(), Mistake::UnknownSource { name: name.owned(), known, near });
-    }
-    found
 }
 
 fn family<'a>(

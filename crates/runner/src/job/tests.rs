@@ -100,7 +100,7 @@ fn the_good_file() {
     assert_eq!(source.columns[1].format.as_deref(), Some("%Y-%m-%dT%H:%M:%SZ"));
 
     let table = job.table("SENSOR").unwrap();
-    assert_eq!(table.source, "readings");
+    assert_eq!(table.from, From::Source("readings".to_owned()));
     assert_eq!(table.gc, [("METER".to_owned(), "maxversions=1".to_owned())]);
     assert_eq!(table.spec.window, Window::Day);
     assert_eq!(table.spec.families[0].columns[1].qualifier, "{ts:%H%M}");

@@ -25,6 +25,23 @@ pub enum RunError {
         /// File with the rejected rows.
         log: String,
     },
+    /// Too many rows of the query of a table did not fit it.
+    #[error(
+        "{rejected} of {read} rows that the query of table {table} gave were rejected, more than {limit}; the table is as \
+         it was, the tables it reads are up to date. The rows and reasons are in {log}: mend the query or the layout"
+    )]
+    TooManyQueryRejected {
+        /// The table.
+        table: String,
+        /// Rows rejected.
+        rejected: u64,
+        /// Rows the query gave.
+        read: u64,
+        /// The limit.
+        limit: String,
+        /// File with the rejected rows.
+        log: String,
+    },
     /// A rebuild that would lose the rows of an input.
     #[error(
         "{gone}, which table {table} holds, is gone, so building the table anew would lose its rows; put it back, or run \

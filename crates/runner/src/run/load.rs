@@ -1,4 +1,4 @@
-//! The load stage: the inputs of each source into its tables.
+//! The load stage: the inputs of each source into its tables, each input read once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -7,14 +7,14 @@ use chrono::NaiveDate;
 use tidetable_layout::window_name;
 use tidetable_source::{InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Edit, Ids, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store, StoreError,
-    Table as StoredTable, TableIdentity, Version,
+    Edit, Feed, FileFeed, Ids, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store, StoreError,
+    Table as StoredTable, TableIdentity, Target, Version,
 };
 
 use super::RunOptions;
 use super::error::RunError;
 use super::record::{InputRecord, LoadRecord};
-use crate::job::{Job, Source, Table};
+use crate::job::{From, Job, Source, Table};
 use crate::observe::{Event, Observer};
 
 /// A load that is done but for its commit.
@@ -36,70 +36,131 @@ pub(super) struct LoadStage<'a> {
     pub(super) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
 }
 
+/// A table about to be loaded: what there is of it, and what it lacks.
+pub(super) struct Planned<'a> {
+    pub(super) table: &'a Table,
+    pub(super) stored: StoredTable,
+    pub(super) base: Base,
+    pub(super) plan: InputPlan,
+}
+
 impl LoadStage<'_> {
-    /// Loads one table, up to its commit.
-    pub(super) fn load(&self, table: &Table) -> Result<Pending, RunError> {
-        let Some(source) = self.job.source(&table.source) else {
-            return Err(RunError::NoSource { table: table.spec.name.clone(), source_name: table.source.clone() });
-        };
-        let stored = self.store.table(&table.spec.name);
-        let Base { version: base, latest, reset, gc } = self.base(&stored, table, source)?;
-        let found = self.discover(&source.spec, latest.as_ref())?;
-        let mut plan = InputPlan::new(&base, found, |file| self.storage.hash(file)).map_err(StoreError::from)?;
-        match (&latest, &reset) {
-            (Some(latest), Some(_)) => self.keep_order(&mut plan, latest)?,
-            // A rebuilt table holds all its inputs, whatever days are to be published.
-            (None, Some(_)) => {}
-            (_, None) => within(&mut plan.new, self.options.days.as_ref()),
+    /// Loads the tables that are made from sources, up to their commits, in the order of the job file.
+    pub(super) fn load(&self) -> Result<Vec<Pending>, RunError> {
+        let mut pending: Vec<Pending> = Vec::new();
+        for source in &self.job.sources {
+            let own = |table: &&Table| table.from == From::Source(source.spec.name.clone());
+            let tables: Vec<&Table> = self.job.tables.iter().filter(own).collect();
+            match self.load_source(source, &tables) {
+                Ok(loaded) => pending.extend(loaded),
+                Err(error) => {
+                    pending.iter().for_each(Pending::discard);
+                    return Err(error);
+                }
+            }
         }
-        let total = plan.new.iter().chain(plan.changed.iter().map(|(file, _)| file)).map(|file| file.size).sum();
-        self.observer.event(Event::Stage { name: format!("load {}", table.spec.name), total });
-        let mut record = LoadRecord {
-            table: table.spec.name.clone(),
-            source: table.source.clone(),
-            before: base.number,
-            version: base.number,
-            inputs: self.inputs_of(&plan),
-            rebuilt: Vec::new(),
-            ssts: Vec::new(),
-            stats: LoadStats::default(),
-        };
-        if plan.is_empty() && reset.is_none() {
-            let edit = Edit { base: base.number, gc, ..Edit::default() };
-            return Ok(Pending { table: stored, base, edit, record });
+        let place = |load: &Pending| self.job.tables.iter().position(|table| table.spec.name == load.record.table);
+        pending.sort_by_key(place);
+        Ok(pending)
+    }
+
+    /// Loads all tables of one source.
+    fn load_source(&self, source: &Source, tables: &[&Table]) -> Result<Vec<Pending>, RunError> {
+        if tables.is_empty() {
+            return Ok(Vec::new());
         }
+        let mut bases = Vec::with_capacity(tables.len());
+        for table in tables {
+            let stored = self.store.table(&table.spec.name);
+            let base = self.base(&stored, table, Some(source))?;
+            bases.push((stored, base));
+        }
+        let found = self.discover(&source.spec, bases.iter().map(|(_, base)| base))?;
+        let mut planned = Vec::with_capacity(tables.len());
+        let mut hashes: HashMap<String, tidetable_source::ContentHash> = HashMap::new();
+        for (table, (stored, base)) in tables.iter().zip(bases) {
+            let hash = |file: &InputFile| -> Result<_, SourceError> {
+                if let Some(known) = hashes.get(&file.path) {
+                    return Ok(*known);
+                }
+                let hash = self.storage.hash(file)?;
+                hashes.insert(file.path.clone(), hash);
+                Ok(hash)
+            };
+            let mut plan = InputPlan::new(&base.version, found.clone(), hash).map_err(StoreError::from)?;
+            match (&base.latest, &base.reset) {
+                (Some(latest), Some(_)) => self.keep_order(&mut plan, latest)?,
+                // A rebuilt table holds all its inputs, whatever days are to be published.
+                (None, Some(_)) => {}
+                (_, None) => within(&mut plan.new, self.options.days.as_ref()),
+            }
+            planned.push(Planned { table, stored, base, plan });
+        }
+        let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
+        let feed = FileFeed { storage: self.storage, source: &source.spec };
+        self.load_planned(&source.spec.name, &feed, derive, planned)
+    }
+
+    /// Loads what tables of one feed lack.
+    pub(super) fn load_planned(
+        &self,
+        source: &str,
+        feed: &dyn Feed,
+        derive: Option<&dyn Prepare>,
+        planned: Vec<Planned<'_>>,
+    ) -> Result<Vec<Pending>, RunError> {
+        let files = planned.iter().flat_map(|planned| {
+            let InputPlan { new, changed, grown, .. } = &planned.plan;
+            new.iter().chain(changed.iter().chain(grown).map(|(file, _)| file))
+        });
+        let sizes: BTreeMap<&str, u64> = files.map(|file| (file.path.as_str(), file.size)).collect();
+        let names: Vec<&str> = planned.iter().map(|planned| planned.table.spec.name.as_str()).collect();
+        let name = format!("load {}", names.join(", "));
+        self.observer.event(Event::Stage { name, total: sizes.values().sum() });
         let on_progress = |progress: Progress| {
             self.observer.event(match progress {
                 Progress::Read { bytes, rows } => Event::Read { bytes, rows },
                 Progress::Wrote { bytes } => Event::Wrote { bytes },
             });
         };
+        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| Target {
+            table: &planned.stored,
+            layout: &planned.table.layout,
+            filter: Some(&planned.table.preparation as &dyn Prepare).filter(|_| !planned.table.preparation.is_empty()),
+            base: &planned.base.version,
+            plan: &planned.plan,
+        });
         let loader = Loader {
-            storage: self.storage,
-            source: &source.spec,
-            table: &stored,
-            layout: &table.layout,
-            prepare: Some(&table.preparation as &dyn Prepare).filter(|_| !table.preparation.is_empty()),
+            feed,
+            derive,
+            targets: targets.collect(),
             ids: self.ids,
             memory: self.options.memory,
             without: &self.options.without,
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };
-        let Loaded { mut edit, stats } = loader.load(&base, &plan)?;
-        edit.reset = reset;
-        edit.gc = gc;
-        record.rebuilt = edit.rebuilt.iter().map(|start| window_name(table.spec.window, *start)).collect();
-        record.ssts = edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect();
-        record.stats = stats;
-        Ok(Pending { table: stored, base, edit, record })
+        let mut loaded = loader.load()?.into_iter();
+        let mut pending = Vec::with_capacity(planned.len());
+        for planned in planned {
+            let loaded = if planned.has_work() { loaded.next() } else { None };
+            let inputs = self.inputs_of(&planned.plan);
+            pending.push(planned.pending(source, loaded, inputs));
+        }
+        Ok(pending)
     }
 
     /// The files of the source. None is no mistake of a source whose files were loaded before: what
     /// they brought stays.
-    fn discover(&self, source: &SourceSpec, latest: Option<&Version>) -> Result<Vec<InputFile>, StoreError> {
+    fn discover<'b>(
+        &self,
+        source: &SourceSpec,
+        mut bases: impl Iterator<Item = &'b Base>,
+    ) -> Result<Vec<InputFile>, StoreError> {
         match self.storage.discover(source) {
-            Err(SourceError::NoMatch { .. }) if latest.is_some_and(|latest| !latest.inputs.is_empty()) => {
+            Err(SourceError::NoMatch { .. })
+                if bases.any(|base| base.latest.as_ref().is_some_and(|latest| !latest.inputs.is_empty())) =>
+            {
                 Ok(Vec::new())
             }
             found => Ok(found?),
@@ -107,7 +168,7 @@ impl LoadStage<'_> {
     }
 
     /// Inputs of a rebuild keep the order they had; one that is gone must be given up by name.
-    fn keep_order(&self, plan: &mut InputPlan, latest: &Version) -> Result<(), RunError> {
+    pub(super) fn keep_order(&self, plan: &mut InputPlan, latest: &Version) -> Result<(), RunError> {
         let sequences: HashMap<&str, u64> =
             latest.inputs.iter().map(|input| (input.path.as_str(), input.sequence)).collect();
         plan.new.sort_by_key(|file| sequences.get(file.path.as_str()).copied().unwrap_or(u64::MAX));
@@ -127,7 +188,7 @@ impl LoadStage<'_> {
 
     /// The version to load upon. For a rebuild: one without inputs or windows, and the identity to
     /// give the table.
-    fn base(&self, stored: &StoredTable, table: &Table, source: &Source) -> Result<Base, RunError> {
+    pub(super) fn base(&self, stored: &StoredTable, table: &Table, source: Option<&Source>) -> Result<Base, RunError> {
         let identity = TableIdentity {
             job: self.job.name.clone(),
             spec: table.spec.clone(),
@@ -154,6 +215,7 @@ impl LoadStage<'_> {
         let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
         let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, "new")).collect();
         inputs.extend(plan.changed.iter().map(|(file, _)| record(&file.path, "changed")));
+        inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, "grown")));
         inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, "unchanged")));
         for (file, other) in &plan.same {
             inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, "same content") });
@@ -167,14 +229,42 @@ impl LoadStage<'_> {
 }
 
 /// What a load goes upon.
-struct Base {
-    version: Version,
+pub(super) struct Base {
+    pub(super) version: Version,
     /// The newest version, if there is one.
-    latest: Option<Version>,
+    pub(super) latest: Option<Version>,
     /// The identity a rebuild gives the table.
-    reset: Option<TableIdentity>,
+    pub(super) reset: Option<TableIdentity>,
     /// Rules of garbage collection, if they changed.
     gc: Option<BTreeMap<String, String>>,
+}
+
+impl Planned<'_> {
+    /// Whether there is anything to load.
+    fn has_work(&self) -> bool {
+        !self.plan.is_empty() || self.base.reset.is_some()
+    }
+
+    /// What is to be committed, with its record.
+    fn pending(self, source: &str, loaded: Option<Loaded>, inputs: Vec<InputRecord>) -> Pending {
+        let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
+        let Loaded { edit, stats } = loaded.unwrap_or_else(|| Loaded {
+            edit: Edit { base: base.number, ..Edit::default() },
+            stats: LoadStats::default(),
+        });
+        let record = LoadRecord {
+            table: table.spec.name.clone(),
+            source: source.to_owned(),
+            before: base.number,
+            version: base.number,
+            inputs,
+            rebuilt: edit.rebuilt.iter().map(|start| window_name(table.spec.window, *start)).collect(),
+            ssts: edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect(),
+            rejected: None,
+            stats,
+        };
+        Pending { table: stored, base, edit: Edit { reset, gc, ..edit }, record }
+    }
 }
 
 /// Whether more rows of a load were rejected than its source allows.
@@ -189,7 +279,7 @@ pub(super) fn check_rejected(job: &Job, run: &str, record: &LoadRecord) -> Resul
         rejected,
         read,
         limit: source.max_rejected.to_string(),
-        log: super::rejects::log_path(run),
+        log: super::rejects::log_path(run, None),
     })
 }
 

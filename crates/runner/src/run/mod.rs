@@ -1,5 +1,6 @@
-//! Running a job: load every table, check, commit, publish, and write down what was done.
+//! Running a job: load every table, check, commit, derive tables from tables, publish, and write down what was done.
 
+mod derived;
 mod error;
 mod load;
 mod publish;
@@ -18,9 +19,10 @@ use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 pub use error::RunError;
 pub use record::{ExportRecord, InputRecord, LoadRecord, Outcome, RunRecord};
 
-use crate::job::Job;
+use crate::job::{From, Job};
 use crate::observe::{Event, Observer};
 use crate::project::Project;
+use derived::check_query_rejected;
 use load::{LoadStage, Pending, check_rejected};
 use publish::PublishStage;
 use rejects::RejectLog;
@@ -86,7 +88,7 @@ pub fn run(
 ) -> Result<RunReport, RunError> {
     let store = open_store(project)?;
     let runtime = runtime()?;
-    let rejects = RejectLog::new(store.blobs().as_ref(), &options.run);
+    let rejects = RejectLog::new(store.blobs().as_ref(), &options.run, None);
     let mut record = RunRecord {
         format: FORMAT,
         run: options.run.clone(),
@@ -125,12 +127,15 @@ impl Run<'_> {
         record.seconds.insert("load".to_owned(), clock.elapsed().as_secs_f64());
         // Rejected rows are on disk before anything is committed without them.
         let kept = rejects.finish();
-        record.rejected = kept.as_ref().ok().and_then(|kept| kept.as_ref().map(|(path, _)| path.clone()));
+        if let Ok(Some(kept)) = &kept {
+            record.rejected = Some(kept.path.clone());
+            record.rows_rejected = kept.rows;
+        }
         let pending = loaded?;
         record.loads = pending.iter().map(|load| load.record.clone()).collect();
         let allowed = record.loads.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
         let rejected = match (allowed, kept) {
-            (Ok(()), Ok(kept)) => kept.map(|(_, rows)| rows).unwrap_or_default(),
+            (Ok(()), Ok(kept)) => kept.map(|kept| kept.first).unwrap_or_default(),
             (allowed, kept) => {
                 pending.iter().for_each(Pending::discard);
                 allowed?;
@@ -143,6 +148,7 @@ impl Run<'_> {
             record.loads.push(load.commit(self.ids, self.options.now)?);
         }
         record.seconds.insert("commit".to_owned(), clock.elapsed().as_secs_f64());
+        self.derive(record)?;
         let clock = Instant::now();
         let stage = PublishStage {
             job: self.job,
@@ -158,19 +164,53 @@ impl Run<'_> {
         Ok(rejected)
     }
 
-    fn load(&self, rejects: &RejectLog<'_>) -> Result<Vec<Pending>, RunError> {
-        let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
-        let on_reject = |row: &RejectedRow| rejects.keep(row);
-        let stage = LoadStage {
+    /// Brings the tables that are made from others up to date, in the order of the job file. Each is
+    /// committed before the next, which may read it.
+    fn derive(&self, record: &mut RunRecord) -> Result<(), RunError> {
+        let derived = || self.job.tables.iter().filter(|table| matches!(table.from, From::Query { .. }));
+        if derived().next().is_none() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        for table in derived() {
+            let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(&table.spec.name));
+            let on_reject = |row: &RejectedRow| rejects.keep(row);
+            let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
+            let stage = self.stage(&storage, &on_reject);
+            let loaded = stage.load_derived(table, self.runtime);
+            let kept = rejects.finish();
+            let mut pending = loaded?;
+            let checked = check_query_rejected(&self.options.run, &pending.record);
+            if let (Ok(()), Ok(kept)) = (&checked, &kept) {
+                pending.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
+                record.loads.push(pending.commit(self.ids, self.options.now)?);
+            } else {
+                pending.discard();
+                checked?;
+                kept?;
+            }
+        }
+        record.seconds.insert("derive".to_owned(), clock.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn stage<'b>(&'b self, storage: &'b Storage, on_reject: &'b (dyn Fn(&RejectedRow) + Sync)) -> LoadStage<'b> {
+        LoadStage {
             job: self.job,
             store: self.store,
-            storage: &storage,
+            storage,
             options: self.options,
             ids: self.ids,
             observer: self.observer,
-            on_reject: &on_reject,
-        };
-        let pending: Vec<Pending> = self.job.tables.iter().map(|table| stage.load(table)).collect::<Result<_, _>>()?;
+            on_reject,
+        }
+    }
+
+    fn load(&self, rejects: &RejectLog<'_>) -> Result<Vec<Pending>, RunError> {
+        let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
+        let on_reject = |row: &RejectedRow| rejects.keep(row);
+        let stage = self.stage(&storage, &on_reject);
+        let pending = stage.load()?;
         let left_out = |path: &String| {
             self.options.rebuild
                 || pending

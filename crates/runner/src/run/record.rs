@@ -24,8 +24,10 @@ pub struct RunRecord {
     pub loads: Vec<LoadRecord>,
     /// Published and looked-at parts.
     pub exports: Vec<ExportRecord>,
-    /// Where its rejected rows are, if it has any.
+    /// Where the rejected rows of its sources are, if it has any.
     pub rejected: Option<String>,
+    /// How many those are. A row that two tables could not take counts twice.
+    pub rows_rejected: u64,
     /// Seconds of each stage, by name.
     pub seconds: BTreeMap<String, f64>,
 }
@@ -46,7 +48,7 @@ pub enum Outcome {
 pub struct LoadRecord {
     /// The table.
     pub table: String,
-    /// Its source.
+    /// Its source, or the tables that its query reads.
     pub source: String,
     /// The version the run found, 0 if there was no table.
     pub before: u64,
@@ -58,6 +60,9 @@ pub struct LoadRecord {
     pub rebuilt: Vec<String>,
     /// SSTs written, by id.
     pub ssts: Vec<String>,
+    /// Where the rejected rows of its query are, if it is made from a query and has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<String>,
     /// Counts and seconds.
     #[serde(flatten)]
     pub stats: LoadStats,
@@ -68,7 +73,7 @@ pub struct LoadRecord {
 pub struct InputRecord {
     /// Path or URL.
     pub path: String,
-    /// `new`, `changed`, `unchanged`, `same content` or `gone`.
+    /// `new`, `changed`, `grown`, `unchanged`, `same content` or `gone`.
     pub state: &'static str,
     /// For `same content`: the input it equals.
     #[serde(skip_serializing_if = "Option::is_none")]

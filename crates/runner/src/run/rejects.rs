@@ -1,4 +1,5 @@
-//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`.
+//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`, and `rejected/<run>.<table>.jsonl` for
+//! those that the query of a table gave.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -24,8 +25,9 @@ struct State {
 const SHOWN: usize = 3;
 
 impl<'a> RejectLog<'a> {
-    pub(super) fn new(blobs: &'a dyn Blobs, run: &str) -> Self {
-        Self { blobs, path: log_path(run), state: Mutex::default() }
+    /// The log of run `run`: of its sources, or of the query of one table.
+    pub(super) fn new(blobs: &'a dyn Blobs, run: &str, table: Option<&str>) -> Self {
+        Self { blobs, path: log_path(run, table), state: Mutex::default() }
     }
 
     /// Keeps a row. An error is kept for [`Self::finish`]: the caller is in the middle of a batch.
@@ -50,8 +52,8 @@ impl<'a> RejectLog<'a> {
         written.map_err(|source| StoreError::Io { action: "write", path: self.path.clone(), source })
     }
 
-    /// Makes the file durable. Returns its path and the first rows, if there are any.
-    pub(super) fn finish(self) -> Result<Option<(String, Vec<RejectedRow>)>> {
+    /// Makes the file durable. Returns what it holds, if anything.
+    pub(super) fn finish(self) -> Result<Option<Kept>> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.error {
             return Err(error);
@@ -59,14 +61,25 @@ impl<'a> RejectLog<'a> {
         match state.file {
             Some(file) => {
                 file.finish()?;
-                Ok(Some((self.path, state.first)))
+                Ok(Some(Kept { path: self.path, rows: state.rows, first: state.first }))
             }
             None => Ok(None),
         }
     }
 }
 
+/// Rejected rows on disk.
+pub(super) struct Kept {
+    pub(super) path: String,
+    pub(super) rows: u64,
+    /// The first of them.
+    pub(super) first: Vec<RejectedRow>,
+}
+
 /// Where the rejected rows of a run are kept, inside the store.
-pub(super) fn log_path(run: &str) -> String {
-    format!("rejected/{run}.jsonl")
+pub(super) fn log_path(run: &str, table: Option<&str>) -> String {
+    match table {
+        Some(table) => format!("rejected/{run}.{table}.jsonl"),
+        None => format!("rejected/{run}.jsonl"),
+    }
 }

@@ -50,7 +50,28 @@ pub struct InputFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Location {
     Local(PathBuf),
-    Remote { base: String, key: Key, etag: Option<String> },
+    Remote {
+        base: String,
+        key: Key,
+        etag: Option<String>,
+    },
+    /// No file at all.
+    Elsewhere,
+}
+
+impl InputFile {
+    /// An input that is no file but rows that something else gives, such as a query. `path` names it, and
+    /// `version` changes when its rows may have.
+    pub fn of_rows(path: &str, version: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            size: 0,
+            version: version.to_owned(),
+            day: None,
+            format: Format::Parquet,
+            location: Location::Elsewhere,
+        }
+    }
 }
 
 /// Opens files relative to a project root, and objects by their URLs. Shared by threads.
@@ -120,6 +141,7 @@ impl Storage {
                         let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
                         ParquetFile::open_memory(&input.path, bytes)?
                     }
+                    Location::Elsewhere => return Err(SourceError::NoFile { path: input.path.clone() }),
                 };
                 InputReader::parquet(file, columns, input.path.clone())
             }
@@ -137,6 +159,7 @@ impl Storage {
                 let (store, handle) = self.store(base)?;
                 Ok(Box::new(RangeReader::new(store, handle, key.clone(), etag.clone(), input.size)))
             }
+            Location::Elsewhere => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tidetable_layout::{ColumnSpec, FamilySpec, FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{Ids, InputPlan, Loader, LocalBlobs, Store, TableIdentity};
+use tidetable_store::{FileFeed, Ids, InputPlan, Loader, LocalBlobs, Store, TableIdentity, Target};
 
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;
@@ -99,19 +99,17 @@ impl World {
         let found = storage.discover(&source).unwrap();
         let plan = InputPlan::new(&base, found, |file| storage.hash(file)).unwrap();
         let loader = Loader {
-            storage: &storage,
-            source: &source,
-            table: &table,
-            layout: &layout,
-            prepare: None,
+            feed: &FileFeed { storage: &storage, source: &source },
+            derive: None,
+            targets: vec![Target { table: &table, layout: &layout, filter: None, base: &base, plan: &plan }],
             ids: &self.ids,
             memory: 1 << 30,
             without: &[],
             on_reject: &|row| panic!("{row:?}"),
             on_progress: &|_| {},
         };
-        let loaded = loader.load(&base, &plan).unwrap();
-        table.commit(base, &loaded.edit, &self.ids, START).unwrap();
+        let loaded = loader.load().unwrap();
+        table.commit(base, &loaded[0].edit, &self.ids, START).unwrap();
     }
 }
 

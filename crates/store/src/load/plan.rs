@@ -13,6 +13,9 @@ pub struct InputPlan {
     pub new: Vec<InputFile>,
     /// Same path, other content: what is there now, and what the table holds.
     pub changed: Vec<(InputFile, Input)>,
+    /// As `changed`, but what the table holds of it may stay beside what is there now: for the caller to
+    /// say, since a comparison of contents cannot know.
+    pub grown: Vec<(InputFile, Input)>,
     /// Held as they are.
     pub unchanged: Vec<(InputFile, Input)>,
     /// Same content as another input, whose path comes second: not loaded again.
@@ -87,7 +90,7 @@ impl InputPlan {
 
     /// Whether the table holds everything already.
     pub fn is_empty(&self) -> bool {
-        self.new.is_empty() && self.changed.is_empty()
+        self.new.is_empty() && self.changed.is_empty() && self.grown.is_empty()
     }
 }
 

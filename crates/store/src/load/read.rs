@@ -1,16 +1,15 @@
 //! Reading inputs ahead of the cores that parse them, and telling of rejected rows.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tidetable_layout::LayoutReject;
-use tidetable_source::{Chunk, ContentHash, Origin, Parser, Rejected, SourceSpec, Storage};
+use tidetable_source::{InputFile, Origin, Rejected};
 
+use super::feed::{Feed, FeedEnd, Piece};
 use super::prepare::{Prepared, UnpreparedRow};
-use super::rebuild::ToRead;
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 
-/// Chunks that may wait between the reader and the parsers.
+/// Pieces that may wait between the reader and the parsers.
 const AHEAD: usize = 16;
 
 /// A row that was not loaded.
@@ -18,7 +17,10 @@ const AHEAD: usize = 16;
 pub struct RejectedRow {
     /// The input.
     pub file: String,
-    /// Line where the record starts, from 1; of a Parquet file the row, from 1.
+    /// The table that could not take it; none if the row itself is wrong, for whatever table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// Line where the record starts, from 1; of what is no text, the row, from 1.
     pub line: u64,
     /// The column at fault, if one is.
     pub column: Option<String>,
@@ -30,17 +32,16 @@ pub struct RejectedRow {
 
 /// What the reading thread sends.
 pub(super) enum ReadMessage {
-    /// A chunk of input number `input`.
-    Chunk { input: usize, index: u64, parser: Arc<Parser>, chunk: Chunk },
+    /// Piece `index` of input number `input`, whose first row is number `first_row` if it is rows.
+    Piece { input: usize, index: u64, first_row: u64, piece: Piece },
     /// Input number `input` is at its end.
-    End { input: usize, hash: ContentHash, bytes: u64 },
+    End { input: usize, end: FeedEnd },
 }
 
 /// Reads `inputs` in order on a thread of its own while `consume` takes what it reads.
 pub(super) fn read_ahead(
-    storage: &Storage,
-    source: &SourceSpec,
-    inputs: &[ToRead],
+    feed: &dyn Feed,
+    inputs: &[&InputFile],
     on_bytes: &(dyn Fn(u64) + Sync),
     consume: impl FnOnce(&mut dyn Iterator<Item = Result<ReadMessage>>) -> Result<()>,
 ) -> Result<()> {
@@ -48,7 +49,7 @@ pub(super) fn read_ahead(
         let (sender, receiver): (SyncSender<Result<ReadMessage>>, Receiver<_>) = sync_channel(AHEAD);
         scope.spawn(move || {
             for (at, input) in inputs.iter().enumerate() {
-                match send_input(storage, source, at, input, on_bytes, &sender) {
+                match send_input(feed, at, input, on_bytes, &sender) {
                     Ok(true) => {}
                     // The consumer gave up; it knows why.
                     Ok(false) => return,
@@ -63,38 +64,32 @@ pub(super) fn read_ahead(
     })
 }
 
-/// Sends the chunks of one input; `false` if nobody listens any more.
+/// Sends the pieces of one input; `false` if nobody listens any more.
 fn send_input(
-    storage: &Storage,
-    source: &SourceSpec,
+    feed: &dyn Feed,
     at: usize,
-    input: &ToRead,
+    input: &InputFile,
     on_bytes: &(dyn Fn(u64) + Sync),
     sender: &SyncSender<Result<ReadMessage>>,
 ) -> Result<bool> {
-    let mut reader = storage.open(source, &input.file)?;
-    let parser = reader.parser();
-    let mut seen = 0;
-    let mut index = 0;
-    while let Some(chunk) = reader.next() {
-        let bytes = reader.bytes_read();
-        on_bytes(bytes - seen);
-        seen = bytes;
-        let message = ReadMessage::Chunk { input: at, index, parser: Arc::clone(&parser), chunk: chunk? };
-        if sender.send(Ok(message)).is_err() {
-            return Ok(false);
+    let (mut index, mut seen, mut rows) = (0, 0, 1);
+    let end = feed.read(input, &mut |piece, bytes| {
+        on_bytes(bytes);
+        seen += bytes;
+        let first_row = rows;
+        if let Piece::Rows(batch) = &piece {
+            rows += batch.num_rows() as u64;
         }
+        let sent = sender.send(Ok(ReadMessage::Piece { input: at, index, first_row, piece }));
         index += 1;
-    }
-    let bytes = reader.bytes_read();
-    on_bytes(bytes - seen);
-    if bytes != input.file.size {
-        return Err(StoreError::InputMoved { path: input.file.path.clone() });
-    }
-    Ok(sender.send(Ok(ReadMessage::End { input: at, hash: reader.content_hash(), bytes })).is_ok())
+        sent.is_ok()
+    })?;
+    let Some(end) = end else { return Ok(false) };
+    on_bytes(end.bytes.saturating_sub(seen));
+    Ok(sender.send(Ok(ReadMessage::End { input: at, end })).is_ok())
 }
 
-/// Tells of the rows of one chunk that are rejected.
+/// Tells of the rows of one piece that are rejected.
 pub(super) struct RejectedRows<'a> {
     pub(super) file: &'a str,
     pub(super) origin: &'a Origin,
@@ -102,23 +97,32 @@ pub(super) struct RejectedRows<'a> {
 }
 
 impl RejectedRows<'_> {
-    /// Tells of rows that the parser, an expression or the layout rejected.
-    pub(super) fn report(&self, parsed: &[Rejected], prepared: &Prepared, laid: &[LayoutReject]) {
+    /// Tells of rows that no table can take: the parser or a derived column rejected them.
+    pub(super) fn report_rows(&self, parsed: &[Rejected], derived: &Prepared) {
         for rejected in parsed {
             let Rejected { line, column, reason, raw } = rejected;
-            self.tell(*line, column.as_ref(), reason.to_string(), raw.clone());
+            self.tell(None, *line, column.as_ref(), reason.to_string(), raw.clone());
         }
-        for UnpreparedRow { row, column, reason } in &prepared.rejected {
-            self.tell(self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
-        }
-        for rejected in laid {
-            let row = prepared.origin(rejected.row);
-            let reason = rejected.reason.to_string();
-            self.tell(self.origin.line(row), rejected.column.as_ref(), reason, self.origin.raw(row));
+        for UnpreparedRow { row, column, reason } in &derived.rejected {
+            self.tell(None, self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
         }
     }
 
-    fn tell(&self, line: u64, column: Option<&String>, reason: String, raw: String) {
-        (self.on_reject)(&RejectedRow { file: self.file.to_owned(), line, column: column.cloned(), reason, raw });
+    /// Tells of rows that one table cannot take: its filter or its layout rejected them.
+    pub(super) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, laid: &[LayoutReject]) {
+        for UnpreparedRow { row, column, reason } in &prepared.rejected {
+            let row = derived.origin(*row);
+            self.tell(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));
+        }
+        for rejected in laid {
+            let row = derived.origin(prepared.origin(rejected.row));
+            let (line, reason) = (self.origin.line(row), rejected.reason.to_string());
+            self.tell(Some(table), line, rejected.column.as_ref(), reason, self.origin.raw(row));
+        }
+    }
+
+    fn tell(&self, table: Option<&str>, line: u64, column: Option<&String>, reason: String, raw: String) {
+        let (file, table) = (self.file.to_owned(), table.map(str::to_owned));
+        (self.on_reject)(&RejectedRow { file, table, line, column: column.cloned(), reason, raw });
     }
 }

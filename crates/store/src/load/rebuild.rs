@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidetable_layout::{Window, window_bounds, window_name};
 use tidetable_source::{ContentHash, InputFile};
 
-use super::plan::InputPlan;
+use super::lay::Outcome;
+use super::pass::passes;
 use super::read::read_ahead;
-use super::{Encoders, InputRead, Loader, MICROS_PER_DAY, Outcome};
+use super::state::{InputRead, TargetState};
+use super::{Loader, MICROS_PER_DAY, Target};
 use crate::error::{Result, StoreError};
-use crate::version::{Edit, Input, Version};
+use crate::version::{Edit, Input};
 
 /// An input to be read.
 #[derive(Debug)]
@@ -37,19 +39,34 @@ pub(super) struct Work {
     pub(super) inputs: Vec<ToRead>,
 }
 
-/// Works out what to read.
-pub(super) fn plan(loader: &Loader<'_>, base: &Version, plan: &InputPlan) -> Result<Work> {
-    let window = loader.layout.spec().window;
+/// Works out what each table has to read.
+pub(super) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
+    let surveys = survey(loader)?;
+    loader.targets.iter().zip(&surveys).map(|(target, windows)| plan_target(target, windows, loader.without)).collect()
+}
+
+/// `now_in` are the windows that the changed inputs touch as they are now.
+fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>], without: &[String]) -> Result<Work> {
+    let Target { base, plan, .. } = target;
+    let window = target.layout.spec().window;
     let mut edit = Edit { base: base.number, ..Edit::default() };
     let mut inputs = Vec::new();
     let mut rebuilt = BTreeSet::new();
-    for (file, old) in &plan.changed {
-        rebuilt.extend(old.windows.iter().copied());
-        rebuilt.extend(windows_of(loader, file, old.sequence)?);
+    for ((file, old), now_in) in plan.changed.iter().zip(now_in) {
+        rebuilt.extend(old.windows.iter().chain(now_in).copied());
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);
         }
         inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true, expected: None });
+    }
+    for (file, old) in &plan.grown {
+        inputs.push(ToRead {
+            file: file.clone(),
+            sequence: old.sequence,
+            counts: true,
+            changed: false,
+            expected: None,
+        });
     }
     let next = base.next_sequence();
     for (sequence, file) in (next..).zip(&plan.new) {
@@ -60,25 +77,20 @@ pub(super) fn plan(loader: &Loader<'_>, base: &Version, plan: &InputPlan) -> Res
         let expected = Some(input.hash);
         inputs.push(ToRead { file: file.clone(), sequence: input.sequence, counts: false, changed: false, expected });
     }
-    leave_out_the_gone(loader, plan, &rebuilt, window, &mut edit)?;
+    leave_out_the_gone(target, without, &rebuilt, &mut edit)?;
     inputs.sort_by_key(|input| input.sequence);
     edit.rebuilt = rebuilt.into_iter().collect();
     Ok(Work { edit, inputs })
 }
 
 /// An input that is gone cannot be read again: either the user leaves it out, or the load stops.
-fn leave_out_the_gone(
-    loader: &Loader<'_>,
-    plan: &InputPlan,
-    rebuilt: &BTreeSet<i64>,
-    window: Window,
-    edit: &mut Edit,
-) -> Result<()> {
+fn leave_out_the_gone(target: &Target<'_>, without: &[String], rebuilt: &BTreeSet<i64>, edit: &mut Edit) -> Result<()> {
+    let (plan, window) = (target.plan, target.layout.spec().window);
     for input in &plan.vanished {
         let Some(shared) = input.windows.iter().find(|start| rebuilt.contains(start)) else { continue };
-        if !loader.without.contains(&input.path) {
+        if !without.contains(&input.path) {
             return Err(StoreError::InputGone {
-                table: loader.table.name().to_owned(),
+                table: target.table.name().to_owned(),
                 window: window_name(window, *shared),
                 changed: plan.changed.first().map(|(file, _)| file.path.clone()).unwrap_or_default(),
                 gone: input.path.clone(),
@@ -106,20 +118,36 @@ fn leave_out_the_gone(
     Ok(())
 }
 
-/// The windows an input's rows lie in, found by reading it.
-fn windows_of(loader: &Loader<'_>, file: &InputFile, sequence: u64) -> Result<BTreeSet<i64>> {
-    let inputs = [ToRead { file: file.clone(), sequence, counts: false, changed: true, expected: None }];
-    let encoders = Encoders::new(loader.layout);
-    let mut windows = BTreeSet::new();
-    read_ahead(loader.storage, loader.source, &inputs, &|_| {}, |messages| {
-        for message in messages {
-            if let Outcome::Chunk { chunk, .. } = loader.lay_out(message?, &inputs, &[], &encoders)? {
-                windows.extend(chunk.windows.into_keys());
+/// For each target the windows that its changed inputs touch, in the order of its plan, found by reading them.
+fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
+    let look = |(file, old): &(InputFile, Input)| ToRead {
+        file: file.clone(),
+        sequence: old.sequence,
+        counts: false,
+        changed: true,
+        expected: None,
+    };
+    let works: Vec<Work> = (loader.targets.iter())
+        .map(|target| Work { edit: Edit::default(), inputs: target.plan.changed.iter().map(look).collect() })
+        .collect();
+    let states: Vec<TargetState<'_>> =
+        loader.targets.iter().zip(&works).map(|(target, work)| TargetState::new(target.layout, work)).collect();
+    let mut found: Vec<Vec<BTreeSet<i64>>> =
+        works.iter().map(|work| vec![BTreeSet::new(); work.inputs.len()]).collect();
+    for pass in passes(&works) {
+        let files: Vec<&InputFile> = pass.readings.iter().map(|reading| &reading.file).collect();
+        read_ahead(loader.feed, &files, &|_| {}, |messages| {
+            for message in messages {
+                let outcome = loader.lay_out(message?, &pass.readings, &works, &states)?;
+                let Outcome::Laid { input, parts } = outcome else { continue };
+                for ((target, index), part) in pass.readings[input].uses.iter().zip(parts) {
+                    found[*target][*index].extend(part.chunk.windows.into_keys());
+                }
             }
-        }
-        Ok(())
-    })?;
-    Ok(windows)
+            Ok(())
+        })?;
+    }
+    Ok(found)
 }
 
 fn days_by_window(input: &Input, window: Window) -> BTreeMap<i64, Vec<i32>> {

@@ -1,6 +1,6 @@
 //! Wrong job files, each the good one with a piece replaced, and everything that is said of them.
 
-use super::{edited, problems};
+use super::{edited, load, problems};
 
 /// What is replaced in the good file, by what, and what is said then.
 const WRONG: &[(&str, &str, &[&str])] = &[
@@ -206,11 +206,6 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ("max_rejected", "schema = \"evolve\"\nmax_rejected", &[r#"8:10 not built yet: schema = "evolve" | leave it out"#]),
     (
         "row_key",
-        "from = { query = { file = \"x.sql\" } }\nrow_key",
-        &["16:1 not built yet: from = { query } | leave it out"],
-    ),
-    (
-        "row_key",
         "where = \"kwh + 1\"\nupsert = \"row\"\nrow_key",
         &[
             "16:9 it gives Float64, and a filter must be true or false | write SQL over the columns of the source; names keep their case",
@@ -253,6 +248,33 @@ const LATER: &[(&str, &str, &[&str])] = &[
 fn wrong_files() {
     for (from, to, said) in WRONG.iter().chain(LATER) {
         assert_eq!(problems(&edited(from, to)), *said, "{from} -> {to}");
+    }
+}
+
+/// A table made from a query over those before it.
+#[test]
+fn wrong_queries_of_tables() {
+    let query = |from: &str| {
+        let table = format!("[tables.HOURS]\nfrom = {from}\nrow_key = \"{{meter:010}}\"\n[tables.HOURS.families.F]\n");
+        edited("[exports", &format!("{table}columns = [{{ qualifier = \"N\", value = \"{{n}}\" }}]\n[exports"))
+    };
+    let sql = |sql: &str| format!("{{ query = {{ sql = \"{sql}\" }} }}");
+    let right = sql("SELECT meter, date_trunc('hour', ts) AS ts, count(*) AS n FROM SENSOR GROUP BY 1, 2");
+    // Of two timestamps the one called as the table's event time is meant.
+    for right in [right, sql("SELECT meter, ts, ts AS until, 1 AS n FROM SENSOR")] {
+        load(&query(&right)).unwrap();
+    }
+    for (from, said) in [
+        (sql("SELECT meter FROM NOTHING"), "table 'tidetable.records.NOTHING' not found"),
+        (sql("SELECT meter, ts, 1 AS n FROM HOURS"), "table 'tidetable.records.HOURS' not found"),
+        (sql("SELECT meter, nn FROM SENSOR"), "nn"),
+        (sql("SELECT meter, 1 AS n FROM SENSOR"), "which column of the query is the event time?"),
+        (sql("SELECT meter, [ts] AS ts, 1 AS n FROM SENSOR"), "its column ts is List"),
+        (sql("SELECT 1 AS meter, 2 AS n, now() AS ts"), "it reads no table"),
+        ("{ query = { sql = \"SELECT meter, ts, 1 AS n FROM SENSOR\" }, time = \"n\" }".to_owned(), "`n`"),
+    ] {
+        let found = problems(&query(&from));
+        assert!(found.len() == 1 && found[0].contains(said), "{from}: {found:?}");
     }
 }
 

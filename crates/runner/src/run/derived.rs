@@ -1,0 +1,177 @@
+//! Tables made from other tables: the windows of those are their inputs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::Range;
+
+use futures::StreamExt;
+use tidetable_layout::{Field, KeyRange, Projection, Window, window_bounds, window_name};
+use tidetable_source::{ContentHash, InputFile, MaxRejected};
+use tidetable_sql::{Session, SessionOptions, SqlError, in_columns};
+use tidetable_store::{Feed, FeedEnd, InputPlan, Piece, Result as StoreResult, Snapshot, StoreError, Version};
+use tokio::runtime::Handle;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::error::RunError;
+use super::load::{LoadStage, Pending, Planned};
+use super::record::LoadRecord;
+use crate::job::{From, Table};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+impl LoadStage<'_> {
+    /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed
+    /// since are asked for again.
+    pub(super) fn load_derived(&self, table: &Table, handle: &Handle) -> Result<Pending, RunError> {
+        let From::Query { sql, shape } = &table.from else {
+            return Err(RunError::NoSource { table: table.spec.name.clone(), source_name: String::new() });
+        };
+        let stored = self.store.table(&table.spec.name);
+        let base = self.base(&stored, table, None)?;
+        let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
+        let windows = windows(&read);
+        let found: Vec<InputFile> =
+            windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
+        let mut plan = InputPlan::new(&base.version, found, |file| Ok(hash(file))).map_err(StoreError::from)?;
+        if let (Some(latest), Some(_)) = (&base.latest, &base.reset) {
+            self.keep_order(&mut plan, latest)?;
+        }
+        if table.spec.upsert && !plan.changed.is_empty() {
+            keep_what_is_newer(&stored, &base.version, &mut plan)?;
+        }
+        let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
+        let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
+        let times = windows.into_iter().map(|(path, window)| (path, window.time)).collect();
+        // One part at a time, so that the same windows give the same rows in the same order.
+        let session = session.sequential();
+        let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle };
+        let planned = vec![Planned { table, stored, base, plan }];
+        let mut pending = self.load_planned(&shape.reads.join(", "), &feed, None, planned)?;
+        // One was planned.
+        pending.pop().ok_or_else(|| RunError::NoSource { table: table.spec.name.clone(), source_name: String::new() })
+    }
+}
+
+/// Whether the query of a table gave more rows that do not fit than a source may by default.
+pub(super) fn check_query_rejected(run: &str, record: &LoadRecord) -> Result<(), RunError> {
+    let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
+    if !limit.exceeded(rejected, read) {
+        return Ok(());
+    }
+    let (table, limit) = (record.table.clone(), limit.to_string());
+    let log = super::rejects::log_path(run, Some(&table));
+    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, log })
+}
+
+/// A window of the tables that a query reads.
+#[derive(Debug)]
+struct SourceWindow {
+    start: i64,
+    /// Event times, microseconds.
+    time: Range<i64>,
+    /// For each table, which of its versions was the last to change the window.
+    version: String,
+}
+
+/// The windows of tables that are read together, by name, in order of time. Tables cut alike are read window
+/// by window, others whole.
+fn windows(read: &[Snapshot]) -> Vec<(String, SourceWindow)> {
+    let unit_of = |snapshot: &Snapshot| snapshot.layout().spec().window;
+    let first = read.first().map_or(Window::None, unit_of);
+    let unit = if read.iter().all(|snapshot| unit_of(snapshot) == first) { first } else { Window::None };
+    let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
+    let mut changed: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+    for (at, snapshot) in read.iter().enumerate() {
+        for window in &snapshot.version().windows {
+            let start = if unit == Window::None { 0 } else { window.start };
+            let versions = changed.entry(start).or_insert_with(|| vec![0; read.len()]);
+            if let Some(version) = versions.get_mut(at) {
+                *version = window.days.values().copied().chain([*version]).max().unwrap_or(0);
+            }
+        }
+    }
+    let named = |(start, versions): (i64, Vec<u64>)| {
+        let time = if unit == Window::None { i64::MIN..i64::MAX } else { window_bounds(unit, start) };
+        let born = read.iter().map(|snapshot| snapshot.version().born.as_str());
+        let version: Vec<String> = born.zip(versions).map(|(born, version)| format!("{born}:{version}")).collect();
+        let name = format!("{}@{}", names.join("+"), window_name(unit, start));
+        (name, SourceWindow { start, time, version: version.join(" ") })
+    };
+    let mut named: Vec<(String, SourceWindow)> = changed.into_iter().map(named).collect();
+    named.sort_by_key(|(_, window)| window.start);
+    named
+}
+
+/// Stands for the rows of a window: they can only differ if a version changed it.
+fn hash(input: &InputFile) -> ContentHash {
+    ContentHash(xxh3_128(format!("{}\0{}", input.path, input.version).as_bytes()))
+}
+
+/// A changed window whose old rows are none of those that the table shows need not be taken out of a table that
+/// keeps the newest event of each row: what it brings now is only added. (Otherwise the row that was newest before
+/// must be found again, in other windows.)
+fn keep_what_is_newer(
+    stored: &tidetable_store::Table,
+    version: &Version,
+    plan: &mut InputPlan,
+) -> Result<(), StoreError> {
+    let days = days_shown(&Snapshot::new(stored.clone(), std::sync::Arc::new(version.clone()))?)?;
+    let (changed, grown) = std::mem::take(&mut plan.changed)
+        .into_iter()
+        .partition(|(_, old)| old.days.iter().any(|day| days.contains_key(day)));
+    plan.changed = changed;
+    plan.grown = grown;
+    Ok(())
+}
+
+/// The UTC days that the events of a table lie in, with their cells' number.
+fn days_shown(snapshot: &Snapshot) -> Result<HashMap<i32, u64>, StoreError> {
+    let mut days = HashMap::new();
+    let mut projection = Projection::all(snapshot.schema());
+    for group in projection.groups.iter_mut().flatten() {
+        group.qualifiers = false;
+        group.columns.fill(false);
+    }
+    let Some(whole) = snapshot.whole(&KeyRange::all()) else { return Ok(days) };
+    for block in snapshot.scan(&whole, &projection)? {
+        for times in block?.groups.iter().flatten().filter_map(|group| group.timestamps.as_ref()) {
+            for time in times {
+                *days.entry(time.div_euclid(MICROS_PER_DAY) as i32).or_default() += 1;
+            }
+        }
+    }
+    Ok(days)
+}
+
+/// Gives the rows of a query, a window of its tables at a time.
+struct QueryFeed<'a> {
+    session: Session,
+    sql: &'a str,
+    columns: &'a [Field],
+    times: HashMap<String, Range<i64>>,
+    handle: &'a Handle,
+}
+
+impl fmt::Debug for QueryFeed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryFeed").field("sql", &self.sql).finish_non_exhaustive()
+    }
+}
+
+impl Feed for QueryFeed<'_> {
+    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> StoreResult<Option<FeedEnd>> {
+        let failed = |error: SqlError| StoreError::Feed { input: input.path.clone(), source: Box::new(error) };
+        let Some(time) = self.times.get(&input.path) else {
+            return Err(StoreError::InputMoved { path: input.path.clone() });
+        };
+        let session = self.session.restricted(time.clone());
+        let mut rows = self.handle.block_on(session.stream(self.sql)).map_err(failed)?;
+        while let Some(batch) = self.handle.block_on(rows.next()) {
+            let batch = batch.map_err(|error| failed(error.into()))?;
+            if !give(Piece::Rows(in_columns(self.columns, &batch).map_err(failed)?), 0) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(FeedEnd { hash: hash(input), bytes: 0 }))
+    }
+}

@@ -1,0 +1,138 @@
+//! One piece of an input: parsed once, then laid out for every table that wants it.
+
+use tidetable_layout::LaidOut;
+use tidetable_source::{Origin, ParsedChunk, Rejected};
+
+use super::chunk::{Chunk, split_by_window};
+use super::feed::{FeedEnd, Piece};
+use super::pass::Reading;
+use super::prepare::Prepared;
+use super::read::{ReadMessage, RejectedRows};
+use super::rebuild::{ToRead, Work};
+use super::state::{Counts, TargetState};
+use super::{Loader, Progress, Target};
+use crate::error::Result;
+
+/// What laying out one message gave.
+pub(super) enum Outcome {
+    /// For each use of the input, in their order, what it became.
+    Laid {
+        input: usize,
+        parts: Vec<Part>,
+    },
+    End {
+        input: usize,
+        end: FeedEnd,
+    },
+}
+
+/// A piece as one table has it.
+pub(super) struct Part {
+    pub(super) counts: Counts,
+    /// Bytes it holds in memory.
+    pub(super) bytes: u64,
+    pub(super) chunk: Chunk,
+}
+
+/// A parsed piece, its derived columns made.
+struct Rows {
+    read: u64,
+    rejected: Vec<Rejected>,
+    derived: Prepared,
+    origin: Origin,
+}
+
+impl Loader<'_> {
+    /// Parses one piece and lays it out for all who want it.
+    pub(super) fn lay_out(
+        &self,
+        message: ReadMessage,
+        readings: &[Reading],
+        works: &[Work],
+        states: &[TargetState<'_>],
+    ) -> Result<Outcome> {
+        let (input, index, first_row, piece) = match message {
+            ReadMessage::End { input, end } => return Ok(Outcome::End { input, end }),
+            ReadMessage::Piece { input, index, first_row, piece } => (input, index, first_row, piece),
+        };
+        let rows = self.rows(piece, first_row)?;
+        (self.on_progress)(Progress::Read { bytes: 0, rows: rows.derived.batch.num_rows() as u64 });
+        let reading = &readings[input];
+        let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
+        let used = || reading.uses.iter().map(|(target, input)| (*target, &works[*target].inputs[*input]));
+        if used().any(|(_, to_read)| to_read.counts) {
+            reject.report_rows(&rows.rejected, &rows.derived);
+        }
+        let part = |(at, to_read): (usize, &ToRead)| {
+            let (target, state, rebuilt) = (&self.targets[at], &states[at], works[at].edit.rebuilt.as_slice());
+            lay_out_for(target, state, (to_read, index), rebuilt, &rows, &reject)
+        };
+        let parts = used().map(part).collect::<Result<_>>()?;
+        Ok(Outcome::Laid { input, parts })
+    }
+
+    fn rows(&self, piece: Piece, first_row: u64) -> Result<Rows> {
+        let (batch, read, rejected, origin) = match piece {
+            Piece::Chunk { parser, chunk } => {
+                let ParsedChunk { batch, rows_read, rejected, origin, .. } = parser.parse(chunk)?;
+                (batch, rows_read, rejected, origin)
+            }
+            Piece::Rows(batch) => {
+                let origin = Origin::of_rows(first_row, batch.clone());
+                let rows = batch.num_rows() as u64;
+                (batch, rows, Vec::new(), origin)
+            }
+        };
+        let derived = match self.derive {
+            Some(derive) => derive.prepare(batch)?,
+            None => Prepared::whole(batch),
+        };
+        Ok(Rows { read, rejected, derived, origin })
+    }
+}
+
+/// Lays out the rows that one table takes of a piece.
+fn lay_out_for(
+    target: &Target<'_>,
+    state: &TargetState<'_>,
+    (to_read, index): (&ToRead, u64),
+    rebuilt: &[i64],
+    rows: &Rows,
+    reject: &RejectedRows<'_>,
+) -> Result<Part> {
+    let batch = rows.derived.batch.clone();
+    let prepared = match target.filter {
+        Some(filter) => filter.prepare(batch)?,
+        None => Prepared::whole(batch),
+    };
+    let mut encoder = state.encoders.take();
+    let laid = encoder.1.encode(&prepared.batch);
+    let worker = encoder.0;
+    state.encoders.put(encoder);
+    let laid = laid?;
+    // Unpivoting makes several events of a row, or none; else an event is a row.
+    let accepted = match &laid.rows {
+        Some(_) => prepared.batch.num_rows() - laid.rejected.len(),
+        None => laid.time.len(),
+    };
+    let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + laid.rejected.len();
+    let counts =
+        Counts { read: rows.read, accepted: accepted as u64, filtered: prepared.filtered, rejected: unfit as u64 };
+    counts.assert_complete(&to_read.file.path)?;
+    if to_read.counts {
+        reject.report_table(target.table.name(), &rows.derived, &prepared, &laid.rejected);
+    }
+    let bytes = laid_bytes(&laid);
+    let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, rebuilt));
+    Ok(Part { counts, bytes, chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows } })
+}
+
+fn laid_bytes(laid: &LaidOut) -> u64 {
+    let mut bytes = laid.prefix.len() * 4 + laid.tail.len() * 8 + laid.time.len() * 8;
+    for group in &laid.groups {
+        bytes += group.qualifier.as_ref().map_or(0, |codes| codes.len() * 4);
+        bytes += group.timestamps.as_ref().map_or(0, |timestamps| timestamps.len() * 8);
+        bytes += group.columns.iter().map(|column| column.get_array_memory_size()).sum::<usize>();
+    }
+    bytes as u64
+}

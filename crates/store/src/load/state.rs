@@ -1,0 +1,191 @@
+//! What a load knows of one of its tables while it goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use tidetable_layout::{Encoder, Layout};
+use tidetable_source::ContentHash;
+
+use super::MICROS_PER_DAY;
+use super::chunk::{AllRanks, Chunk};
+use super::lay::{Outcome, Part};
+use super::pass::Reading;
+use super::ranks::Ranks;
+use super::rebuild::Work;
+use super::stats::LoadStats;
+use crate::error::{Result, StoreError};
+use crate::version::Sst;
+
+/// Rows of an input, or of a piece of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) read: u64,
+    pub(super) accepted: u64,
+    pub(super) filtered: u64,
+    pub(super) rejected: u64,
+}
+
+impl Counts {
+    /// No row is lost uncounted.
+    pub(super) fn assert_complete(&self, path: &str) -> Result<()> {
+        if self.read == self.accepted + self.filtered + self.rejected {
+            return Ok(());
+        }
+        Err(StoreError::Uncounted {
+            path: path.to_owned(),
+            read: self.read,
+            accepted: self.accepted,
+            filtered: self.filtered,
+            rejected: self.rejected,
+        })
+    }
+}
+
+/// What was read of one input.
+#[derive(Debug, Default)]
+pub(super) struct InputRead {
+    pub(super) counts: Counts,
+    pub(super) hash: Option<ContentHash>,
+    /// UTC days with cells, by window.
+    pub(super) days: BTreeMap<i64, BTreeSet<i32>>,
+}
+
+/// A table of the load.
+pub(super) struct TargetState<'a> {
+    pub(super) encoders: Encoders<'a>,
+    /// What waits to be sorted.
+    pub(super) chunks: Vec<Chunk>,
+    /// Bytes of it.
+    pub(super) bytes: u64,
+    /// What was written, by window.
+    pub(super) ssts: BTreeMap<i64, Vec<Sst>>,
+    /// One for each input of its work.
+    pub(super) read: Vec<InputRead>,
+    pub(super) stats: LoadStats,
+}
+
+impl<'a> TargetState<'a> {
+    pub(super) fn new(layout: &'a Layout, work: &Work) -> Self {
+        Self {
+            encoders: Encoders::new(layout),
+            chunks: Vec::new(),
+            bytes: 0,
+            ssts: BTreeMap::new(),
+            read: work.inputs.iter().map(|_| InputRead::default()).collect(),
+            stats: LoadStats::default(),
+        }
+    }
+
+    /// Adds what one piece of input `input` became; it tells in the counts if `counts`.
+    fn put(&mut self, input: usize, counts: bool, part: Part) {
+        let Part { counts: rows, bytes, chunk } = part;
+        let read = &mut self.read[input];
+        read.counts.read += rows.read;
+        read.counts.accepted += rows.accepted;
+        read.counts.filtered += rows.filtered;
+        read.counts.rejected += rows.rejected;
+        if counts {
+            self.stats.rows_read += rows.read;
+            self.stats.rows_accepted += rows.accepted;
+            self.stats.rows_filtered += rows.filtered;
+            self.stats.rows_rejected += rows.rejected;
+        }
+        for (window, runs) in &chunk.windows {
+            let days = read.days.entry(*window).or_default();
+            for run in runs {
+                add_days(&chunk.laid.time[run.clone()], days);
+            }
+        }
+        self.bytes += bytes;
+        self.chunks.push(chunk);
+    }
+
+    /// Writes into the edit which inputs were read, after checking that they are what they should be.
+    pub(super) fn settle(&self, work: &mut Work) -> Result<()> {
+        for (to_read, read) in work.inputs.iter().zip(&self.read) {
+            to_read.check(read)?;
+        }
+        for (to_read, read) in work.inputs.iter().zip(&self.read).filter(|(to_read, _)| to_read.counts) {
+            work.edit.inputs.push(to_read.record(read, &work.edit.rebuilt)?);
+            for (window, days) in &read.days {
+                work.edit.days.entry(*window).or_default().extend(days);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// Puts it away, table by table.
+    pub(super) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState<'_>]) {
+        match self {
+            Self::End { input, end } => {
+                for (target, index) in &readings[input].uses {
+                    let state = &mut states[*target];
+                    state.read[*index].hash = Some(end.hash);
+                    if works[*target].inputs[*index].counts {
+                        state.stats.bytes_in += end.bytes;
+                    }
+                }
+            }
+            Self::Laid { input, parts } => {
+                for ((target, index), part) in readings[input].uses.iter().zip(parts) {
+                    states[*target].put(*index, works[*target].inputs[*index].counts, part);
+                }
+            }
+        }
+    }
+}
+
+/// The UTC days of `times`, which are mostly many in a row alike.
+fn add_days(times: &[i64], days: &mut BTreeSet<i32>) {
+    let mut last = None;
+    for time in times {
+        let day = time.div_euclid(MICROS_PER_DAY) as i32;
+        if last != Some(day) {
+            days.insert(day);
+            last = Some(day);
+        }
+    }
+}
+
+/// Encoders that are not at work, each with the number of its dictionaries.
+pub(super) struct Encoders<'a> {
+    layout: &'a Layout,
+    idle: Mutex<(Vec<(usize, Encoder<'a>)>, usize)>,
+}
+
+impl<'a> Encoders<'a> {
+    pub(super) fn new(layout: &'a Layout) -> Self {
+        Self { layout, idle: Mutex::default() }
+    }
+
+    pub(super) fn take(&self) -> (usize, Encoder<'a>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        match idle.0.pop() {
+            Some(encoder) => encoder,
+            None => {
+                idle.1 += 1;
+                (idle.1 - 1, self.layout.encoder())
+            }
+        }
+    }
+
+    pub(super) fn put(&self, encoder: (usize, Encoder<'a>)) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).0.push(encoder);
+    }
+
+    /// Ranks over the dictionaries of all encoders, none of which may be at work.
+    pub(super) fn ranks(&self, groups: usize) -> AllRanks {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.0.sort_by_key(|(worker, _)| *worker);
+        let prefixes: Vec<_> = idle.0.iter().map(|(_, encoder)| encoder.prefixes()).collect();
+        let qualifiers = (0..groups)
+            .map(|group| {
+                let all: Option<Vec<_>> = idle.0.iter().map(|(_, encoder)| encoder.qualifiers(group)).collect();
+                all.filter(|all| !all.is_empty()).map(|all| Ranks::new(&all))
+            })
+            .collect();
+        AllRanks { prefixes: Ranks::new(&prefixes), qualifiers }
+    }
+}

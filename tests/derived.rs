@@ -1,0 +1,182 @@
+//! Tables made from other tables, and several tables made from one source.
+
+use serde_json::Value;
+
+use crate::harness::Project;
+
+/// Readings by host and instant, and the readings of each hour of them.
+const JOB: &str = r#"
+name = "hours"
+
+[sources.samples]
+files = ["in/*.csv"]
+time = "ts"
+max_rejected = 5
+
+[sources.samples.columns]
+host = "text"
+ts = "timestamp"
+load = "uint64"
+
+[tables.METRIC]
+row_key = "{host}#{ts:ms}"
+
+[tables.METRIC.families.M]
+columns = [{ qualifier = "LOAD", value = "{load}" }]
+
+[tables.BY_TIME]
+row_key = "{ts:%Y%m%d}#{host:<4}#{ts:%H%M}"
+
+[tables.BY_TIME.families.M]
+columns = [{ qualifier = "LOAD", value = "{load}" }]
+
+[tables.HOURS]
+from = { query = { file = "hours.sql" } }
+row_key = "{host}#{hour:%Y%m%d%H}"
+
+[tables.HOURS.families.H]
+columns = [
+  { qualifier = "MEAN", value = "{mean}", encoding = "float64" },
+  { qualifier = "SAMPLES", value = "{samples}", encoding = "int64" },
+]
+
+[exports.HOURS_DAY]
+per = "day"
+name = "HOURS_{day:%Y%m%d}"
+query = { sql = "SELECT * FROM HOURS" }
+"#;
+
+const HOURS: &str = "SELECT host, date_trunc('hour', ts) AS hour, avg(load) AS mean, count(*) AS samples
+FROM METRIC GROUP BY host, date_trunc('hour', ts)";
+
+fn project() -> Project {
+    let project = Project::new("hours", JOB);
+    project.write("jobs/hours/hours.sql", HOURS);
+    project.write(
+        "in/1.csv",
+        "host,ts,load\na,2026-01-01T10:00:00Z,4\na,2026-01-01T10:30:00Z,8\nb,2026-01-01T11:00:00Z,1\n",
+    );
+    project.write("in/2.csv", "host,ts,load\na,2026-01-02T10:00:00Z,5\nb,2026-01-02T23:59:00Z,7\n");
+    project
+}
+
+fn hours(project: &Project) -> Vec<Value> {
+    project.sql("SELECT * FROM HOURS ORDER BY host, hour")
+}
+
+/// The same inputs into an empty store.
+fn fresh(project: &Project) -> Vec<Value> {
+    project.ok(&["run", "hours", "--root", "fresh"]);
+    let rows =
+        project.ok(&["sql", "--root", "fresh", "--output", "json", "-c", "SELECT * FROM HOURS ORDER BY host, hour"]);
+    std::fs::remove_dir_all(project.path("fresh")).unwrap();
+    crate::harness::json_lines(&rows)
+}
+
+/// Of the inputs of a load, those in a state.
+fn inputs(record: &Value, table: &str, state: &str) -> Vec<String> {
+    let load = record["loads"].as_array().unwrap().iter().find(|load| load["table"] == table).unwrap();
+    let inputs = load["inputs"].as_array().unwrap().iter().filter(|input| input["state"] == state);
+    inputs.map(|input| input["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_derived_table_follows_the_windows_that_change() {
+    let project = project();
+    let record = project.run_job("hours");
+    assert_eq!(inputs(&record, "HOURS", "new"), ["METRIC@2026-01-01", "METRIC@2026-01-02"]);
+    let found = hours(&project);
+    assert_eq!(found.len(), 4);
+    assert_eq!((&found[0]["mean"], &found[0]["samples"]), (&6.0.into(), &2.into()));
+    assert_eq!(project.sql("SELECT count(*) AS n FROM exports.HOURS_DAY")[0]["n"], 4);
+
+    // Nothing new: nothing is asked again.
+    let files = project.files("data");
+    let record = project.run_job("hours");
+    assert_eq!(inputs(&record, "HOURS", "unchanged").len(), 2);
+    assert_eq!(project.files("data"), files);
+
+    // A late reading of the first day.
+    project.write("in/3.csv", "host,ts,load\nb,2026-01-01T11:30:00Z,3\n");
+    let record = project.run_job("hours");
+    assert_eq!(inputs(&record, "HOURS", "changed"), ["METRIC@2026-01-01"]);
+    assert_eq!(inputs(&record, "HOURS", "unchanged"), ["METRIC@2026-01-02"]);
+    let published: Vec<&Value> = record["exports"].as_array().unwrap().iter().map(|part| &part["part"]).collect();
+    assert_eq!(published, ["HOURS_20260101"]);
+    assert_eq!(hours(&project), fresh(&project));
+
+    // A file whose rows moved to another hour and another day.
+    project.write("in/1.csv", "host,ts,load\na,2026-01-01T12:00:00Z,4\nc,2026-01-03T00:00:00Z,9\n");
+    let record = project.run_job("hours");
+    assert_eq!(inputs(&record, "HOURS", "changed"), ["METRIC@2026-01-01"]);
+    assert_eq!(inputs(&record, "HOURS", "new"), ["METRIC@2026-01-03"]);
+    let found = hours(&project);
+    assert!(
+        !found
+            .iter()
+            .any(|row| row["host"] == "a" && row["hour"].as_str().unwrap().contains("T10") && row["samples"] == 2)
+    );
+    assert_eq!(found, fresh(&project));
+
+    // Another query is another table.
+    project.write("jobs/hours/hours.sql", HOURS.replace("avg(load)", "cast(max(load) AS double)"));
+    assert!(project.fails(2, &["run", "hours"]).contains("--rebuild"));
+    project.ok(&["run", "hours", "--rebuild"]);
+    assert_eq!(hours(&project), fresh(&project));
+}
+
+#[test]
+fn a_query_that_fails_leaves_its_table_as_it_was() {
+    let project = project();
+    project.run_job("hours");
+    let before = hours(&project);
+    project.write("in/3.csv", "host,ts,load\nb,2026-01-02T11:30:00Z,0\n");
+    project.write("jobs/hours/hours.sql", HOURS.replace("count(*)", "count(*) / cast(min(load) - 7 AS bigint)"));
+    project.fails(2, &["run", "hours"]);
+    let told = project.fails(1, &["run", "hours", "--rebuild"]);
+    assert!(told.contains("METRIC@2026-01-02") && told.to_lowercase().contains("divide by zero"), "{told}");
+    assert_eq!(hours(&project), before);
+    project.write("jobs/hours/hours.sql", HOURS);
+    project.run_job("hours");
+    assert_eq!(hours(&project), fresh(&project));
+}
+
+#[test]
+fn tables_of_one_source_share_its_reading_and_its_rejects() {
+    let project = project();
+    project.write(
+        "in/3.csv",
+        "host,ts,load\nb,2026-01-02T11:30:00Z,many\nlong-name,2026-01-02T11:30:00Z,1\nb,2026-01-02T11:31:00Z,1\n",
+    );
+    let record = project.run_job("hours");
+    assert_eq!(record["rows_rejected"], 2);
+    let rejected = crate::harness::json_lines(&project.read(&format!("data/{}", record["rejected"].as_str().unwrap())));
+    let told: Vec<_> = rejected.iter().map(|row| (row["table"].as_str(), row["line"].as_u64().unwrap())).collect();
+    assert_eq!(told, [(None, 2), (Some("BY_TIME"), 3)]);
+    for (load, rejected) in record["loads"].as_array().unwrap().iter().zip([1, 2]) {
+        assert_eq!((&load["rows_read"], &load["rows_rejected"]), (&8.into(), &rejected.into()), "{load}");
+    }
+    // Both hold what they would if each were loaded alone.
+    let count = |table: &str| project.sql(&format!("SELECT count(*) AS n FROM {table}"))[0]["n"].clone();
+    assert_eq!((count("METRIC"), count("BY_TIME")), (7.into(), 6.into()));
+}
+
+#[test]
+fn a_table_added_later_is_loaded_beside_the_others() {
+    let project = project();
+    let (without, start) = (JOB.find("[tables.BY_TIME]").unwrap(), JOB.find("[tables.HOURS]").unwrap());
+    project.write("jobs/hours/job.toml", format!("{}{}", &JOB[..without], &JOB[start..]));
+    // Read in this order by the first table, in the order of names by the one that comes later.
+    project.run_job("hours");
+    project.write("in/0.csv", "host,ts,load\na,2026-01-02T10:00:00Z,50\n");
+    project.run_job("hours");
+    project.write("jobs/hours/job.toml", JOB);
+    project.write("in/2.csv", "host,ts,load\na,2026-01-02T10:00:00Z,6\nb,2026-01-02T23:59:00Z,7\n");
+    project.run_job("hours");
+    let load = |table: &str| {
+        project.sql(&format!("SELECT load FROM {table} WHERE host = 'a' AND ts >= '2026-01-02T00:00:00Z'"))
+    };
+    // The later input wins, and for the later table that is 2.csv.
+    assert_eq!(load("METRIC")[0]["load"], 50);
+    assert_eq!(load("BY_TIME")[0]["load"], 6);
+}
