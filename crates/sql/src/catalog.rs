@@ -1,4 +1,4 @@
-//! The catalog of a store: its tables as records and as cells, and what was published.
+//! The catalog of a store: its tables as records, cells and rows, and what was published.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,14 +13,21 @@ use tidetable_store::{Snapshot, Store, StoreError};
 use crate::cell_table::CellsTable;
 use crate::error::external;
 use crate::exports::{ExportsSchema, Listed};
+use crate::history::CellsShown;
 use crate::records::RecordsTable;
+use crate::relations::Views;
+use crate::row_table::RowsTable;
 
 /// Name of the catalog.
 pub(crate) const CATALOG: &str = "tidetable";
 /// Schema of tables as records, the default.
 pub(crate) const RECORDS: &str = "records";
-const CELLS: &str = "cells";
-const EXPORTS: &str = "exports";
+/// Schema of tables as cells.
+pub(crate) const CELLS: &str = "cells";
+/// Schema of tables as rows.
+pub(crate) const ROWS: &str = "rows";
+/// Schema of what was published.
+pub(crate) const EXPORTS: &str = "exports";
 
 /// What the sessions opened together see: one version of each table, fixed when it is first used.
 #[derive(Debug)]
@@ -38,6 +45,10 @@ impl Tables {
         let names = store.tables()?;
         let published = Arc::new(Listed::new(store.clone()));
         Ok(Self { store: store.clone(), names, snapshots: Mutex::default(), published })
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     fn has(&self, name: &str) -> bool {
@@ -70,6 +81,7 @@ impl StoreCatalog {
             schemas: vec![
                 (RECORDS, Arc::new(schema(View::Records(time.clone())))),
                 (CELLS, Arc::new(schema(View::Cells))),
+                (ROWS, Arc::new(schema(View::Rows))),
                 (EXPORTS, Arc::new(published)),
             ],
         }
@@ -90,6 +102,7 @@ impl CatalogProvider for StoreCatalog {
 enum View {
     Records(Range<i64>),
     Cells,
+    Rows,
 }
 
 /// All tables in one of their shapes.
@@ -114,6 +127,7 @@ impl SchemaProvider for TablesSchema {
         Ok(Some(match &self.view {
             View::Records(time) => Arc::new(RecordsTable::new(snapshot, time.clone(), self.push_down)),
             View::Cells => Arc::new(CellsTable::new(snapshot, self.push_down)),
+            View::Rows => Arc::new(RowsTable::new(snapshot, CellsShown::default(), self.push_down)),
         }))
     }
 
@@ -124,5 +138,23 @@ impl SchemaProvider for TablesSchema {
 
     fn table_exist(&self, name: &str) -> bool {
         self.tables.has(name)
+    }
+}
+
+/// The rows of tables with options.
+#[derive(Debug)]
+pub(crate) struct TableViews {
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) push_down: bool,
+}
+
+impl Views for TableViews {
+    fn names(&self) -> Vec<String> {
+        self.tables.names.clone()
+    }
+
+    fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>> {
+        let snapshot = self.tables.snapshot(table).map_err(external)?;
+        Ok(Arc::new(RowsTable::new(snapshot, shown, self.push_down)))
     }
 }

@@ -5,15 +5,22 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
-use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider};
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
+use datafusion::common::plan_err;
 use datafusion::datasource::empty::EmptyTable;
-use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
-use tidetable_layout::Field;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use tidetable_layout::{Field, Layout};
 
-use crate::catalog::{CATALOG, RECORDS};
+use crate::catalog::{CATALOG, CELLS, RECORDS, ROWS};
 use crate::error::Result;
 use crate::expressions::field_type;
-use crate::session::{read_as_written, table_references};
+use crate::history::CellsShown;
+use crate::relations::Views;
+use crate::row_table::{RowView, families};
+use crate::session::{read_as_written, table_references, with_views};
+use crate::source::cells_schema;
+use crate::statement;
 
 /// Why a query cannot be what a table is made from.
 #[derive(Debug, thiserror::Error)]
@@ -53,11 +60,31 @@ pub struct QueryShape {
     pub reads: Vec<String>,
 }
 
-/// Plans `query` over `tables`, each a name and the columns of its records.
+/// A table that a query may read.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    name: String,
+    records: SchemaRef,
+    families: Arc<Vec<String>>,
+}
+
+impl Declared {
+    /// The table `name` with this layout.
+    pub fn new(name: &str, layout: &Layout) -> Self {
+        Self { name: name.to_owned(), records: layout.records_schema(), families: families(layout) }
+    }
+
+    fn rows(&self, shown: CellsShown) -> SchemaRef {
+        let families = Arc::clone(&self.families);
+        Arc::new(RowView { families, shown }.schema())
+    }
+}
+
+/// Plans `query` over `tables`.
 ///
 /// # Errors
 /// If it is no query over them.
-pub async fn check_query(tables: &[(String, SchemaRef)], query: &str) -> Result<()> {
+pub async fn check_query(tables: &[Declared], query: &str) -> Result<()> {
     plan(&context(tables)?, query).await?.create_physical_plan().await?;
     Ok(())
 }
@@ -66,10 +93,11 @@ pub async fn check_query(tables: &[(String, SchemaRef)], query: &str) -> Result<
 ///
 /// # Errors
 /// If it is no query over them, or no table can be made from it.
-pub async fn query_shape(tables: &[(String, SchemaRef)], query: &str) -> Result<QueryShape, QueryError> {
+pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape, QueryError> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
-    let references = table_references(&context, query)?;
+    let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+    let references = table_references(&context, query, &names)?;
     if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != RECORDS) {
         return Err(QueryError::Reads { found: format!("{schema}.{table}") });
     }
@@ -112,23 +140,48 @@ fn arrow(error: arrow::error::ArrowError) -> crate::error::SqlError {
     datafusion::error::DataFusionError::from(error).into()
 }
 
-fn context(tables: &[(String, SchemaRef)]) -> Result<SessionContext> {
+fn context(tables: &[Declared]) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, RECORDS);
     read_as_written(&mut config);
-    let context = SessionContext::new_with_config(config);
-    let records = MemorySchemaProvider::new();
-    for (name, schema) in tables {
-        records.register_table(name.clone(), Arc::new(EmptyTable::new(Arc::clone(schema))))?;
-    }
+    let builder = SessionStateBuilder::new().with_config(config);
+    let views = DeclaredViews(tables.to_vec());
+    let context = SessionContext::new_with_state(with_views(builder, Arc::new(views)).build());
     let catalog = MemoryCatalogProvider::new();
-    catalog.register_schema(RECORDS, Arc::new(records))?;
+    let schemas: [(&str, fn(&Declared) -> SchemaRef); 3] = [
+        (RECORDS, |table| Arc::clone(&table.records)),
+        (CELLS, |_| Arc::new(cells_schema())),
+        (ROWS, |table| table.rows(CellsShown::default())),
+    ];
+    for (name, columns) in schemas {
+        let schema = MemorySchemaProvider::new();
+        for table in tables {
+            schema.register_table(table.name.clone(), Arc::new(EmptyTable::new(columns(table))))?;
+        }
+        catalog.register_schema(name, Arc::new(schema))?;
+    }
     context.register_catalog(CATALOG, Arc::new(catalog));
     Ok(context)
 }
 
 async fn plan(context: &SessionContext, query: &str) -> Result<DataFrame> {
-    let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    Ok(context.sql_with_options(query, only_queries).await?)
+    let plan = statement::plan(&context.state(), query).await?;
+    Ok(context.execute_logical_plan(plan).await?)
+}
+
+#[derive(Debug)]
+struct DeclaredViews(Vec<Declared>);
+
+impl Views for DeclaredViews {
+    fn names(&self) -> Vec<String> {
+        self.0.iter().map(|table| table.name.clone()).collect()
+    }
+
+    fn rows(&self, name: &str, shown: CellsShown) -> datafusion::error::Result<Arc<dyn TableProvider>> {
+        match self.0.iter().find(|table| table.name == name) {
+            Some(table) => Ok(Arc::new(EmptyTable::new(table.rows(shown)))),
+            None => plan_err!("there is no table {name}"),
+        }
+    }
 }

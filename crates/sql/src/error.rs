@@ -33,12 +33,105 @@ pub enum SqlError {
         /// The cause.
         source: DecodeError,
     },
+    /// An option that views of rows do not have.
+    #[error("there is no option {option}; there are {known}")]
+    UnknownOption {
+        /// As written.
+        option: String,
+        /// All options.
+        known: String,
+    },
+    /// An option whose value is of the wrong type, or out of range.
+    #[error("{option} takes {wanted}, not {found}")]
+    WrongOption {
+        /// The option.
+        option: &'static str,
+        /// What it takes.
+        wanted: &'static str,
+        /// The value.
+        found: String,
+    },
+    /// An option whose value is not known before the query runs.
+    #[error("{option} takes a constant, not {found}; to compare with columns or parameters, filter the cells by WHERE")]
+    NotConstant {
+        /// The option.
+        option: &'static str,
+        /// The expression.
+        found: String,
+    },
+    /// An option that is there twice.
+    #[error("{option} is there twice")]
+    RepeatedOption {
+        /// The option.
+        option: &'static str,
+    },
+    /// An option about versions without a view that shows them.
+    #[error("{option} is about versions, so it also needs with_history => true")]
+    NeedsHistory {
+        /// The option.
+        option: &'static str,
+    },
+    /// A moment and its history.
+    #[error("as_of shows the newest cells of a moment; with history write before_or_equal")]
+    AsOfWithHistory,
+    /// `UNPACK` of what has no timestamps.
+    #[error("UNPACK needs the timestamps of cells: read the table with with_history => true")]
+    UnpackWithoutHistory,
+    /// `UNPACK` of a query that has the column that it adds.
+    #[error("UNPACK adds a column _timestamp, and its query has one; give that another name")]
+    UnpackTwice,
+    /// Two options for one end of the time.
+    #[error("{one} and {other} cannot both be there")]
+    BothOptions {
+        /// One of them.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// A view of a table that the store does not have.
+    #[error("there is no table {table}; there {}", known_tables(known))]
+    UnknownTable {
+        /// As written.
+        table: String,
+        /// The tables of the store.
+        known: Vec<String>,
+    },
+    /// A view of something that names no table.
+    #[error("{view} takes the name of a table first, as in {view}(SENSOR, with_history => true), not {found}")]
+    NoTableName {
+        /// The view.
+        view: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// An argument of a view without a name.
+    #[error("options are written by name, as in with_history => true, not {found}")]
+    UnnamedOption {
+        /// What stands there.
+        found: String,
+    },
+    /// Options for a schema that has none.
+    #[error("{schema} takes no options; write rows.{table}(..)")]
+    NoOptions {
+        /// The schema.
+        schema: String,
+        /// The table.
+        table: String,
+    },
     /// A block lacks what its schema says.
     #[error("a block does not have the shape of its table ({what}); the SST it comes from may be damaged: run verify")]
     Shape {
         /// What is missing.
         what: &'static str,
     },
+}
+
+fn known_tables(known: &[String]) -> String {
+    match known {
+        [] => "are none".to_owned(),
+        [only] => format!("is {only}"),
+        several => format!("are {}", several.join(", ")),
+    }
 }
 
 /// Result of this crate.

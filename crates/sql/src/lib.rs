@@ -1,13 +1,24 @@
 //! SQL over a store.
 //!
-//! A [`Session`] answers queries about the tables of one store, each in two shapes and beside what
+//! A [`Session`] answers queries about the tables of one store, each in three shapes and beside what
 //! was published of them:
 //!
 //! | name | one row of it is |
 //! |---|---|
 //! | `records.T`, or just `T` | a record: the columns of the source, read back from keys and cells |
 //! | `cells.T` | a cell: row key, family, qualifier, timestamp, value |
+//! | `rows.T` | a row, as GoogleSQL for Bigtable shows it: `_key`, and each family a map of its newest cells |
+//! | `T(..)`, `rows(T, ..)` | the same of other cells: versions, a moment of the past, what is expired |
+//! | `unpack(T, ..)` | a row at one of its timestamps |
 //! | `exports.NAME` | a published row, of one part or of all parts of an export |
+//!
+//! A row of `rows.T` has an empty map for a family that it has no cell of, and `family['qualifier']` is
+//! null for a cell it does not have. The options of `T(..)` are those of GoogleSQL: `with_history => true`
+//! turns the maps into `MAP<BYTES, ARRAY<STRUCT<timestamp, value>>>`, newest first; with it go `after`,
+//! `before` (exclusive), `after_or_equal`, `before_or_equal` and `latest_n`, without it `as_of`; beyond
+//! GoogleSQL, `include_expired` shows what garbage collection hides. Bounds are about the timestamps of
+//! cells, and a row without a cell in them is left out. `unpack` also takes a query in parentheses that
+//! has columns with history, as in `unpack((SELECT _key, f['q'] AS q FROM T(with_history => true)))`.
 //!
 //! Planning cuts a table into slices ([`tidetable_store::Slice`]); each is a "file" of a DataFusion
 //! file scan, whose opener merges and decodes it. Names keep their case.
@@ -20,16 +31,22 @@ mod error;
 mod exports;
 mod expressions;
 mod filter;
+mod functions;
 mod groups;
+mod history;
 mod key_filter;
 mod opener;
 mod records;
+mod relations;
+mod row_scan;
+mod row_table;
 mod session;
 mod source;
+mod statement;
 mod values;
 
 pub use cells::{CellRef, cells_of_block};
-pub use declared::{QueryError, QueryShape, check_query, in_columns, query_shape};
+pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, query_shape};
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
 pub use session::{Session, SessionOptions};

@@ -21,6 +21,8 @@ use tidetable_store::Slice;
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
+use crate::row_scan::RowReader;
+use crate::row_table::RowView;
 use crate::source::{Shape, TableScan};
 
 /// Batches decoded ahead of the query.
@@ -91,6 +93,7 @@ impl Reading {
         match &self.scan.shape {
             Shape::Records { within } => self.records(within.as_ref(), send),
             Shape::Cells => self.cells(send),
+            Shape::Rows(view) => self.rows(view, send),
         }
     }
 
@@ -127,6 +130,22 @@ impl Reading {
                 }
                 start += rows;
             }
+        }
+        Ok(())
+    }
+
+    fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let snapshot = &self.scan.snapshot;
+        let schema = Arc::clone(&self.schema);
+        let (columns, collects) = (&self.columns, snapshot.collects());
+        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.batch_size, collects);
+        for block in self.blocks(reader.projection())? {
+            if !reader.block(block?, send).map_err(external)? {
+                return Ok(());
+            }
+        }
+        if let Some(batch) = reader.rest().map_err(external)? {
+            send(batch);
         }
         Ok(())
     }

@@ -4,16 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
-use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
-use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
-use crate::catalog::{CATALOG, RECORDS, StoreCatalog, Tables};
+use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableViews, Tables};
 use crate::error::Result;
+use crate::functions::register;
 use crate::records::ALWAYS;
+use crate::relations::{ViewPlanner, Views, name_tables};
+use crate::statement::{GoogleTypes, parse, plan};
 
 /// How a session runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,18 +65,18 @@ impl Session {
             runtime = runtime.with_memory_limit(usize::try_from(memory).unwrap_or(usize::MAX), 1.0);
         }
         let push_down = !options.without_push_down;
+        let views = TableViews { tables: Arc::clone(&tables), push_down };
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
-            .with_catalog_list(catalogs(&tables, &ALWAYS, push_down))
-            .with_default_features()
-            .build();
+            .with_catalog_list(catalogs(&tables, &ALWAYS, push_down));
+        let state = with_views(state, Arc::new(views)).build();
         Ok(Self { context: SessionContext::new_with_state(state), tables, time: ALWAYS, push_down })
     }
 
     /// A session in which every `records.T` shows only records whose event time lies in `time`
-    /// (microseconds since the epoch, half-open) and in the range of this session. `cells.T` and
-    /// `exports` show everything.
+    /// (microseconds since the epoch, half-open) and in the range of this session. `cells.T`,
+    /// `rows.T` and `exports` show everything.
     #[must_use]
     pub fn restricted(&self, time: Range<i64>) -> Self {
         let time = time.start.max(self.time.start)..time.end.min(self.time.end);
@@ -99,9 +101,8 @@ impl Session {
     /// # Errors
     /// If it is not valid, or a table of it cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
-        // A query reads: tables are made by jobs, and files are written by exports.
-        let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        Ok(self.context.sql_with_options(query, only_queries).await?)
+        let plan = plan(&self.context.state(), query).await?;
+        Ok(self.context.execute_logical_plan(plan).await?)
     }
 
     /// Plans a query with values for its `$name` parameters; values it does not ask for are ignored.
@@ -121,12 +122,13 @@ impl Session {
         Ok(self.sql(query).await?.execute_stream().await?)
     }
 
-    /// The tables and exports that `query` reads, by schema and name, ascending.
+    /// The tables and exports that `query` reads, by schema and name, ascending. A view of rows with
+    /// options reads `rows.T`.
     ///
     /// # Errors
     /// If it is not valid SQL.
     pub fn references(&self, query: &str) -> Result<Vec<(String, String)>> {
-        table_references(&self.context, query)
+        table_references(&self.context, query, self.tables.names())
     }
 
     /// The engine's own session.
@@ -135,10 +137,15 @@ impl Session {
     }
 }
 
-/// See [`Session::references`].
-pub(crate) fn table_references(context: &SessionContext, query: &str) -> Result<Vec<(String, String)>> {
+/// See [`Session::references`]; `tables` are those that there are.
+pub(crate) fn table_references(
+    context: &SessionContext,
+    query: &str,
+    tables: &[String],
+) -> Result<Vec<(String, String)>> {
     let state = context.state();
-    let statement = state.sql_to_statement(query, &Dialect::Generic)?;
+    let mut statement = parse(&state, query)?;
+    name_tables(&mut statement, tables)?;
     let references = state.resolve_table_references(&statement)?;
     let mut names: Vec<(String, String)> = references
         .into_iter()
@@ -148,6 +155,13 @@ pub(crate) fn table_references(context: &SessionContext, query: &str) -> Result<
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+/// What every session has beside its tables: views of rows, and the functions and types that are
+/// written for Bigtable.
+pub(crate) fn with_views(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
+    let builder = register(builder.with_default_features());
+    builder.with_type_planner(Arc::new(GoogleTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
 /// Names keep their case, and `600.60` is that decimal and not the double nearest to it.

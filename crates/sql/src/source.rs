@@ -21,6 +21,7 @@ use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
 use crate::opener::SliceOpener;
+use crate::row_table::RowView;
 
 /// Ranges of keys shown by a plan before it only counts them.
 const SHOWN: usize = 3;
@@ -32,6 +33,8 @@ pub(crate) enum Shape {
     Records { within: Option<(usize, Range<i64>)> },
     /// Cells.
     Cells,
+    /// Rows.
+    Rows(RowView),
 }
 
 /// What a scan of a table reads.
@@ -111,6 +114,7 @@ impl FileSource for SstSource {
         let schema = match shape {
             Shape::Records { .. } => "records",
             Shape::Cells => "cells",
+            Shape::Rows(_) => "rows",
         };
         let (slices, ssts) = self.counts;
         let (open, between, close) = match t {
@@ -125,6 +129,10 @@ impl FileSource for SstSource {
         if let Shape::Records { within: Some((_, within)) } = shape {
             write!(f, "{between}within=")?;
             show_times(within, f)?;
+        }
+        if let Shape::Rows(RowView { shown, .. }) = shape {
+            write!(f, "{between}cells={shown}{between}timestamps=")?;
+            show_times(&shown.time, f)?;
         }
         f.write_str(close)
     }

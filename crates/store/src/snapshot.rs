@@ -51,6 +51,16 @@ impl Snapshot {
         Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, readers: Mutex::default() }) })
     }
 
+    /// The same version with the cells that garbage collection hides.
+    #[must_use]
+    pub fn including_expired(&self) -> Self {
+        let Inner { table, version, layout, .. } = self.inner.as_ref();
+        let (version, layout) = (Arc::clone(version), Arc::clone(layout));
+        let readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let readers = Mutex::new(readers);
+        Self { inner: Arc::new(Inner { table: table.clone(), version, layout, collector: None, readers }) }
+    }
+
     /// The version it reads.
     pub fn version(&self) -> &Version {
         &self.inner.version

@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use arrow::datatypes::SchemaRef;
 use serde_json::json;
 use tidetable_runner::{Job, open_store, runtime};
-use tidetable_sql::check_query;
+use tidetable_sql::{Declared, check_query};
 
 use super::project;
 use crate::args::{Check, Global, Output};
@@ -20,11 +19,12 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
     let job = Job::load(&project, &args.job)?;
     let store = open_store(&project)?;
-    let mut tables: Vec<(String, SchemaRef)> = Vec::new();
+    let mut tables: Vec<Declared> = Vec::new();
     for name in store.tables()?.into_iter().filter(|name| job.table(name).is_none()) {
-        tables.push((name.clone(), store.snapshot(&name)?.layout().records_schema()));
+        let snapshot = store.snapshot(&name)?;
+        tables.push(Declared::new(&name, snapshot.layout()));
     }
-    tables.extend(job.tables.iter().map(|table| (table.spec.name.clone(), table.layout.records_schema())));
+    tables.extend(job.tables.iter().map(|table| Declared::new(&table.spec.name, &table.layout)));
     let runtime = runtime()?;
     for export in &job.exports {
         let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };

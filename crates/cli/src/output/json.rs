@@ -9,6 +9,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine;
 use serde_json::Value;
 
+use super::cell_text::CellText;
 use crate::error::CliError;
 
 /// Bytes as JSON.
@@ -55,8 +56,9 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
             let entries = array.as_map().value(row);
             let (keys, values) = (entries.column(0), entries.column(1));
             let options = FormatOptions::new();
-            let names = ArrayFormatter::try_new(keys.as_ref(), &options)?;
-            let pairs = (0..entries.len()).map(|at| (names.value(at).to_string(), values.as_ref(), at));
+            // A name must be text: what is no UTF-8 is escaped, as in a table.
+            let names = CellText::new(keys.as_ref(), &options)?;
+            let pairs = (0..entries.len()).map(|at| (names.value(at), values.as_ref(), at));
             write_object(out, pairs)
         }
         DataType::Binary => json(out, &bytes_value(array.as_binary::<i32>().value(row))),

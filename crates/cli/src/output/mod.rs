@@ -1,17 +1,19 @@
 //! Results on standard output: a table for people, JSON a line, or CSV.
 
+mod cell_text;
 mod json;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::display::FormatOptions;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::Value;
 
 use crate::args::Output;
 use crate::error::CliError;
+use cell_text::CellText;
 pub use json::{bytes_value, write_row};
 
 /// Standard output, buffered.
@@ -124,8 +126,8 @@ impl<W: Write> BatchWriter<W> {
         }
         self.start(batch.schema_ref())?;
         let options = FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"));
-        let texts: Vec<CellText<'_>> =
-            batch.columns().iter().map(|column| CellText::new(column, &options)).collect::<Result<_, _>>()?;
+        let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), &options));
+        let texts: Vec<CellText<'_>> = texts.collect::<Result<_, ArrowError>>()?;
         for row in 0..batch.num_rows() {
             let cells = texts.iter().map(|text| text.value(row));
             match &mut self.table {
@@ -170,33 +172,6 @@ impl<W: Write> BatchWriter<W> {
         }
         self.out.flush()?;
         Ok(())
-    }
-}
-
-/// What a column's cells look like in a table or in CSV.
-enum CellText<'a> {
-    /// Bytes: text where they are UTF-8, else escaped.
-    Bytes(&'a BinaryArray),
-    Other(ArrayFormatter<'a>),
-}
-
-impl<'a> CellText<'a> {
-    fn new(column: &'a ArrayRef, options: &FormatOptions<'a>) -> Result<Self, ArrowError> {
-        match column.as_binary_opt() {
-            Some(bytes) => Ok(Self::Bytes(bytes)),
-            None => Ok(Self::Other(ArrayFormatter::try_new(column, options)?)),
-        }
-    }
-
-    fn value(&self, row: usize) -> String {
-        match self {
-            Self::Bytes(bytes) if bytes.is_null(row) => String::new(),
-            Self::Bytes(bytes) => match std::str::from_utf8(bytes.value(row)) {
-                Ok(text) => text.to_owned(),
-                Err(_) => bytes.value(row).escape_ascii().to_string(),
-            },
-            Self::Other(formatter) => formatter.value(row).to_string(),
-        }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use arrow::datatypes::SchemaRef;
 use tidetable_layout::{FieldType, SourceSchema};
-use tidetable_sql::{QueryShape, query_shape};
+use tidetable_sql::{Declared, QueryShape, query_shape};
 
 use super::export;
 use super::fields::{Fields, Reader};
@@ -49,8 +48,8 @@ pub(super) fn read(
 /// `from = { query = { file = "x.sql" }, time = "ts" }`
 fn query(reader: &mut Reader<'_>, from: &Fields<'_>, earlier: &[Table], folder: &Path) -> Option<(From, SourceSchema)> {
     let (sql, _, at) = export::query(reader, from, folder)?;
-    let tables: Vec<(String, SchemaRef)> =
-        earlier.iter().map(|table| (table.spec.name.clone(), table.layout.records_schema())).collect();
+    let tables: Vec<Declared> =
+        earlier.iter().map(|table| Declared::new(&table.spec.name, &table.layout)).collect();
     let shape = match futures::executor::block_on(query_shape(&tables, &sql)) {
         Ok(shape) => shape,
         Err(error) => {

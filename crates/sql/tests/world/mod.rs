@@ -1,5 +1,6 @@
 //! A store in a temporary folder, loaded from text.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,9 @@ impl Ids for Counting {
 pub struct World {
     folder: TempDir,
     ids: Counting,
+    columns: Vec<SourceColumn>,
+    spec: TableSpec,
+    gc: BTreeMap<String, String>,
 }
 
 impl World {
@@ -48,7 +52,18 @@ impl World {
     }
 
     pub fn with_csv(csv: &str) -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap(), ids: Counting::default() };
+        let columns = vec![
+            SourceColumn::new("meter", FieldType::UInt64),
+            SourceColumn::new("ts", FieldType::Timestamp),
+            SourceColumn::new("kwh", FieldType::Float64),
+        ];
+        Self::with_table(columns, table_spec(), &[], csv)
+    }
+
+    /// A table of another layout, with rules of garbage collection for families.
+    pub fn with_table(columns: Vec<SourceColumn>, spec: TableSpec, gc: &[(&str, &str)], csv: &str) -> Self {
+        let gc = gc.iter().map(|(family, rule)| ((*family).to_owned(), (*rule).to_owned())).collect();
+        let world = Self { folder: tempfile::tempdir().unwrap(), ids: Counting::default(), columns, spec, gc };
         world.load("a.csv", csv);
         world
     }
@@ -77,24 +92,20 @@ impl World {
         let source = SourceSpec {
             name: "readings".to_owned(),
             files: vec!["inputs/*.csv".to_owned()],
-            columns: vec![
-                SourceColumn::new("meter", FieldType::UInt64),
-                SourceColumn::new("ts", FieldType::Timestamp),
-                SourceColumn::new("kwh", FieldType::Float64),
-            ],
+            columns: self.columns.clone(),
             time: "ts".to_owned(),
             ..SourceSpec::default()
         };
         let storage = Storage::new(self.folder.path().to_owned(), None);
-        let layout = Layout::compile(&table_spec(), &source.schema()).unwrap();
+        let layout = Layout::compile(&self.spec, &source.schema()).unwrap();
         let identity = TableIdentity {
             job: "smart-meters".to_owned(),
-            spec: table_spec(),
+            spec: self.spec.clone(),
             source: source.schema(),
             layout: layout.fingerprint(),
-            gc: Default::default(),
+            gc: self.gc.clone(),
         };
-        let table = self.store().table("SENSOR");
+        let table = self.store().table(&self.spec.name);
         let base = table.base(&identity).unwrap();
         let found = storage.discover(&source).unwrap();
         let plan = InputPlan::new(&base, found, |file| storage.hash(file)).unwrap();
@@ -114,11 +125,6 @@ impl World {
 }
 
 fn table_spec() -> TableSpec {
-    let column = |qualifier: &str, value: &str| ColumnSpec {
-        qualifier: qualifier.to_owned(),
-        value: value.to_owned(),
-        ..ColumnSpec::default()
-    };
     TableSpec {
         name: "SENSOR".to_owned(),
         row_key: "{meter:010}#{ts:%Y%m%d}".to_owned(),
@@ -129,4 +135,9 @@ fn table_spec() -> TableSpec {
         }],
         ..TableSpec::default()
     }
+}
+
+/// A column of a family.
+pub fn column(qualifier: &str, value: &str) -> ColumnSpec {
+    ColumnSpec { qualifier: qualifier.to_owned(), value: value.to_owned(), ..ColumnSpec::default() }
 }

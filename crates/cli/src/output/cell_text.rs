@@ -1,0 +1,155 @@
+//! What a column's values look like in a table or in CSV.
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, ListArray, MapArray};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+/// Writes values as text. Bytes are text where they are UTF-8, else escaped; maps and structs are
+/// `{key: value}`, lists `[a, b]`, and nulls in them `null`.
+pub enum CellText<'a> {
+    Bytes(&'a BinaryArray),
+    LargeBytes(&'a LargeBinaryArray),
+    ViewBytes(&'a BinaryViewArray),
+    List(&'a ListArray, Box<CellText<'a>>),
+    Map(&'a MapArray, Box<[CellText<'a>; 2]>),
+    Struct(&'a dyn Array, Vec<(&'a str, CellText<'a>)>),
+    Other(&'a dyn Array, ArrayFormatter<'a>),
+}
+
+impl<'a> CellText<'a> {
+    /// The texts of a column.
+    ///
+    /// # Errors
+    /// If it has a type that cannot be shown.
+    pub fn new(column: &'a dyn Array, options: &FormatOptions<'a>) -> Result<Self, ArrowError> {
+        Ok(match column.data_type() {
+            DataType::Binary => Self::Bytes(column.as_binary()),
+            DataType::LargeBinary => Self::LargeBytes(column.as_binary()),
+            DataType::BinaryView => Self::ViewBytes(column.as_binary_view()),
+            DataType::List(_) => {
+                let list = column.as_list();
+                Self::List(list, Box::new(Self::new(list.values().as_ref(), options)?))
+            }
+            DataType::Map(_, _) => {
+                let map = column.as_map();
+                let part = |part: &'a ArrayRef| Self::new(part.as_ref(), options);
+                Self::Map(map, Box::new([part(map.keys())?, part(map.values())?]))
+            }
+            DataType::Struct(fields) => {
+                let parts = fields.iter().zip(column.as_struct().columns());
+                let part = |(field, part): (&'a arrow::datatypes::FieldRef, &'a ArrayRef)| {
+                    Ok((field.name().as_str(), Self::new(part.as_ref(), options)?))
+                };
+                Self::Struct(column, parts.map(part).collect::<Result<_, ArrowError>>()?)
+            }
+            _ => Self::Other(column, ArrayFormatter::try_new(column, options)?),
+        })
+    }
+
+    /// The text of a row; nothing for a null.
+    pub fn value(&self, row: usize) -> String {
+        let mut out = String::new();
+        if !self.is_null(row) {
+            self.write(row, &mut out);
+        }
+        out
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Bytes(array) => array.is_null(row),
+            Self::LargeBytes(array) => array.is_null(row),
+            Self::ViewBytes(array) => array.is_null(row),
+            Self::List(array, _) => array.is_null(row),
+            Self::Map(array, _) => array.is_null(row),
+            Self::Struct(array, _) | Self::Other(array, _) => array.is_null(row),
+        }
+    }
+
+    fn write_part(&self, row: usize, out: &mut String) {
+        if self.is_null(row) { out.push_str("null") } else { self.write(row, out) }
+    }
+
+    fn write(&self, row: usize, out: &mut String) {
+        match self {
+            Self::Bytes(array) => write_bytes(array.value(row), out),
+            Self::LargeBytes(array) => write_bytes(array.value(row), out),
+            Self::ViewBytes(array) => write_bytes(array.value(row), out),
+            Self::List(array, items) => {
+                out.push('[');
+                for (at, item) in ends(array.value_offsets(), row).enumerate() {
+                    out.push_str(if at == 0 { "" } else { ", " });
+                    items.write_part(item, out);
+                }
+                out.push(']');
+            }
+            Self::Map(array, parts) => {
+                let [keys, values] = parts.as_ref();
+                out.push('{');
+                for (at, entry) in ends(array.value_offsets(), row).enumerate() {
+                    out.push_str(if at == 0 { "" } else { ", " });
+                    keys.write_part(entry, out);
+                    out.push_str(": ");
+                    values.write_part(entry, out);
+                }
+                out.push('}');
+            }
+            Self::Struct(_, parts) => {
+                out.push('{');
+                for (at, (name, part)) in parts.iter().enumerate() {
+                    out.push_str(if at == 0 { "" } else { ", " });
+                    out.push_str(name);
+                    out.push_str(": ");
+                    part.write_part(row, out);
+                }
+                out.push('}');
+            }
+            Self::Other(_, formatter) => out.push_str(&formatter.value(row).to_string()),
+        }
+    }
+}
+
+fn ends(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
+    offsets[row] as usize..offsets[row + 1] as usize
+}
+
+fn write_bytes(bytes: &[u8], out: &mut String) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => out.push_str(text),
+        Err(_) => out.push_str(&bytes.escape_ascii().to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{BinaryBuilder, Int64Builder, ListBuilder, MapBuilder, StructArray};
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    #[test]
+    fn what_is_nested_is_readable() {
+        let mut map = MapBuilder::new(None, BinaryBuilder::new(), ListBuilder::new(Int64Builder::new()));
+        map.keys().append_value(b"ID");
+        map.values().append_value([Some(1), None]);
+        map.keys().append_value(b"\xff");
+        map.values().append(false);
+        map.append(true).unwrap();
+        map.append(true).unwrap();
+        map.append(false).unwrap();
+        let map: ArrayRef = Arc::new(map.finish());
+        let field = Arc::new(Field::new("m", map.data_type().clone(), true));
+        let whole = StructArray::from(vec![(field, Arc::clone(&map))]);
+        let options = FormatOptions::new();
+        let texts = |array: &dyn Array| -> Vec<String> {
+            let text = CellText::new(array, &options).unwrap();
+            (0..array.len()).map(|row| text.value(row)).collect()
+        };
+        assert_eq!(texts(map.as_ref()), ["{ID: [1, null], \\xff: null}", "{}", ""]);
+        assert_eq!(texts(&whole)[1..], ["{m: {}}", "{m: null}"]);
+        assert_eq!(texts(map.slice(1, 2).as_ref()), ["{}", ""]);
+    }
+}

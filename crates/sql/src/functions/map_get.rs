@@ -1,0 +1,182 @@
+//! `map[key]` for maps whose keys are bytes: the value, or null.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, MapArray, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, ExprSchema, exec_err, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, GetFieldAccess, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility, lit,
+};
+
+use super::{is_bytes, is_text};
+
+/// Plans `map[key]` where the engine would compare text with bytes.
+#[derive(Debug)]
+pub(super) struct MapAccess;
+
+impl ExprPlanner for MapAccess {
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        if map_of_bytes(&access.expr.get_type(schema as &dyn ExprSchema)?).is_none() {
+            return Ok(PlannerResult::Original(access));
+        }
+        let key = match access.field_access {
+            GetFieldAccess::NamedStructField { name } => lit(name),
+            GetFieldAccess::ListIndex { key } => *key,
+            range @ GetFieldAccess::ListRange { .. } => {
+                return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access: range, ..access }));
+            }
+        };
+        let function = Arc::new(ScalarUDF::new_from_impl(MapGet::new()));
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![access.expr, key]))))
+    }
+}
+
+/// The type of the values of a map with bytes for keys.
+pub(super) fn map_of_bytes(kind: &DataType) -> Option<&DataType> {
+    let DataType::Map(entries, _) = kind else { return None };
+    match entries.data_type() {
+        DataType::Struct(fields) => match fields.as_ref() {
+            [key, value] if *key.data_type() == DataType::Binary => Some(value.data_type()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The arguments of a function of a map and a key: the key as bytes, whatever it is written as.
+pub(super) fn map_and_key(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
+    match kinds {
+        [map, key] if map_of_bytes(map).is_some() => {
+            if is_bytes(key) || is_text(key) || *key == DataType::Null {
+                return Ok(vec![map.clone(), DataType::Binary]);
+            }
+            plan_err!("a key of this map is bytes or text, not {key}")
+        }
+        [map, _] => plan_err!("{function} takes a map with keys of bytes, not {map}"),
+        _ => plan_err!("{function} takes a map and a key"),
+    }
+}
+
+/// For each row of a map, the entry that has the row's key; keys are distinct in a row.
+pub(super) struct Finder<'a> {
+    map: &'a MapArray,
+    names: &'a BinaryArray,
+    key: Key<'a>,
+    /// Where in its row the last key was found: rows of a table are much alike.
+    guess: usize,
+}
+
+enum Key<'a> {
+    One(Option<&'a [u8]>),
+    PerRow(&'a BinaryArray),
+}
+
+impl<'a> Finder<'a> {
+    /// `map` has keys of bytes; `key` is of one row or of as many as the map.
+    pub(super) fn new(map: &'a ArrayRef, key: &'a ArrayRef) -> Option<Self> {
+        let map = map.as_map_opt()?;
+        let (names, keys) = (map.keys().as_binary_opt::<i32>()?, key.as_binary_opt::<i32>()?);
+        let key = match keys.len() {
+            1 if map.len() != 1 => Key::One(keys.is_valid(0).then(|| keys.value(0))),
+            _ => Key::PerRow(keys),
+        };
+        Some(Self { map, names, key, guess: 0 })
+    }
+
+    /// Whether the map or the key of a row is null.
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.map.is_null(row) || self.key(row).is_none()
+    }
+
+    fn key(&self, row: usize) -> Option<&'a [u8]> {
+        match self.key {
+            Key::One(key) => key,
+            Key::PerRow(keys) => keys.is_valid(row).then(|| keys.value(row)),
+        }
+    }
+
+    /// The entry of a row.
+    pub(super) fn find(&mut self, row: usize) -> Option<usize> {
+        let key = self.key(row).filter(|_| self.map.is_valid(row))?;
+        let offsets = self.map.value_offsets();
+        let (start, end) = (*offsets.get(row)? as usize, *offsets.get(row + 1)? as usize);
+        let guess = start + self.guess;
+        if guess < end && self.names.value(guess) == key {
+            return Some(guess);
+        }
+        let found = (start..end).find(|entry| self.names.value(*entry) == key)?;
+        self.guess = found - start;
+        Some(found)
+    }
+}
+
+/// Arguments as arrays; a constant stays one row.
+pub(super) fn arrays(args: &ScalarFunctionArgs) -> Result<Option<[ArrayRef; 2]>> {
+    let [map, key] = args.args.as_slice() else { return Ok(None) };
+    let map = map.to_array(args.number_rows)?;
+    let key = match key {
+        ColumnarValue::Array(array) => Arc::clone(array),
+        ColumnarValue::Scalar(value) => value.to_array()?,
+    };
+    Ok(Some([map, key]))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MapGet {
+    signature: Signature,
+}
+
+impl MapGet {
+    fn new() -> Self {
+        Self { signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for MapGet {
+    fn name(&self) -> &str {
+        "map_get"
+    }
+
+    /// As it is written, which is also the name of the column it makes.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        match args {
+            [map, Expr::Literal(key, _)] => Ok(format!("{}[{key}]", map.schema_name())),
+            [map, key] => Ok(format!("{}[{}]", map.schema_name(), key.schema_name())),
+            _ => plan_err!("map_get takes a map and a key"),
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        match kinds.first().and_then(map_of_bytes) {
+            Some(value) => Ok(value.clone()),
+            None => plan_err!("map_get takes a map with keys of bytes"),
+        }
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        map_and_key(self.name(), kinds)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = arrays(&args)?;
+        let finder = arrays.as_ref().and_then(|[map, key]| Finder::new(map, key));
+        let Some(mut finder) = finder else { return exec_err!("map_get takes a map with keys of bytes") };
+        let entries: UInt32Array =
+            (0..finder.map.len()).map(|row| finder.find(row).map(|entry| entry as u32)).collect();
+        Ok(ColumnarValue::Array(take(finder.map.values(), &entries, None)?))
+    }
+}

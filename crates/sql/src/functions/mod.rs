@@ -1,0 +1,51 @@
+//! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise.
+
+mod bytes;
+mod map_get;
+mod maps;
+mod unpack;
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::logical_expr::ScalarUDF;
+
+pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
+
+/// Adds the functions, `map['key']`, and the type names of GoogleSQL to what a session has.
+pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
+    let mut builder = builder;
+    let planners = builder.expr_planners().get_or_insert_with(Vec::new);
+    // First, for the engine's own indexing takes no text for a key of bytes.
+    planners.insert(0, Arc::new(map_get::MapAccess));
+    let functions: [Arc<ScalarUDF>; 6] = [
+        bytes::to_int64(),
+        bytes::to_float64(),
+        bytes::safe_convert_bytes_to_string(),
+        maps::map_contains_key(),
+        maps::map_empty(),
+        unpack::function(),
+    ];
+    builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);
+    builder
+}
+
+/// The one argument of a function as bytes.
+fn one_of_bytes(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
+    match kinds {
+        [kind] if is_bytes(kind) || *kind == DataType::Null => Ok(vec![DataType::Binary]),
+        [kind] => plan_err!("{function} takes bytes, not {kind}"),
+        _ => plan_err!("{function} takes one argument, bytes"),
+    }
+}
+
+fn is_bytes(kind: &DataType) -> bool {
+    matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
+}
+
+fn is_text(kind: &DataType) -> bool {
+    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
