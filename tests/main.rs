@@ -12,4 +12,5 @@ mod layouts;
 mod prepared;
 mod publishing;
 mod sample;
+mod views;
 mod wrong_csv;

@@ -21,6 +21,6 @@ pub use job::{
 pub use observe::{Event, Observer, Silent};
 pub use project::Project;
 pub use run::{
-    ExportRecord, InputRecord, LoadRecord, Outcome, RunError, RunOptions, RunRecord, RunReport, open_store, run,
-    runtime,
+    ExportRecord, InputRecord, LoadRecord, Outcome, RunError, RunOptions, RunRecord, RunReport, open_store, records_of,
+    run, runtime,
 };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
-use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
+use datafusion::catalog::{
+    CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider,
+};
 use datafusion::common::plan_err;
 use datafusion::datasource::empty::EmptyTable;
 use datafusion::execution::SessionStateBuilder;
@@ -80,13 +82,18 @@ impl Declared {
     }
 }
 
-/// Plans `query` over `tables`.
+/// Plans `query` over `tables`; what it reads, by schema and name, ascending.
 ///
 /// # Errors
 /// If it is no query over them.
-pub async fn check_query(tables: &[Declared], query: &str) -> Result<()> {
-    plan(&context(tables)?, query).await?.create_physical_plan().await?;
-    Ok(())
+pub async fn check_query(tables: &[Declared], query: &str) -> Result<Vec<(String, String)>> {
+    let context = context(tables)?;
+    plan(&context, query).await?.create_physical_plan().await?;
+    table_references(&context, query, &names(tables))
+}
+
+fn names(tables: &[Declared]) -> Vec<String> {
+    tables.iter().map(|table| table.name.clone()).collect()
 }
 
 /// Plans `query` over `tables` to see what a table made from it would hold.
@@ -96,8 +103,7 @@ pub async fn check_query(tables: &[Declared], query: &str) -> Result<()> {
 pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape, QueryError> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
-    let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
-    let references = table_references(&context, query, &names)?;
+    let references = table_references(&context, query, &names(tables))?;
     if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != RECORDS) {
         return Err(QueryError::Reads { found: format!("{schema}.{table}") });
     }
@@ -149,17 +155,17 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
     let views = DeclaredViews(tables.to_vec());
     let context = SessionContext::new_with_state(with_views(builder, Arc::new(views)).build());
     let catalog = MemoryCatalogProvider::new();
-    let schemas: [(&str, fn(&Declared) -> SchemaRef); 3] = [
-        (RECORDS, |table| Arc::clone(&table.records)),
-        (CELLS, |_| Arc::new(cells_schema())),
-        (ROWS, |table| table.rows(CellsShown::default())),
-    ];
-    for (name, columns) in schemas {
-        let schema = MemorySchemaProvider::new();
+    for schema in [RECORDS, CELLS, ROWS] {
+        let declared = MemorySchemaProvider::new();
         for table in tables {
-            schema.register_table(table.name.clone(), Arc::new(EmptyTable::new(columns(table))))?;
+            let columns = match schema {
+                RECORDS => Arc::clone(&table.records),
+                CELLS => Arc::new(cells_schema()),
+                _ => table.rows(CellsShown::default()),
+            };
+            declared.register_table(table.name.clone(), Arc::new(EmptyTable::new(columns)))?;
         }
-        catalog.register_schema(name, Arc::new(schema))?;
+        catalog.register_schema(schema, Arc::new(declared))?;
     }
     context.register_catalog(CATALOG, Arc::new(catalog));
     Ok(context)
@@ -175,7 +181,7 @@ struct DeclaredViews(Vec<Declared>);
 
 impl Views for DeclaredViews {
     fn names(&self) -> Vec<String> {
-        self.0.iter().map(|table| table.name.clone()).collect()
+        names(&self.0)
     }
 
     fn rows(&self, name: &str, shown: CellsShown) -> datafusion::error::Result<Arc<dyn TableProvider>> {

@@ -13,7 +13,7 @@ pub enum SqlError {
     Store(#[from] StoreError),
     /// The query is wrong, or failed.
     #[error("{0}")]
-    Query(#[from] DataFusionError),
+    Query(#[source] DataFusionError),
     /// A table whose event time cannot be read back was asked for a part of a window.
     #[error(
         "the layout of {table} does not read the event time back, so only whole windows of it can be told apart; \
@@ -136,6 +136,19 @@ fn known_tables(known: &[String]) -> String {
 
 /// Result of this crate.
 pub type Result<T, E = SqlError> = std::result::Result<T, E>;
+
+impl From<DataFusionError> for SqlError {
+    /// An error of this crate that the engine carried is that error again.
+    fn from(error: DataFusionError) -> Self {
+        match error {
+            DataFusionError::External(carried) => match carried.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Query(DataFusionError::External(other)),
+            },
+            other => Self::Query(other),
+        }
+    }
+}
 
 /// Carries an error through the engine; its text stays as it is.
 pub(crate) fn external(error: impl Into<SqlError>) -> DataFusionError {

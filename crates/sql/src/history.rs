@@ -116,7 +116,9 @@ impl CellsShown {
         if shown.with_history && has(ViewOption::AsOf) {
             return Err(SqlError::AsOfWithHistory);
         }
-        if !shown.with_history && let Some((option, _)) = options.iter().find(|(option, _)| option.needs_history()) {
+        if !shown.with_history
+            && let Some((option, _)) = options.iter().find(|(option, _)| option.needs_history())
+        {
             return Err(SqlError::NeedsHistory { option: option.name() });
         }
         let pairs = [(ViewOption::After, ViewOption::AfterOrEqual), (ViewOption::Before, ViewOption::BeforeOrEqual)];

@@ -11,9 +11,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::Result;
-use datafusion::logical_expr::planner::{
-    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
-};
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -142,7 +140,8 @@ impl RelationPlanner for ViewPlanner {
                 LogicalPlanBuilder::from(unpack(rows)?).alias(TableReference::bare(table))?.build()?
             }
             Some(Call::UnpackQuery(subquery)) => {
-                let input = context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
+                let input =
+                    context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
                 if !has_history(&input) {
                     return Err(external(SqlError::UnpackWithoutHistory));
                 }

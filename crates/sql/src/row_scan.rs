@@ -128,6 +128,8 @@ struct Part {
 
 impl Part {
     fn new(schema: &StoredSchema, families: &[String], bounded: bool, collects: bool) -> Self {
+        // Which record of a row is the newest is a matter of all its groups.
+        let timestamps = bounded || schema.upsert;
         let mut projection = Projection { groups: Vec::with_capacity(schema.groups.len()) };
         let mut part = StoredSchema { groups: Vec::new(), ..schema.clone() };
         let mut of = Vec::new();
@@ -142,8 +144,8 @@ impl Part {
                 // A row is one also by the cells of other groups. Where reading takes none of them out
                 // and their timestamps do not matter, the keys say it all.
                 let columns = vec![false; group.columns.len()];
-                let some = GroupProjection { qualifiers: false, timestamps: bounded, columns };
-                projection.groups.push((bounded || collects).then_some(some));
+                let some = GroupProjection { qualifiers: false, timestamps, columns };
+                projection.groups.push((timestamps || collects).then_some(some));
                 continue;
             }
             let columns: Vec<usize> = (0..wanted.len()).filter(|column| wanted.get(*column) == Some(&true)).collect();

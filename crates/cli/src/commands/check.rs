@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_runner::{Job, open_store, runtime};
+use tidetable_runner::{Job, Per, open_store, records_of, runtime};
 use tidetable_sql::{Declared, check_query};
 
 use super::project;
@@ -28,7 +28,10 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let runtime = runtime()?;
     for export in &job.exports {
         let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };
-        runtime.block_on(check_query(&tables, &export.sql)).map_err(wrong)?;
+        let references = runtime.block_on(check_query(&tables, &export.sql)).map_err(wrong)?;
+        if export.per != Per::Query {
+            records_of(export, references)?;
+        }
     }
     let mut rows = Rows::new(&["kind", "name", "finding"]);
     for table in &job.tables {

@@ -48,8 +48,7 @@ pub(super) fn read(
 /// `from = { query = { file = "x.sql" }, time = "ts" }`
 fn query(reader: &mut Reader<'_>, from: &Fields<'_>, earlier: &[Table], folder: &Path) -> Option<(From, SourceSchema)> {
     let (sql, _, at) = export::query(reader, from, folder)?;
-    let tables: Vec<Declared> =
-        earlier.iter().map(|table| Declared::new(&table.spec.name, &table.layout)).collect();
+    let tables: Vec<Declared> = earlier.iter().map(|table| Declared::new(&table.spec.name, &table.layout)).collect();
     let shape = match futures::executor::block_on(query_shape(&tables, &sql)) {
         Ok(shape) => shape,
         Err(error) => {

@@ -17,6 +17,7 @@ use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 
 pub use error::RunError;
+pub use publish::records_of;
 pub use record::{ExportRecord, InputRecord, LoadRecord, Outcome, RunRecord};
 
 use crate::job::{From, Job};

@@ -147,7 +147,10 @@ fn owned(export: &Export, name: &str, owner: &str) -> RunError {
 
 /// The tables that a query for single days reads. It may read nothing else: only their records can be
 /// restricted to a day, and followed as they change.
-fn records_of(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
+///
+/// # Errors
+/// What else `references` name.
+pub fn records_of(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
     let not_by_day = |found: String| RunError::NotByDay { export: export.name.clone(), found };
     if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != "records") {
         return Err(not_by_day(format!("its query reads {schema}.{table}")));

@@ -6,9 +6,7 @@ use arrow::array::{ArrayRef, AsArray, BinaryArray, Float64Array, Int64Array, Str
 use arrow::datatypes::DataType;
 use datafusion::common::exec_err;
 use datafusion::error::Result;
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::one_of_bytes;
 
@@ -157,8 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_no_utf8_is_replaced() {
-        let read =
-            call(&safe_convert_bytes_to_string(), vec![Some(b"abc"), Some(b"a\xffb"), Some(b""), None]).unwrap();
+        let read = call(&safe_convert_bytes_to_string(), vec![Some(b"abc"), Some(b"a\xffb"), Some(b""), None]).unwrap();
         let expected = StringArray::from(vec![Some("abc"), Some("a\u{FFFD}b"), Some(""), None]);
         assert_eq!(read.as_ref(), &expected as &dyn Array);
     }

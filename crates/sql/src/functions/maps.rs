@@ -6,9 +6,7 @@ use arrow::array::{Array, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{exec_err, plan_err};
 use datafusion::error::Result;
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::map_get::{Finder, arrays, map_and_key};
 
@@ -48,9 +46,8 @@ impl ScalarUDFImpl for ContainsKey {
         let arrays = arrays(&args)?;
         let finder = arrays.as_ref().and_then(|[map, key]| Finder::new(map, key));
         let Some(mut finder) = finder else { return exec_err!("map_contains_key takes a map with keys of bytes") };
-        let found: BooleanArray = (0..args.number_rows)
-            .map(|row| (!finder.is_null(row)).then(|| finder.find(row).is_some()))
-            .collect();
+        let found: BooleanArray =
+            (0..args.number_rows).map(|row| (!finder.is_null(row)).then(|| finder.find(row).is_some())).collect();
         Ok(ColumnarValue::Array(Arc::new(found)))
     }
 }

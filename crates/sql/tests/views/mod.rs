@@ -223,7 +223,12 @@ async fn unpack_gives_a_row_for_each_timestamp() {
                  WHERE _key <= 'm02' ORDER BY _key, _timestamp DESC";
     assert_eq!(
         lines(&session, query).await,
-        ["86400s | 12 | m01 | {note:last}", "1s | 11 | m01 | {}", "0s | null | m01 | {note:first}", "2s | 20 | m02 | {}"]
+        [
+            "86400s | 12 | m01 | {note:last}",
+            "1s | 11 | m01 | {}",
+            "0s | null | m01 | {note:first}",
+            "2s | 20 | m02 | {}"
+        ]
     );
     let plan = plan(&session, "SELECT * FROM unpack(T) WHERE _key = 'm02'").await;
     assert!(plan.contains("keys=[m02..m02\\x00]"), "{plan}");
@@ -268,7 +273,8 @@ async fn a_row_that_lost_all_its_cells_is_no_row() {
     let world = World::with_table(columns, spec, &[("B", "maxage=1d")], &csv);
     let session = world.session();
     for columns in ["_key", "_key, C", "_key, B", "_key, B, C"] {
-        let keys: BTreeSet<String> = lines(&session, &format!("SELECT {columns} FROM rows.T")).await.into_iter().collect();
+        let keys: BTreeSet<String> =
+            lines(&session, &format!("SELECT {columns} FROM rows.T")).await.into_iter().collect();
         assert!(keys.iter().all(|line| !line.starts_with("m04")) && keys.len() == 3, "{columns}: {keys:?}");
     }
     assert_eq!(lines(&session, "SELECT count(*) FROM T(include_expired => true)").await, ["4"]);
@@ -290,7 +296,8 @@ async fn keys_are_pushed_down_and_change_no_answer() {
     ] {
         for from in ["rows.SENSOR", "SENSOR(with_history => true)", "unpack(SENSOR)"] {
             // A history is no value to compare with.
-            let filter = if from.contains("history") { filter.replace("METER['0015'] =", "_key <") } else { filter.into() };
+            let filter =
+                if from.contains("history") { filter.replace("METER['0015'] =", "_key <") } else { filter.into() };
             let query = format!("SELECT * FROM {from} WHERE {filter} ORDER BY _key");
             let mut found = lines(&session, &query).await;
             let mut expected = lines(&plain, &query).await;
