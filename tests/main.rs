@@ -4,6 +4,7 @@
 mod changes;
 mod damage;
 mod derived;
+mod deletes;
 mod duckdb;
 mod guides;
 mod harness;
