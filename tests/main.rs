@@ -3,9 +3,10 @@
 
 mod changes;
 mod damage;
-mod derived;
 mod deletes;
+mod derived;
 mod duckdb;
+mod emulator;
 mod guides;
 mod harness;
 mod house;
