@@ -1,6 +1,6 @@
 //! Drops and compactions against a model: the table is a function of its layout, its inputs and its drops, and
 //! compaction changes no answer.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod model;
 
