@@ -10,6 +10,7 @@ use tidetable_layout::{
 
 use super::{DropTarget, Mask, cells_of, count};
 use crate::gc::{Collector, GcRule};
+use crate::merge::slice;
 
 const FIELDS: [&str; 2] = ["a", "b"];
 
@@ -89,9 +90,10 @@ fn a_packed_cell_goes_with_all_its_fields() {
 fn packed_cells_are_counted_as_cells() {
     assert_eq!(cells_of(&schema(PackedForm::Json), &block()), 6);
     assert_eq!(cells_of(&schema(repeated()), &block()), 2);
-    assert_eq!(count::hidden(&schema(PackedForm::Json), &block(), &column(Some(2..9))), (1, 2));
-    assert_eq!(count::hidden(&schema(repeated()), &block(), &column(Some(0..9))), (1, 1));
-    assert_eq!(count::hidden(&schema(repeated()), &block(), &column(Some(1..9))), (0, 0));
+    let row = slice(&block(), 0..1);
+    assert_eq!(count::hidden(&schema(PackedForm::Json), &row, &column(Some(2..9))), (1, 2));
+    assert_eq!(count::hidden(&schema(repeated()), &row, &column(Some(0..9))), (1, 1));
+    assert_eq!(count::hidden(&schema(repeated()), &row, &column(Some(1..9))), (0, 0));
 }
 
 #[test]

@@ -12,8 +12,8 @@ use tidetable_layout::{
 };
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Edit, FileFeed, GcRule, Ids, InputPlan, Loader, LocalBlobs, Snapshot, Store, StoreError, Table, TableIdentity, Target,
-    Version,
+    DropTarget, Edit, FileFeed, GcRule, Ids, InputPlan, Loader, LocalBlobs, Snapshot, Store, StoreError, Table,
+    TableIdentity, Target, Version,
 };
 
 /// 2018-01-01, microseconds.
