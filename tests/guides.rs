@@ -351,6 +351,11 @@ fn row_keys_of_the_guides() {
         ]
     );
     reads_back(&project, "TENANT_DEVICE", "schema-patterns/tenants", &[], "");
+    project.ok(&["drop-rows", "TENANT_DEVICE", "--prefix", "altostrat#", "--yes"]);
+    let other = ["examplepetstore#tablet#a6b81f79#20190501 STATUS:CONNECTED=true @1556668800000"];
+    assert_eq!(cells(&project, "TENANT_DEVICE", &[]), other, "a tenant is removed by its prefix");
+    project.ok(&["compact", "TENANT_DEVICE"]);
+    assert_eq!(cells(&project, "TENANT_DEVICE", &[]), other);
     assert_eq!(
         cells(&project, "PLACE", &[]),
         [

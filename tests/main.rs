@@ -3,8 +3,10 @@
 
 mod changes;
 mod damage;
+mod deletes;
 mod derived;
 mod duckdb;
+mod emulator;
 mod guides;
 mod harness;
 mod house;

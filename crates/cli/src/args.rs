@@ -79,6 +79,12 @@ pub enum Command {
     Inspect(Inspect),
     /// Check a job file, its SQL, and what its layouts give back
     Check(Check),
+    /// Delete a row of a table, or cells of it
+    Delete(Delete),
+    /// Delete all rows of a table whose key begins with a prefix
+    DropRows(DropRows),
+    /// Merge the files of each window of a table, and take out what was deleted or has expired
+    Compact(Compact),
 }
 
 /// `tidetable run`
@@ -143,6 +149,71 @@ pub struct Read {
     /// At most so many rows
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
+    /// Also cells that the table's rules show no more, as far as they are still stored
+    #[arg(long)]
+    pub include_expired: bool,
+    /// The logical time at which rules are judged, RFC 3339 [default: that of the last commit]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "include_expired")]
+    pub now: Option<i64>,
+}
+
+/// `tidetable delete`
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// The table
+    pub table: String,
+    /// Key of the row
+    #[arg(long, value_name = "KEY")]
+    pub row: String,
+    /// Only this family or column of it
+    #[arg(long, value_name = "FAMILY[:QUALIFIER]")]
+    pub column: Option<String>,
+    /// Of the column, only cells from this time on, RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "column")]
+    pub from: Option<i64>,
+    /// Of the column, only cells before this time, RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "column")]
+    pub to: Option<i64>,
+    /// Options of both kinds of deleting.
+    #[command(flatten)]
+    pub how: Deleting,
+}
+
+/// `tidetable drop-rows`
+#[derive(Debug, Args)]
+pub struct DropRows {
+    /// The table
+    pub table: String,
+    /// First bytes of the keys of the rows; may not be empty
+    #[arg(long, value_name = "PREFIX")]
+    pub prefix: String,
+    /// Options of both kinds of deleting.
+    #[command(flatten)]
+    pub how: Deleting,
+}
+
+/// What `delete` and `drop-rows` share.
+#[derive(Debug, Args)]
+pub struct Deleting {
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
+    /// The logical time of the commit, RFC 3339 [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub now: Option<i64>,
+}
+
+/// `tidetable compact`
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// The table
+    pub table: String,
+    /// The logical time at which rules are judged, RFC 3339 [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub now: Option<i64>,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// `tidetable describe`

@@ -76,6 +76,9 @@ impl CliError {
                 | RunError::ExportOwned { .. }
                 | RunError::NotByDay { .. },
             ) => 2,
+            Self::Store(
+                StoreError::DropNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },
+            ) => 2,
             _ => 1,
         }
     }

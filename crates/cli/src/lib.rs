@@ -41,6 +41,9 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Describe(args) => commands::describe::describe(global, args),
         Command::Inspect(args) => commands::inspect::inspect(global, args),
         Command::Check(args) => commands::check::check(global, args),
+        Command::Delete(args) => commands::delete::delete(global, args),
+        Command::DropRows(args) => commands::delete::drop_rows(global, args),
+        Command::Compact(args) => commands::compact::compact(global, args),
     }
 }
 

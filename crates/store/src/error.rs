@@ -100,6 +100,28 @@ pub enum StoreError {
         /// What got in the way.
         reason: String,
     },
+    /// A drop of every row, or of a row without a key.
+    #[error("a drop from {table} must name a key or the beginning of one; to empty the table remove its folder")]
+    DropNamesNoRow {
+        /// Table id.
+        table: String,
+    },
+    /// A drop from a family that the table does not have.
+    #[error("table {table} has no family {family} (it has {known})")]
+    NoFamily {
+        /// Table id.
+        table: String,
+        /// The family asked for.
+        family: String,
+        /// Those it has.
+        known: String,
+    },
+    /// A drop of single cells from a table whose rows are replaced whole.
+    #[error("a newer row of {table} replaces the whole row, so single cells cannot be deleted; delete the row")]
+    UpsertCells {
+        /// Table id.
+        table: String,
+    },
     /// A window must be rebuilt, but one of its inputs is gone.
     #[error(
         "{changed} changed, so window {window} of {table} must be built anew, but {gone}, which it also holds, is gone; \

@@ -1,6 +1,7 @@
 //! The rules every version keeps, each a function. A commit checks them all before it writes.
 
-use crate::version::{Input, Version};
+use crate::drops::AppliedDrop;
+use crate::version::{Input, Sst, Version};
 
 /// Checks every rule of `version`.
 ///
@@ -12,7 +13,9 @@ pub fn check(version: &Version) -> Result<(), String> {
     windows_ascend(version)?;
     orders_ascend(version)?;
     files_are_named_once(version)?;
-    keys_are_in_order(version)
+    keys_are_in_order(version)?;
+    drops_ascend(version)?;
+    drops_name_rows(version)
 }
 
 fn sequences_ascend(inputs: &[Input]) -> Result<(), String> {
@@ -39,11 +42,31 @@ fn windows_ascend(version: &Version) -> Result<(), String> {
 
 fn orders_ascend(version: &Version) -> Result<(), String> {
     for window in &version.windows {
-        if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].order >= pair[1].order) {
+        if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].order > pair[1].order) {
             return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
+        }
+        // A compaction writes a window as a run of files, one after the other in key order.
+        let alike = |pair: &&[Sst]| pair[0].order == pair[1].order && pair[0].last_key >= pair[1].first_key;
+        if let Some(pair) = window.ssts.windows(2).find(alike) {
+            return Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id));
         }
     }
     Ok(())
+}
+
+fn drops_name_rows(version: &Version) -> Result<(), String> {
+    match version.drops.iter().find(|drop| drop.target.names_no_row()) {
+        Some(drop) => Err(format!("the drop of version {} names no row", drop.version)),
+        None => Ok(()),
+    }
+}
+
+fn drops_ascend(version: &Version) -> Result<(), String> {
+    let wrong = |pair: &&[AppliedDrop]| pair[0].order >= pair[1].order || pair[0].sequence > pair[1].sequence;
+    match version.drops.windows(2).find(wrong) {
+        Some(pair) => Err(format!("{} comes before {} but is newer", pair[0].target, pair[1].target)),
+        None => Ok(()),
+    }
 }
 
 fn files_are_named_once(version: &Version) -> Result<(), String> {

@@ -6,14 +6,18 @@
 //! it. A [`Snapshot`] reads one version, merging its SSTs row by row.
 
 mod blobs;
+mod compaction;
+mod drops;
 mod error;
 mod gc;
+mod hex;
 mod ids;
 mod invariants;
 mod load;
 mod local;
 mod manifest;
 mod merge;
+mod output;
 mod published;
 mod scan;
 mod snapshot;
@@ -21,6 +25,8 @@ mod table;
 mod version;
 
 pub use blobs::{BlobWriter, Blobs};
+pub use compaction::{Compacted, Compaction, CompactionPlan, CompactionReason, WindowPlan};
+pub use drops::{AppliedDrop, DropPlan, DropTarget};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};

@@ -1,10 +1,12 @@
 //! Reading a key range of several SSTs as one ordered run of blocks.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_layout::{Block, KeyRange, Projection, QualifierKind, StoredSchema};
 use tidetable_sstable::Reader;
 
+use crate::drops::Mask;
 use crate::error::{Result, StoreError};
 use crate::gc::Collector;
 use crate::merge::Merge;
@@ -17,11 +19,22 @@ pub struct BlockScan {
     collector: Option<Arc<Collector>>,
 }
 
+/// An SST to merge.
+#[derive(Debug)]
+pub(crate) struct SstSource {
+    pub(crate) order: u64,
+    /// For messages.
+    pub(crate) path: String,
+    pub(crate) reader: Reader,
+    /// What is hidden of it.
+    pub(crate) mask: Option<Mask>,
+}
+
 impl BlockScan {
-    /// Merges `sources`: the order of each SST, its path for messages, and its reader.
+    /// Merges `sources`.
     pub(crate) fn new(
         schema: Arc<StoredSchema>,
-        sources: Vec<(u64, String, Reader)>,
+        sources: Vec<SstSource>,
         keys: KeyRange,
         projection: &Projection,
         collector: Option<Arc<Collector>>,
@@ -33,12 +46,14 @@ impl BlockScan {
         if let Some(collector) = &collector {
             collector.widen(&schema, &mut projection);
         }
+        sources.iter().filter_map(|source| source.mask.as_ref()).for_each(|mask| mask.widen(&schema, &mut projection));
         let projection = Arc::new(projection);
         let scans = sources
             .into_iter()
-            .map(|(order, path, reader)| {
-                let stripes = reader.stripes_in(&keys.start, keys.end.as_deref());
-                (order, SstScan { path, reader, stripes, keys: keys.clone(), projection: Arc::clone(&projection) })
+            .map(|source| {
+                let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
+                let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
+                (source.order, SstScan { schema, source, stripes, keys: keys.clone(), projection })
             })
             .collect();
         Self { merge: Merge::new(Arc::clone(&schema), scans), schema, collector }
@@ -70,9 +85,9 @@ fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
 /// The stripes of one SST that a key range touches.
 #[derive(Debug)]
 pub(crate) struct SstScan {
-    path: String,
-    reader: Reader,
-    stripes: std::ops::Range<usize>,
+    schema: Arc<StoredSchema>,
+    source: SstSource,
+    stripes: Range<usize>,
     keys: KeyRange,
     projection: Arc<Projection>,
 }
@@ -81,13 +96,25 @@ impl Iterator for SstScan {
     type Item = Result<Block>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let stripe = self.stripes.next()?;
-        let read = match self.reader.stripes().get(stripe) {
-            Some(meta) if self.keys.covers(&meta.first_key, &meta.last_key) => {
-                self.reader.read_stripe(stripe, &self.projection)
+        let SstSource { path, reader, mask, .. } = &self.source;
+        loop {
+            let stripe = self.stripes.next()?;
+            let meta = reader.stripes().get(stripe);
+            let hidden = |mask: &Mask| meta.is_some_and(|meta| mask.hides_all(&meta.first_key, &meta.last_key));
+            if mask.as_ref().is_some_and(hidden) {
+                continue;
             }
-            _ => self.reader.read_rows(stripe, &self.keys.start, self.keys.end.as_deref(), &self.projection),
-        };
-        Some(read.map_err(|source| StoreError::Sst { path: self.path.clone(), source }))
+            let read = match meta {
+                Some(meta) if self.keys.covers(&meta.first_key, &meta.last_key) => {
+                    reader.read_stripe(stripe, &self.projection)
+                }
+                _ => reader.read_rows(stripe, &self.keys.start, self.keys.end.as_deref(), &self.projection),
+            };
+            let block = read.map_err(|source| StoreError::Sst { path: path.clone(), source });
+            return Some(match mask {
+                Some(mask) => block.and_then(|block| mask.apply(&self.schema, block)),
+                None => block,
+            });
+        }
     }
 }

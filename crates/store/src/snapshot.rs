@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
 use tidetable_sstable::Reader;
 
+use crate::drops::{AppliedDrop, Mask, overlaps};
 use crate::error::{Result, StoreError};
 use crate::gc::{Collector, GcRule};
 use crate::ids::ulid_text;
-use crate::scan::BlockScan;
+use crate::scan::{BlockScan, SstSource};
 use crate::table::Table;
 use crate::version::{Sst, Version, WindowState};
 
@@ -26,7 +27,10 @@ struct Inner {
     version: Arc<Version>,
     layout: Arc<Layout>,
     collector: Option<Arc<Collector>>,
-    readers: Mutex<HashMap<String, Reader>>,
+    /// Drops that hide cells: those of the version, or none where a compaction looks beneath them.
+    drops: Arc<[AppliedDrop]>,
+    /// Shared by all views of the version.
+    readers: Arc<Mutex<HashMap<String, Reader>>>,
 }
 
 /// A part of a table that one task can read: a key range and the SSTs that may hold rows of it.
@@ -47,20 +51,52 @@ impl Snapshot {
     /// If this build cannot compile the layout the version records.
     pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
         let layout = Arc::new(table.layout(&version)?);
-        let collector = collector(&table, &version, &layout)?.map(Arc::new);
-        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, readers: Mutex::default() }) })
+        let collector = collector(&table, &version, &layout, version.now)?.map(Arc::new);
+        let (drops, readers) = (version.drops.clone().into(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, drops, readers }) })
+    }
+
+    /// The same version with the cells that its rules show no more, as far as they are stored.
+    #[must_use]
+    pub fn including_expired(&self) -> Self {
+        self.seen_through(None, Arc::clone(&self.inner.drops))
+    }
+
+    /// The same version with its rules judged at another logical time. What had expired at the time of a
+    /// compaction may be gone, whatever the time asked for.
+    ///
+    /// # Errors
+    /// If this build cannot read a rule of the version.
+    pub fn as_of_now(&self, now: i64) -> Result<Self> {
+        let collector = self.collector_at(now)?.map(Arc::new);
+        Ok(self.seen_through(collector, Arc::clone(&self.inner.drops)))
+    }
+
+    /// The same version with all that its SSTs hold, dropped or not.
+    pub(crate) fn as_stored(&self) -> Self {
+        self.seen_through(None, Arc::default())
+    }
+
+    /// The rules of the version at `now`; `None` if it has none.
+    pub(crate) fn collector_at(&self, now: i64) -> Result<Option<Collector>> {
+        collector(self.table(), self.version(), self.layout(), now)
+    }
+
+    fn seen_through(&self, collector: Option<Arc<Collector>>, drops: Arc<[AppliedDrop]>) -> Self {
+        let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
+        let inner = Inner {
+            table: table.clone(),
+            version: Arc::clone(version),
+            layout: Arc::clone(layout),
+            collector,
+            drops,
+            readers: Arc::clone(readers),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The same version with the cells that garbage collection hides.
     #[must_use]
-    pub fn including_expired(&self) -> Self {
-        let Inner { table, version, layout, .. } = self.inner.as_ref();
-        let (version, layout) = (Arc::clone(version), Arc::clone(layout));
-        let readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let readers = Mutex::new(readers);
-        Self { inner: Arc::new(Inner { table: table.clone(), version, layout, collector: None, readers }) }
-    }
-
     /// The version it reads.
     pub fn version(&self) -> &Version {
         &self.inner.version
@@ -76,9 +112,10 @@ impl Snapshot {
         self.inner.layout.stored()
     }
 
-    /// Whether reads apply rules of garbage collection.
+    /// Whether rules or drops may leave a row without cells: then its cells must be read to know
+    /// whether it is there.
     pub fn collects(&self) -> bool {
-        self.inner.collector.is_some()
+        self.inner.collector.is_some() || self.inner.drops.iter().any(|drop| !drop.target.takes_rows())
     }
 
     /// The table.
@@ -116,7 +153,13 @@ impl Snapshot {
     pub fn scan(&self, slice: &Slice, projection: &Projection) -> Result<BlockScan> {
         let mut sources = Vec::with_capacity(slice.ssts.len());
         for sst in self.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
-            sources.push((sst.order, self.inner.table.sst_path(&sst.id), self.reader(sst)?));
+            let mask = Mask::of_sst(&self.inner.drops, sst);
+            sources.push(SstSource {
+                order: sst.order,
+                path: self.inner.table.sst_path(&sst.id),
+                reader: self.reader(sst)?,
+                mask,
+            });
         }
         let collector = self.inner.collector.clone();
         Ok(BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector))
@@ -177,8 +220,8 @@ impl Table {
     }
 }
 
-/// The garbage-collection rules of a version at its logical time.
-fn collector(table: &Table, version: &Version, layout: &Layout) -> Result<Option<Collector>> {
+/// The garbage-collection rules of a version at a logical time.
+fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<Collector>> {
     let mut rules = BTreeMap::new();
     for (family, text) in &version.table.gc {
         let rule = GcRule::parse(text).map_err(|error| StoreError::Layout {
@@ -187,13 +230,12 @@ fn collector(table: &Table, version: &Version, layout: &Layout) -> Result<Option
         })?;
         rules.insert(family.clone(), rule);
     }
-    Ok(Collector::new(layout.stored(), &rules, version.now))
+    Ok(Collector::new(layout.stored(), &rules, now))
 }
 
 /// The SSTs of `windows` that overlap `keys`; `None` if none does.
 fn slice(keys: &KeyRange, windows: &[&WindowState]) -> Option<Slice> {
-    let overlapping =
-        |sst: &&Sst| sst.last_key >= keys.start && keys.end.as_ref().is_none_or(|end| sst.first_key < *end);
+    let overlapping = |sst: &&Sst| overlaps(keys, &sst.first_key, &sst.last_key);
     let found: Vec<&Sst> = windows.iter().flat_map(|window| &window.ssts).filter(overlapping).collect();
     if found.is_empty() {
         return None;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tidetable_layout::Layout;
 
 use crate::blobs::Blobs;
+use crate::compaction::Compacted;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::manifest;
@@ -174,7 +175,8 @@ impl Table {
     /// Removes the SSTs of an edit that will not be committed. What cannot be removed is named by no
     /// version, and harmless.
     pub fn discard(&self, edit: &Edit) {
-        for sst in edit.ssts.values().flatten() {
+        let compacted = edit.compacted.iter().flat_map(Compacted::written);
+        for sst in edit.ssts.values().flatten().chain(compacted) {
             if let Err(error) = self.blobs.delete(&self.sst_path(&sst.id)) {
                 tracing::warn!(%error, "an unused file stays");
             }

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use tidetable_layout::{SourceSchema, TableSpec};
 use tidetable_source::ContentHash;
 
+use crate::compaction::Compacted;
+use crate::drops::{AppliedDrop, DropTarget};
+use crate::hex::hex_bytes;
 use crate::invariants;
 
 /// One version of a table, as its manifest says it.
@@ -28,6 +31,12 @@ pub struct Version {
     pub inputs: Vec<Input>,
     /// Windows that hold cells, by start.
     pub windows: Vec<WindowState>,
+    /// What was deleted, the oldest first. It holds on when its inputs are read again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<AppliedDrop>,
+    /// Logical time of the latest compaction: cells that had expired by then may be gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collected: Option<i64>,
 }
 
 /// What a table is: fixed when it is made, but for a rebuild.
@@ -75,7 +84,7 @@ pub struct WindowState {
     pub start: i64,
     /// For each UTC day of it (days since the epoch), the last version that changed that day.
     pub days: BTreeMap<i32, u64>,
-    /// Its SSTs, older data first.
+    /// Its SSTs, older data first; those of one compaction by key.
     pub ssts: Vec<Sst>,
 }
 
@@ -84,7 +93,7 @@ pub struct WindowState {
 pub struct Sst {
     /// Name without folder and ending; also the file's uid, as a ULID.
     pub id: String,
-    /// Of two cells alike, the one of the greater order wins.
+    /// Of two cells alike, the one of the greater order wins. SSTs of one order share no key.
     pub order: u64,
     /// 0 from a load, more from compactions.
     pub level: u8,
@@ -123,6 +132,10 @@ pub struct Edit {
     pub rebuilt: Vec<i64>,
     /// SSTs to add to their windows, older data first. `order` is set by the commit.
     pub ssts: BTreeMap<i64, Vec<Sst>>,
+    /// What to delete. Their place among inputs and SSTs is set by the commit.
+    pub drops: Vec<DropTarget>,
+    /// SSTs that a compaction puts in the place of others.
+    pub compacted: Option<Compacted>,
     /// UTC days whose cells change, by window.
     pub days: BTreeMap<i64, BTreeSet<i32>>,
     /// The version the edit was worked out against.
@@ -147,11 +160,14 @@ impl Version {
             table,
             inputs: Vec::new(),
             windows: Vec::new(),
+            drops: Vec::new(),
+            collected: None,
         }
     }
 
     /// The next version, or why `edit` cannot come after this one. An append may come after any
-    /// version that does not hold its inputs; a rebuild only after the one it was worked out against.
+    /// version that does not hold its inputs; a compaction after any that holds its SSTs under the same
+    /// rules and drops; a rebuild or a drop only after the one it was worked out against.
     ///
     /// # Errors
     /// A sentence for [`crate::StoreError::Conflict`].
@@ -165,7 +181,9 @@ impl Version {
         if next.born.is_empty() {
             commit.clone_into(&mut next.born);
         }
-        next.now = now;
+        // What a compaction took out would not be judged to have expired at an earlier time.
+        next.collected = self.collected.filter(|_| edit.reset.is_none());
+        next.now = next.collected.map_or(now, |collected| now.max(collected));
         if let Some(gc) = &edit.gc {
             // Every cell may show or not show by other rules.
             next.table.gc.clone_from(gc);
@@ -177,13 +195,22 @@ impl Version {
             next.windows.iter_mut().for_each(|window| window.empty(next.number));
         }
         next.put_inputs(edit);
+        if let Some(compacted) = &edit.compacted {
+            next.now = self.now.max(compacted.now);
+            compacted.put(&mut next)?;
+        }
         next.put_ssts(edit);
+        next.put_drops(edit);
         invariants::check(&next)?;
         Ok(next)
     }
 
     fn may_rebase(&self, edit: &Edit) -> Result<(), String> {
-        if !edit.rebuilt.is_empty() || edit.reset.is_some() {
+        if let Some(compacted) = &edit.compacted {
+            compacted.may_rebase(self, edit.base)?;
+        }
+        // A drop names the days of what it hides, and what was added since it does not know.
+        if !edit.rebuilt.is_empty() || edit.reset.is_some() || !edit.drops.is_empty() {
             return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
         }
         let taken = |input: &&Input| {
@@ -210,7 +237,7 @@ impl Version {
 
     fn put_ssts(&mut self, edit: &Edit) {
         let number = self.number;
-        let mut order = self.windows.iter().flat_map(|window| &window.ssts).map(|sst| sst.order + 1).max().unwrap_or(0);
+        let mut order = self.next_order();
         for start in &edit.rebuilt {
             self.window(*start).ssts.clear();
         }
@@ -226,7 +253,20 @@ impl Version {
         }
     }
 
-    fn window(&mut self, start: i64) -> &mut WindowState {
+    /// Inputs and SSTs that come later are newer than the drops.
+    fn put_drops(&mut self, edit: &Edit) {
+        for target in &edit.drops {
+            self.drops.push(AppliedDrop {
+                target: target.clone(),
+                sequence: self.next_sequence(),
+                order: self.next_order(),
+                version: self.number,
+                now: self.now,
+            });
+        }
+    }
+
+    pub(crate) fn window(&mut self, start: i64) -> &mut WindowState {
         let at = match self.windows.binary_search_by_key(&start, |window| window.start) {
             Ok(at) => at,
             Err(at) => {
@@ -242,9 +282,18 @@ impl Version {
         self.windows.iter().flat_map(|window| &window.ssts)
     }
 
-    /// The sequence the next new input gets.
+    /// The sequence the next new input gets: never one that a drop holds for, even if inputs are gone.
     pub fn next_sequence(&self) -> u64 {
-        self.inputs.last().map_or(1, |input| input.sequence + 1)
+        let dropped = self.drops.iter().map(|drop| drop.sequence);
+        let after = self.inputs.last().map_or(1, |input| input.sequence + 1);
+        dropped.fold(after, u64::max)
+    }
+
+    /// The order the next SST or drop gets. A drop has one of its own, so that what a compaction makes
+    /// of the SSTs before it can take its place, below all that came after.
+    pub(crate) fn next_order(&self) -> u64 {
+        let orders = self.ssts().map(|sst| sst.order).chain(self.drops.iter().map(|drop| drop.order));
+        orders.map(|order| order + 1).max().unwrap_or(0)
     }
 }
 
@@ -258,32 +307,5 @@ impl WindowState {
     /// Every day of it changes with version `number`.
     fn touch(&mut self, number: u64) {
         self.days.values_mut().for_each(|changed| *changed = number);
-    }
-}
-
-/// Bytes as hexadecimal text.
-mod hex_bytes {
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}", Hex(bytes)))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let digits = text.as_bytes().chunks(2);
-        let byte = |pair: &[u8]| {
-            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-            u8::from_str_radix(pair, 16).ok()
-        };
-        digits.map(|pair| byte(pair).ok_or_else(|| de::Error::custom("expected hexadecimal digits"))).collect()
-    }
-
-    struct Hex<'a>(&'a [u8]);
-
-    impl std::fmt::Display for Hex<'_> {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! One module a command.
 
 pub mod check;
+pub mod compact;
+pub mod delete;
 pub mod describe;
 pub mod inspect;
 pub mod read;

@@ -15,6 +15,11 @@ use crate::output::{Rows, bytes_value, stdout};
 /// Reads the rows.
 pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
     let snapshot = store(global)?.snapshot(&args.table)?;
+    let snapshot = match args.now {
+        Some(now) => snapshot.as_of_now(now)?,
+        None if args.include_expired => snapshot.including_expired(),
+        None => snapshot,
+    };
     let mut out = stdout();
     match (global.output, args.keys_only) {
         (Output::Json, true) => {

@@ -167,11 +167,18 @@ impl LoadStage<'_> {
         }
     }
 
-    /// Inputs of a rebuild keep the order they had; one that is gone must be given up by name.
+    /// Inputs of a rebuild keep the order they had, and with it the drops that hold for them; one that is
+    /// gone must be given up by name.
     pub(super) fn keep_order(&self, plan: &mut InputPlan, latest: &Version) -> Result<(), RunError> {
-        let sequences: HashMap<&str, u64> =
-            latest.inputs.iter().map(|input| (input.path.as_str(), input.sequence)).collect();
-        plan.new.sort_by_key(|file| sequences.get(file.path.as_str()).copied().unwrap_or(u64::MAX));
+        let mut sequences: HashMap<String, u64> =
+            latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
+        // Content that was first seen under another name was seen then.
+        for (file, first) in &plan.same {
+            if let Some(seen) = sequences.get(&file.path).copied() {
+                sequences.entry(first.clone()).or_insert(seen);
+            }
+        }
+        plan.new.sort_by_key(|file| sequences.get(&file.path).copied().unwrap_or(u64::MAX));
         let there = |path: &String| {
             plan.new.iter().any(|file| file.path == *path) || plan.same.iter().any(|(file, _)| file.path == *path)
         };
@@ -182,7 +189,11 @@ impl LoadStage<'_> {
                 let (table, gone) = (latest.table.spec.name.clone(), gone.path.clone());
                 Err(RunError::RebuildGone { table, gone })
             }
-            None => Ok(()),
+            None => {
+                sequences.retain(|path, _| plan.new.iter().any(|file| file.path == *path));
+                plan.sequences = sequences;
+                Ok(())
+            }
         }
     }
 
@@ -204,6 +215,7 @@ impl LoadStage<'_> {
             let mut version = Version::empty(identity.clone());
             version.number = latest.number;
             version.born.clone_from(&latest.born);
+            version.drops.clone_from(&latest.drops);
             return Ok(Base { version, latest: Some(latest.clone()), reset: Some(identity), gc: None });
         }
         let version = held?;

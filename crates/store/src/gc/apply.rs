@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder};
 use arrow::compute::{filter, nullif};
-use tidetable_layout::{Block, Group, GroupBlock, Projection, QualifierKind, Qualifiers, StoredSchema};
+use tidetable_layout::{
+    Block, Group, GroupBlock, GroupProjection, Projection, QualifierKind, Qualifiers, StoredSchema,
+};
 
 use super::rule::GcRule;
 use crate::error::Result;
@@ -35,17 +37,11 @@ impl Collector {
         rules.iter().any(Option::is_some).then_some(Self { rules, now })
     }
 
-    /// What must be read so that the rules can be judged: versions are told apart by qualifier and
-    /// timestamp, and whether a record lasts depends on all its cells.
+    /// What must be read so that the rules can be judged.
     pub(crate) fn widen(&self, schema: &StoredSchema, projection: &mut Projection) {
         for ((group, rules), wanted) in schema.groups.iter().zip(&self.rules).zip(&mut projection.groups) {
             if let (Some(_), Some(wanted)) = (rules, wanted) {
-                wanted.timestamps = true;
-                wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
-                // In a group of one column a record is a cell: its values need not be read.
-                if wanted.columns.len() > 1 {
-                    wanted.columns.fill(true);
-                }
+                widen_group(group, wanted);
             }
         }
     }
@@ -70,24 +66,37 @@ impl Collector {
         rules: &[Option<GcRule>],
         records: &GroupBlock,
     ) -> Result<Option<GroupBlock>> {
-        if !may_drop(rules, records) {
+        if !group.keeps_alike() && !may_drop(rules, records) {
             return Ok(None);
         }
-        let mut drops: Vec<Option<BooleanBufferBuilder>> = vec![];
-        drops.resize_with(group.columns.len(), || None);
         let mut any = false;
-        for (column, rule) in rules.iter().enumerate() {
-            let Some(rule) = rule else { continue };
-            let dropped = self.judge(rule, records, records.columns[column].as_ref());
+        let mut finish = |mut dropped: BooleanBufferBuilder| {
             any |= dropped.as_slice().iter().any(|byte| *byte != 0);
-            drops[column] = Some(dropped);
+            BooleanArray::new(dropped.finish(), None)
+        };
+        let drops: Vec<Option<BooleanArray>> = if group.packed.is_some() {
+            // The columns are fields of one cell, which goes or stays as a whole; all have its family.
+            let rule = rules.iter().flatten().next();
+            let dropped = rule.map(|rule| finish(self.judge_packed(rule, group, records)));
+            vec![dropped; group.columns.len()]
+        } else {
+            let judged = rules.iter().zip(&records.columns);
+            judged
+                .map(|(rule, values)| rule.as_ref().map(|rule| finish(self.judge(rule, records, values.as_ref()))))
+                .collect()
+        };
+        if any { remove(records, &drops).map(Some) } else { Ok(None) }
+    }
+
+    /// For each record of a packed group, whether the rule drops its cell: a record is a cell, or all
+    /// records of a row and a qualifier are one, which has one version and timestamp 0.
+    fn judge_packed(&self, rule: &GcRule, group: &Group, records: &GroupBlock) -> BooleanBufferBuilder {
+        if !group.keeps_alike() {
+            return self.judge(rule, records, None);
         }
-        if !any {
-            return Ok(None);
-        }
-        let drops: Vec<Option<BooleanArray>> =
-            drops.into_iter().map(|drop| drop.map(|mut drop| BooleanArray::new(drop.finish(), None))).collect();
-        remove(records, &drops).map(Some)
+        let mut drops = BooleanBufferBuilder::new(records.len());
+        drops.append_n(records.len(), rule.drops(0, 0, self.now));
+        drops
     }
 
     /// For each record, whether the rule drops its cell in a column. Without the column's values
@@ -116,6 +125,18 @@ impl Collector {
     }
 }
 
+/// What must be read of a group so that its cells can be told apart: whether a record lasts depends on
+/// all its cells.
+pub(crate) fn widen_group(group: &Group, wanted: &mut GroupProjection) {
+    wanted.timestamps = true;
+    wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
+    // In a group of one column, and in one whose columns are one cell, a record is a cell: its values
+    // need not be read.
+    if group.columns.len() > 1 && group.packed.is_none() {
+        wanted.columns.fill(true);
+    }
+}
+
 /// Whether any rule could drop anything; most often each column of a row has one version.
 fn may_drop(rules: &[Option<GcRule>], records: &GroupBlock) -> bool {
     let mut kept = usize::MAX;
@@ -135,7 +156,7 @@ fn may_drop(rules: &[Option<GcRule>], records: &GroupBlock) -> bool {
 }
 
 /// Takes cells out, and the records that have none left.
-fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>]) -> Result<GroupBlock> {
+pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>]) -> Result<GroupBlock> {
     let mut columns: Vec<Option<ArrayRef>> = Vec::with_capacity(records.columns.len());
     let mut lasting = vec![false; records.len()];
     for (values, drop) in records.columns.iter().zip(drops) {

@@ -6,5 +6,5 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use apply::Collector;
+pub(crate) use apply::{Collector, remove, widen_group};
 pub use rule::{GcError, GcRule};

@@ -11,6 +11,7 @@ use super::read::{ReadMessage, RejectedRows};
 use super::rebuild::{ToRead, Work};
 use super::state::{Counts, TargetState};
 use super::{Loader, Progress, Target};
+use crate::drops::{Hidden, LoadMask};
 use crate::error::Result;
 
 /// What laying out one message gave.
@@ -106,10 +107,15 @@ fn lay_out_for(
         None => Prepared::whole(batch),
     };
     let mut encoder = state.encoders.take();
-    let laid = encoder.1.encode(&prepared.batch);
+    let mut laid = encoder.1.encode(&prepared.batch);
     let worker = encoder.0;
+    let mask = LoadMask::new(target.layout.stored(), &target.base.drops, to_read.sequence);
+    let hidden = match &mut laid {
+        Ok(laid) => mask.apply(laid, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
+        Err(_) => Ok(Hidden::default()),
+    };
     state.encoders.put(encoder);
-    let laid = laid?;
+    let (laid, hidden) = (laid?, hidden?);
     // Unpivoting makes several events of a row, or none; else an event is a row.
     let accepted = match &laid.rows {
         Some(_) => prepared.batch.num_rows() - laid.rejected.len(),
@@ -124,6 +130,7 @@ fn lay_out_for(
     }
     let bytes = laid_bytes(&laid);
     let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, rebuilt));
+    let windows = hidden.leave_out(windows);
     Ok(Part { counts, bytes, chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows } })
 }
 

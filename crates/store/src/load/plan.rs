@@ -22,6 +22,9 @@ pub struct InputPlan {
     pub same: Vec<(InputFile, String)>,
     /// Held, but no longer there. Their cells stay.
     pub vanished: Vec<Input>,
+    /// Sequences that new inputs had in a version that is built anew, by path: they keep them, so that
+    /// drops hold for those they held for.
+    pub sequences: HashMap<String, u64>,
 }
 
 impl InputPlan {
@@ -86,6 +89,16 @@ impl InputPlan {
         alike.push(Known { hash: own, ..Known::of(&file) });
         self.new.push(file);
         Ok(())
+    }
+
+    /// The new inputs, each with its sequence: the one it had, or the next from `next` on.
+    pub(super) fn new_in_sequence(&self, next: u64) -> impl Iterator<Item = (u64, &InputFile)> {
+        let mut next = self.sequences.values().map(|sequence| sequence + 1).fold(next, u64::max);
+        self.new.iter().map(move |file| {
+            let sequence = self.sequences.get(&file.path).copied().unwrap_or(next);
+            next += u64::from(sequence == next);
+            (sequence, file)
+        })
     }
 
     /// Whether the table holds everything already.

@@ -68,8 +68,7 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>], without: &[String]
             expected: None,
         });
     }
-    let next = base.next_sequence();
-    for (sequence, file) in (next..).zip(&plan.new) {
+    for (sequence, file) in plan.new_in_sequence(base.next_sequence()) {
         inputs.push(ToRead { file: file.clone(), sequence, counts: true, changed: false, expected: None });
     }
     let shares = |input: &&(InputFile, Input)| input.1.windows.iter().any(|start| rebuilt.contains(start));

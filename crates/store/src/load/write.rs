@@ -1,28 +1,25 @@
 //! Writing the sorted pieces of a window as SSTs.
 
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
-use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions, Writer, encode_rows, stripe_cuts};
+use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions, encode_rows, stripe_cuts};
 
 use super::chunk::{AllRanks, Chunk, WindowEvents};
 use super::order::RowOrder;
 use super::rows::{self, Piece};
 use super::stats::LoadStats;
-use crate::blobs::BlobWriter;
-use crate::error::{Result, StoreError};
-use crate::ids::{Ids, ulid_text};
+use crate::error::Result;
+use crate::ids::Ids;
+use crate::output::{SstFile, write_error};
 use crate::table::Table;
 use crate::version::Sst;
 
 /// Events a piece of a window has at least: enough stripes to compress side by side.
 const PIECE_EVENTS: usize = 262_144;
-/// Bytes after which a new SST is begun.
-const SST_BYTES: u64 = 256 << 20;
 
 /// Writes SSTs of one table.
 pub(super) struct SstWriter<'a> {
@@ -41,12 +38,12 @@ impl SstWriter<'_> {
         let order = RowOrder::new(&window, ranks.prefixes.names.len());
         stats.sort += clock.elapsed();
         let mut ssts = Vec::new();
-        let mut open: Option<OpenSst> = None;
+        let mut open: Option<SstFile<'_>> = None;
         // A few pieces at a time bound what waits to be written.
         for batch in order.pieces(PIECE_EVENTS).chunks(rayon::current_num_threads() * 2) {
             let clock = Instant::now();
             let uid = match &open {
-                Some(open) => open.uid,
+                Some(open) => open.uid(),
                 None => self.ids.next(),
             };
             let options = self.options(uid);
@@ -58,17 +55,14 @@ impl SstWriter<'_> {
             let clock = Instant::now();
             let mut file = match open.take() {
                 Some(open) => open,
-                None => self.begin(&options)?,
+                None => SstFile::begin(self.table, self.schema, &options)?,
             };
             for (overwritten, stripes) in encoded {
                 stats.overwritten += overwritten;
-                for stripe in stripes {
-                    file.bytes += stripe.len() as u64;
-                    file.writer.push(stripe).map_err(|source| self.write_error(source))?;
-                }
+                stripes.into_iter().try_for_each(|stripe| file.push(stripe))?;
             }
-            if file.bytes >= SST_BYTES {
-                ssts.push(self.end(file, &mut stats)?);
+            if file.is_full() {
+                ssts.push(Self::end(file, &mut stats)?);
             } else {
                 open = Some(file);
             }
@@ -76,7 +70,7 @@ impl SstWriter<'_> {
         }
         if let Some(file) = open {
             let clock = Instant::now();
-            ssts.push(self.end(file, &mut stats)?);
+            ssts.push(Self::end(file, &mut stats)?);
             stats.write += clock.elapsed();
         }
         Ok((ssts.into_iter().flatten().collect(), stats))
@@ -98,55 +92,21 @@ impl SstWriter<'_> {
         let cuts = stripe_cuts(self.schema, &block, &self.limits);
         let stripes = cuts
             .into_par_iter()
-            .map(|rows| encode_rows(self.schema, options, &block, rows).map_err(|source| self.write_error(source)))
+            .map(|rows| {
+                encode_rows(self.schema, options, &block, rows).map_err(|source| write_error(self.table, source))
+            })
             .collect::<Result<_>>()?;
         Ok((overwritten, stripes))
     }
 
-    fn begin(&self, options: &WriteOptions) -> Result<OpenSst> {
-        let id = ulid_text(options.uid);
-        let out = self.table.blobs().writer(&self.table.sst_path(&id))?;
-        let metadata = [("table".to_owned(), self.table.name().to_owned())].into();
-        let writer = Writer::new(out, Arc::clone(self.schema), options.clone(), metadata)
-            .map_err(|source| self.write_error(source))?;
-        Ok(OpenSst { uid: options.uid, id, writer, bytes: 0 })
-    }
-
-    /// `None` if it would hold no row; then the file is dropped.
-    fn end(&self, file: OpenSst, stats: &mut LoadStats) -> Result<Option<Sst>> {
-        let (mut out, summary) = file.writer.finish().map_err(|source| self.write_error(source))?;
-        if summary.rows == 0 {
-            return Ok(None);
+    /// `None` if it would hold no row.
+    fn end(file: SstFile<'_>, stats: &mut LoadStats) -> Result<Option<Sst>> {
+        let sst = file.end()?;
+        if let Some(sst) = &sst {
+            stats.rows_written += sst.rows;
+            stats.cells += sst.cells;
+            stats.bytes_out += sst.bytes;
         }
-        let path = self.table.sst_path(&file.id);
-        out.flush().map_err(|source| StoreError::Io { action: "write", path, source })?;
-        out.finish()?;
-        stats.rows_written += summary.rows;
-        stats.cells += summary.cells;
-        stats.bytes_out += summary.bytes;
-        Ok(Some(Sst {
-            id: file.id,
-            order: 0,
-            level: 0,
-            bytes: summary.bytes,
-            checksum: format!("{:032x}", summary.checksum),
-            rows: summary.rows,
-            cells: summary.cells,
-            first_key: summary.first_key,
-            last_key: summary.last_key,
-            min_timestamp: summary.min_timestamp,
-            max_timestamp: summary.max_timestamp,
-        }))
+        Ok(sst)
     }
-
-    fn write_error(&self, source: tidetable_sstable::WriteError) -> StoreError {
-        StoreError::Write { table: self.table.name().to_owned(), source }
-    }
-}
-
-struct OpenSst {
-    uid: u128,
-    id: String,
-    writer: Writer<Box<dyn BlobWriter>>,
-    bytes: u64,
 }

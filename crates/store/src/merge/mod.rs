@@ -10,16 +10,32 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
 pub use gather::slice;
-use plan::{BlockPlan, Head};
+use plan::{BlockPlan, Head, Step};
 
 /// Rows after which an output block is closed.
 const BLOCK_ROWS: usize = 16_384;
+
+/// The rows `rows` of `block`, which ascend.
+pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usize>]) -> Result<Block> {
+    if let [only] = rows {
+        return Ok(slice(block, only.clone()));
+    }
+    let steps = rows.iter().map(|rows| Step::Copy { source: 0, rows: rows.clone() }).collect();
+    gather::gather(schema, &[block], &BlockPlan { steps })
+}
+
+/// `blocks`, of which each begins after the one before it ends, as one.
+pub(crate) fn concat(schema: &StoredSchema, blocks: &[Block]) -> Result<Block> {
+    let steps = blocks.iter().enumerate().map(|(source, block)| Step::Copy { source, rows: 0..block.keys.len() });
+    gather::gather(schema, &blocks.iter().collect::<Vec<_>>(), &BlockPlan { steps: steps.collect() })
+}
 
 /// An iterator of blocks in key order, over sources that are each in key order.
 #[derive(Debug)]

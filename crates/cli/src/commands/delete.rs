@@ -1,0 +1,122 @@
+//! `tidetable delete` and `tidetable drop-rows`: hiding rows and cells of a table.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+
+use chrono::{Days, NaiveDate};
+use serde_json::json;
+use tidetable_runner::UlidIds;
+use tidetable_store::{DropPlan, DropTarget};
+
+use super::store;
+use crate::args::{Delete, Deleting, DropRows, Global, Output};
+use crate::error::CliError;
+use crate::output::stdout;
+use crate::progress::count;
+
+/// Days named before they are only counted.
+const SHOWN: usize = 8;
+
+/// Deletes a row, or cells of it.
+pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
+    let key = args.row.clone().into_bytes();
+    let column = args.column.as_ref().map(|column| column.split_once(':').unwrap_or((column, "")));
+    let has_qualifier = args.column.as_ref().is_some_and(|column| column.contains(':'));
+    let times = match (args.from, args.to) {
+        (None, None) => None,
+        (from, to) => Some(from.unwrap_or(i64::MIN)..to.unwrap_or(i64::MAX)),
+    };
+    if times.is_some() && !has_qualifier {
+        return Err(CliError::Usage("--from and --to are for one column: --column FAMILY:QUALIFIER"));
+    }
+    if times.as_ref().is_some_and(std::ops::Range::is_empty) {
+        return Err(CliError::Usage("--from is not before --to: no time lies between them"));
+    }
+    let target = match column {
+        None => DropTarget::Row { key },
+        Some((family, _)) if !has_qualifier => DropTarget::Family { key, family: family.to_owned() },
+        Some((family, qualifier)) => {
+            let (family, qualifier) = (family.to_owned(), qualifier.as_bytes().to_vec());
+            DropTarget::Column { key, family, qualifier, times }
+        }
+    };
+    hide(global, &args.table, target, &args.how)
+}
+
+/// Deletes the rows of a prefix.
+pub fn drop_rows(global: &Global, args: &DropRows) -> Result<(), CliError> {
+    let prefix = args.prefix.clone().into_bytes();
+    hide(global, &args.table, DropTarget::Prefix { prefix }, &args.how)
+}
+
+fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Result<(), CliError> {
+    let asks = std::io::stdin().is_terminal();
+    if !how.yes && !asks {
+        return Err(CliError::Usage("this deletes, and there is no terminal to ask on: give --yes"));
+    }
+    let store = store(global)?;
+    let snapshot = store.snapshot(table)?;
+    let plan = DropPlan::new(&snapshot, target)?;
+    if !plan.is_empty() && !how.yes && !agreed(table, &plan)? {
+        return tell(global, table, &plan, None, &snapshot.version().table.job);
+    }
+    let edit = plan.edit();
+    let mut version = snapshot.version().clone();
+    if !edit.is_empty() {
+        let now = how.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+        version = snapshot.table().commit(version, &edit, &UlidIds::default(), now)?;
+    }
+    tell(global, table, &plan, Some(version.number), &version.table.job)
+}
+
+/// Asks on the terminal.
+fn agreed(table: &str, plan: &DropPlan) -> Result<bool, CliError> {
+    let mut err = std::io::stderr().lock();
+    let (rows, cells) = (count(plan.rows, "row"), count(plan.cells, "cell"));
+    match plan.target.takes_rows() {
+        true => write!(err, "drop {rows} ({cells}) of {table}: {}? [y/N] ", plan.target)?,
+        false => write!(err, "drop {cells} in {rows} of {table}: {}? [y/N] ", plan.target)?,
+    }
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Says what was hidden; no version means that it was not.
+fn tell(global: &Global, table: &str, plan: &DropPlan, version: Option<u64>, job: &str) -> Result<(), CliError> {
+    let done = version.is_some() && !plan.is_empty();
+    let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| done).collect();
+    let days: Vec<String> = days.into_iter().filter_map(day_name).collect();
+    let (rows, cells) = if done { (plan.rows, plan.cells) } else { (0, 0) };
+    let mut out = stdout();
+    match global.output {
+        Output::Json => writeln!(
+            out,
+            "{}",
+            json!({ "table": table, "version": version, "rows": rows, "cells": cells, "days": days })
+        )?,
+        Output::Csv => writeln!(out, "table,rows,cells,days\n{table},{rows},{cells},{}", days.len())?,
+        Output::Table if version.is_none() => writeln!(out, "nothing was deleted")?,
+        Output::Table => {
+            writeln!(out, "{table}: {} hidden in {}", count(cells, "cell"), count(rows, "row"))?;
+            if !days.is_empty() {
+                let mut named = days.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+                if days.len() > SHOWN {
+                    named.push_str(&format!(" and {} more", days.len() - SHOWN));
+                }
+                writeln!(out, "days to publish again: {named}\n  tidetable run {job}")?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// A UTC day by its number since the epoch.
+fn day_name(day: i32) -> Option<String> {
+    let epoch = NaiveDate::default();
+    let distance = Days::new(u64::from(day.unsigned_abs()));
+    let date = if day < 0 { epoch.checked_sub_days(distance) } else { epoch.checked_add_days(distance) };
+    date.map(|date| date.to_string())
+}

@@ -1,0 +1,27 @@
+//! Compaction: the SSTs of a window become one run of files, without what drops and rules hide.
+//!
+//! [`pick`] says which windows may be worth it, from the manifest alone; a [`CompactionPlan`] holds those
+//! that are, and can be shown; [`Compaction`] writes the files and makes the edit that puts them in the
+//! place of the old. What was appended meanwhile stays: it is newer than what was merged. The old
+//! files stay on disk, for versions before this one name them.
+//!
+//! Rules are judged window by window, even where rows span windows. That is sound: no rule keeps a
+//! cell because more newer versions or more age came to it, and a window knows no more newer versions of
+//! a cell than the whole row has, so what a window drops the row drops too. And what is left answers as
+//! before: in a window a rule keeps the newest cells of a column up to some cell and drops that and all
+//! older ones, so the cells that are newer than a dropped one, in number and age, drop it still.
+//!
+//! Aggregates are merged before they are judged, as in a read.
+
+mod edit;
+mod pick;
+mod plan;
+mod run;
+
+#[cfg(test)]
+mod tests;
+
+pub use edit::Compacted;
+pub use pick::CompactionReason;
+pub use plan::{CompactionPlan, WindowPlan};
+pub use run::Compaction;

@@ -1,0 +1,98 @@
+//! What a drop would do, found out before it is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidetable_layout::Projection;
+
+use super::{DropTarget, count, overlaps};
+use crate::error::{Result, StoreError};
+use crate::snapshot::{Slice, Snapshot};
+use crate::version::{Edit, WindowState};
+
+/// What a drop hides of a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropPlan {
+    /// What is to be hidden.
+    pub target: DropTarget,
+    /// Rows that lose cells.
+    pub rows: u64,
+    /// Stored cells that are hidden, also such as the table's rules show no more.
+    pub cells: u64,
+    /// Days whose cells may change, by window: all days of a window in which it hides something.
+    pub days: BTreeMap<i64, BTreeSet<i32>>,
+    base: u64,
+}
+
+impl DropPlan {
+    /// Finds out what `target` hides of `snapshot`.
+    ///
+    /// # Errors
+    /// [`StoreError::DropNamesNoRow`] and [`StoreError::NoFamily`]; [`StoreError::UpsertCells`], for of
+    /// a row that is replaced whole no file says what it held before: cells hidden when read and cells
+    /// hidden when loaded again would leave different rows. Those of reading.
+    pub fn new(snapshot: &Snapshot, target: DropTarget) -> Result<Self> {
+        let (version, schema) = (snapshot.version(), snapshot.schema());
+        let table = || snapshot.table().name().to_owned();
+        if target.names_no_row() {
+            return Err(StoreError::DropNamesNoRow { table: table() });
+        }
+        if let DropTarget::Family { family, .. } | DropTarget::Column { family, .. } = &target {
+            let families: Vec<&str> = version.table.spec.families.iter().map(|family| family.name.as_str()).collect();
+            if !families.contains(&family.as_str()) {
+                let known = families.join(", ");
+                return Err(StoreError::NoFamily { table: table(), family: family.clone(), known });
+            }
+        }
+        if schema.upsert && !target.takes_rows() {
+            return Err(StoreError::UpsertCells { table: table() });
+        }
+        // What rules show no more is there still, and would come back if what is newer went.
+        let stored = snapshot.including_expired();
+        let counted = |windows: &[&WindowState]| -> Result<Option<(u64, u64)>> {
+            let keys = target.keys();
+            let ssts = windows.iter().flat_map(|window| &window.ssts);
+            let ssts: Vec<String> =
+                ssts.filter(|sst| overlaps(&keys, &sst.first_key, &sst.last_key)).map(|sst| sst.id.clone()).collect();
+            if ssts.is_empty() {
+                return Ok(None);
+            }
+            let slice = Slice { keys, ssts, bytes: 0 };
+            let mut sum = None;
+            for block in stored.scan(&slice, &Projection::all(schema))? {
+                let (rows, cells) = count::hidden(schema, &block?, &target);
+                let (rows_before, cells_before) = sum.unwrap_or_default();
+                sum = Some((rows_before + rows, cells_before + cells));
+            }
+            Ok(sum)
+        };
+        let mut plan = Self { target: target.clone(), rows: 0, cells: 0, days: BTreeMap::new(), base: version.number };
+        let keeps = snapshot.layout().rows_keep_to_windows();
+        for window in &version.windows {
+            let Some((rows, cells)) = counted(&[window])? else { continue };
+            plan.rows += rows;
+            plan.cells += cells;
+            // Where rows span windows, hiding a cell here may bring out an older one of another window.
+            if cells > 0 || !keeps {
+                plan.days.insert(window.start, window.days.keys().copied().collect());
+            }
+        }
+        if !keeps {
+            let windows: Vec<&WindowState> = version.windows.iter().collect();
+            (plan.rows, plan.cells) = counted(&windows)?.unwrap_or_default();
+        }
+        Ok(plan)
+    }
+
+    /// Whether it would hide nothing.
+    pub fn is_empty(&self) -> bool {
+        self.cells == 0
+    }
+
+    /// The edit that makes the drop. It changes nothing if there is nothing to hide.
+    pub fn edit(&self) -> Edit {
+        if self.is_empty() {
+            return Edit { base: self.base, ..Edit::default() };
+        }
+        Edit { drops: vec![self.target.clone()], days: self.days.clone(), base: self.base, ..Edit::default() }
+    }
+}

@@ -1,0 +1,28 @@
+//! Bytes as hexadecimal text, as manifests have them.
+
+/// For `#[serde(with)]`.
+pub(crate) mod hex_bytes {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}", Hex(bytes)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| {
+            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+            u8::from_str_radix(pair, 16).ok()
+        };
+        digits.map(|pair| byte(pair).ok_or_else(|| de::Error::custom("expected hexadecimal digits"))).collect()
+    }
+
+    struct Hex<'a>(&'a [u8]);
+
+    impl std::fmt::Display for Hex<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        }
+    }
+}

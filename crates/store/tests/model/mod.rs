@@ -1,0 +1,343 @@
+//! A table in a temporary folder, and what it should hold.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use tidetable_layout::{
+    Block, ColumnSpec, FamilySpec, FieldType, KeyRange, Layout, Projection, QualifierKind, StoredSchema, TableSpec,
+    write_cell,
+};
+use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
+use tidetable_store::{
+    DropTarget, Edit, FileFeed, GcRule, Ids, InputPlan, Loader, LocalBlobs, Snapshot, Store, StoreError, Table,
+    TableIdentity, Target, Version,
+};
+
+/// 2018-01-01, microseconds.
+pub const START: i64 = 1_514_764_800_000_000;
+pub const DAY: i64 = 86_400_000_000;
+
+/// A row of an input. `v` is set when it is loaded, and no two are alike.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub id: u64,
+    pub time: i64,
+    pub q: String,
+    pub v: u64,
+    pub w: Option<i64>,
+}
+
+/// Key, family, qualifier, newest first.
+pub type CellKey = (String, String, String, Reverse<i64>);
+pub type Cells = BTreeMap<CellKey, String>;
+
+/// A file to be written.
+pub struct File {
+    name: String,
+    text: String,
+}
+
+/// Inputs in order, drops with the number of inputs before each, and nothing else.
+pub struct Model {
+    inputs: Vec<Vec<Event>>,
+    drops: Vec<(usize, DropTarget)>,
+    rule: Option<GcRule>,
+    dated: bool,
+    values: u64,
+    pub now: i64,
+}
+
+impl Model {
+    pub fn new(dated: bool, rule: &str) -> Self {
+        let rule = (!rule.is_empty()).then(|| GcRule::parse(rule).unwrap());
+        Self { inputs: Vec::new(), drops: Vec::new(), rule, dated, values: 0, now: START + DAY }
+    }
+
+    pub fn load(&mut self, events: Vec<Event>) -> File {
+        self.inputs.push(Vec::new());
+        self.put(self.inputs.len() - 1, events)
+    }
+
+    pub fn change(&mut self, input: usize, events: Vec<Event>) -> Option<File> {
+        (input < self.inputs.len()).then(|| self.put(input, events))
+    }
+
+    fn put(&mut self, input: usize, mut events: Vec<Event>) -> File {
+        for event in &mut events {
+            self.values += 1;
+            event.v = self.values;
+        }
+        let mut text = "id,ts,q,v,w\n".to_owned();
+        for Event { id, time, q, v, w } in &events {
+            let w = w.map(|w| w.to_string()).unwrap_or_default();
+            text.push_str(&format!("{id},{},{q},{v},{w}\n", time / 1000));
+        }
+        self.inputs[input] = events;
+        File { name: format!("{input:03}.csv"), text }
+    }
+
+    pub fn drop(&mut self, target: DropTarget) {
+        self.drops.push((self.inputs.len(), target));
+    }
+
+    fn key(&self, event: &Event) -> String {
+        let day = (event.time - START) / DAY + 1;
+        if self.dated { format!("{:02}#201801{day:02}", event.id) } else { format!("{:02}", event.id) }
+    }
+
+    /// What is stored if nothing was ever taken out for good.
+    fn stored(&self) -> Cells {
+        let mut cells = Cells::new();
+        for (input, events) in self.inputs.iter().enumerate() {
+            for event in events {
+                let mut put = |family: &str, qualifier: String, time: i64, value: String| {
+                    let key = (self.key(event), family.to_owned(), qualifier, Reverse(time));
+                    let dropped = self.drops.iter().any(|(before, target)| input < *before && hides(target, &key));
+                    if !dropped {
+                        cells.insert(key, value);
+                    }
+                };
+                put("F", "ID".to_owned(), 0, event.id.to_string());
+                put("F", "v".to_owned(), event.time, event.v.to_string());
+                put("F", format!("q-{}", event.q), event.time, event.v.to_string());
+                if let Some(w) = event.w {
+                    put("G", "w".to_owned(), event.time, w.to_string());
+                }
+            }
+        }
+        cells
+    }
+
+    /// What a read shows.
+    pub fn cells(&self) -> Cells {
+        let mut shown = Cells::new();
+        let mut column = None;
+        let mut newer = 0;
+        for (key, value) in self.stored() {
+            let own = Some((key.0.clone(), key.1.clone(), key.2.clone()));
+            newer = if own == column { newer + 1 } else { 0 };
+            column = own;
+            if self.rule.as_ref().is_none_or(|rule| !rule.drops(newer, key.3.0, self.now)) {
+                shown.insert(key, value);
+            }
+        }
+        shown
+    }
+
+    /// How many of the cells that a read shows a drop would hide, and how many of all.
+    pub fn would_hide(&self, target: &DropTarget) -> (usize, usize) {
+        let count = |cells: Cells| cells.keys().filter(|key| hides(target, key)).count();
+        (count(self.cells()), count(self.stored()))
+    }
+}
+
+fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
+    let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
+    match target {
+        DropTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
+        DropTarget::Row { key: row } => is(key, row),
+        DropTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DropTarget::Column { key: row, family, qualifier, times } => {
+            let inside = times.as_ref().is_none_or(|times| times.contains(time));
+            is(key, row) && family == own_family && is(own, qualifier) && inside
+        }
+    }
+}
+
+/// The days, since the epoch, of the rows that differ; keys are dated.
+pub fn changed_days(before: &Cells, after: &Cells) -> BTreeSet<i32> {
+    let differs = |(key, value): &(&CellKey, &String)| before.get(*key) != after.get(*key) || value.is_empty();
+    let differing = before.iter().chain(after).filter(differs);
+    let day = |key: &str| key.rsplit_once("#201801").unwrap().1.parse::<i32>().unwrap();
+    differing.map(|((key, ..), _)| (START / DAY) as i32 + day(key) - 1).collect()
+}
+
+#[derive(Debug, Default)]
+pub struct Counting(AtomicU64);
+
+impl Ids for Counting {
+    fn next(&self) -> u128 {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed)) + 1
+    }
+}
+
+/// The table itself.
+pub struct World {
+    folder: TempDir,
+    pub ids: Counting,
+    layout: Layout,
+    rule: String,
+}
+
+impl World {
+    /// With `dated` keys a row lies in one window.
+    pub fn new(dated: bool, rule: &str) -> Self {
+        let layout = Layout::compile(&table_spec(dated), &source_spec().schema()).unwrap();
+        Self { folder: tempfile::tempdir().unwrap(), ids: Counting::default(), layout, rule: rule.to_owned() }
+    }
+
+    pub fn write(&self, File { name, text }: &File) {
+        let inputs = self.folder.path().join("inputs");
+        std::fs::create_dir_all(&inputs).unwrap();
+        std::fs::write(inputs.join(name), text).unwrap();
+    }
+
+    fn table(&self) -> Table {
+        Store::new(Arc::new(LocalBlobs::new(self.folder.path().join("store")))).table("T")
+    }
+
+    fn identity(&self) -> TableIdentity {
+        let gc = ["F", "G"].iter().filter(|_| !self.rule.is_empty());
+        TableIdentity {
+            job: "j".to_owned(),
+            spec: self.layout.spec().clone(),
+            source: self.layout.source().clone(),
+            layout: self.layout.fingerprint(),
+            gc: gc.map(|family| ((*family).to_owned(), self.rule.clone())).collect(),
+        }
+    }
+
+    /// Loads what is new or changed.
+    pub fn load(&self, now: i64) {
+        let base = self.table().base(&self.identity()).unwrap();
+        let edit = self.loaded(&base, BTreeMap::new());
+        self.table().commit(base, &edit, &self.ids, now).unwrap();
+    }
+
+    /// Builds the table anew from its inputs, as `run --rebuild` does.
+    pub fn rebuild(&self) {
+        let Some(latest) = self.table().latest().unwrap() else { return };
+        let mut base = Version::empty(self.identity());
+        (base.number, base.born) = (latest.number, latest.born.clone());
+        base.drops.clone_from(&latest.drops);
+        let sequences = latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
+        let mut edit = self.loaded(&base, sequences);
+        edit.reset = Some(self.identity());
+        let now = latest.now;
+        self.table().commit(latest, &edit, &self.ids, now).unwrap();
+    }
+
+    fn loaded(&self, base: &Version, sequences: BTreeMap<String, u64>) -> Edit {
+        let storage = Storage::new(self.folder.path().to_owned(), None);
+        let source = source_spec();
+        let found = storage.discover(&source).unwrap();
+        let mut plan = InputPlan::new(base, found, |file| storage.hash(file)).unwrap();
+        plan.sequences = sequences.into_iter().collect();
+        let table = self.table();
+        let loader = Loader {
+            feed: &FileFeed { storage: &storage, source: &source },
+            derive: None,
+            targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan: &plan }],
+            ids: &self.ids,
+            memory: 1 << 30,
+            without: &[],
+            on_reject: &|row| panic!("{row:?}"),
+            on_progress: &|_| {},
+        };
+        loader.load().unwrap().remove(0).edit
+    }
+
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let version = self.table().latest().unwrap()?;
+        Some(Snapshot::new(self.table(), Arc::new(version)).unwrap())
+    }
+
+    pub fn commit(&self, snapshot: &Snapshot, edit: &Edit, now: i64) {
+        self.try_commit(snapshot, edit, now).unwrap();
+    }
+
+    /// Commits what was worked out against `snapshot`.
+    pub fn try_commit(&self, snapshot: &Snapshot, edit: &Edit, now: i64) -> Result<Version, StoreError> {
+        self.table().commit(snapshot.version().clone(), edit, &self.ids, now)
+    }
+
+    pub fn has_sst(&self, id: &str) -> bool {
+        self.folder.path().join("store").join(self.table().sst_path(id)).exists()
+    }
+
+    /// What a read of the newest version shows.
+    pub fn cells(&self) -> Cells {
+        self.snapshot().map(|snapshot| self.cells_of(&snapshot)).unwrap_or_default()
+    }
+
+    pub fn cells_of(&self, snapshot: &Snapshot) -> Cells {
+        let mut cells = Cells::new();
+        let Some(whole) = snapshot.whole(&KeyRange::all()) else { return cells };
+        for block in snapshot.scan(&whole, &Projection::all(snapshot.schema())).unwrap() {
+            read(snapshot.schema(), &block.unwrap(), &mut cells);
+        }
+        cells
+    }
+
+    /// The days that the newest version changed.
+    pub fn changed_days(&self) -> BTreeSet<i32> {
+        let version = self.table().latest().unwrap().unwrap();
+        let days = version.windows.iter().flat_map(|window| &window.days);
+        days.filter(|(_, changed)| **changed == version.number).map(|(day, _)| *day).collect()
+    }
+}
+
+fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    for row in 0..block.keys.len() {
+        let key = text(&block.keys.get(row));
+        let mut any = false;
+        for (group, records) in schema.groups.iter().zip(block.groups.iter().flatten()) {
+            for record in records.records(row) {
+                for (column, values) in group.columns.iter().zip(records.columns.iter().flatten()) {
+                    if values.is_null(record) {
+                        continue;
+                    }
+                    let qualifier = match (&records.qualifiers, group.qualifier) {
+                        (Some(names), QualifierKind::Dynamic) => &names.dictionary[names.codes[record] as usize],
+                        _ => column.qualifier.as_slice(),
+                    };
+                    let time = records.timestamps.as_ref().map_or(0, |times| times[record]);
+                    let mut value = Vec::new();
+                    write_cell(column, values.as_ref(), record, &mut value);
+                    let cell = (key.clone(), column.family.clone(), text(qualifier), Reverse(time));
+                    assert!(cells.insert(cell, text(&value)).is_none(), "a cell twice");
+                    any = true;
+                }
+            }
+        }
+        assert!(any, "row {key} has no cells");
+    }
+}
+
+fn source_spec() -> SourceSpec {
+    SourceSpec {
+        name: "events".to_owned(),
+        files: vec!["inputs/*.csv".to_owned()],
+        columns: vec![
+            SourceColumn::new("id", FieldType::UInt64),
+            SourceColumn { format: Some("ms".to_owned()), ..SourceColumn::new("ts", FieldType::Timestamp) },
+            SourceColumn::new("q", FieldType::Text),
+            SourceColumn::new("v", FieldType::UInt64),
+            SourceColumn::new("w", FieldType::Int64),
+        ],
+        time: "ts".to_owned(),
+        ..SourceSpec::default()
+    }
+}
+
+fn table_spec(dated: bool) -> TableSpec {
+    let column = |qualifier: &str, value: &str| ColumnSpec {
+        qualifier: qualifier.to_owned(),
+        value: value.to_owned(),
+        ..ColumnSpec::default()
+    };
+    let family = |name: &str, columns| FamilySpec { name: name.to_owned(), columns, ..FamilySpec::default() };
+    TableSpec {
+        name: "T".to_owned(),
+        row_key: if dated { "{id:02}#{ts:%Y%m%d}" } else { "{id:02}" }.to_owned(),
+        families: vec![
+            family("F", vec![column("ID", "{id}"), column("v", "{v}"), column("q-{q}", "{v}")]),
+            family("G", vec![column("w", "{w}")]),
+        ],
+        ..TableSpec::default()
+    }
+}

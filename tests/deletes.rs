@@ -1,0 +1,286 @@
+//! Rows and cells that are deleted, and compactions.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Project, json_lines};
+
+const DAY: &str = "sample-data/smart-meters/2018-01-05.csv";
+
+fn count(project: &Project) -> i64 {
+    project.sql("select count(*) as n from SENSOR")[0]["n"].as_i64().unwrap()
+}
+
+/// Readings of one meter.
+fn of_meter(project: &Project, meter: u64) -> i64 {
+    project.sql(&format!("select count(*) as n from SENSOR where meter = {meter}"))[0]["n"].as_i64().unwrap()
+}
+
+/// What was deleted, as the command says it.
+fn said(project: &Project, args: &[&str]) -> Value {
+    let mut all = args.to_vec();
+    all.extend(["--yes", "--output", "json"]);
+    json_lines(&project.ok(&all)).remove(0)
+}
+
+/// Every cell of a table, as `cells.T` shows it.
+fn cells(project: &Project, table: &str) -> Vec<Value> {
+    project.sql(&format!("select * from cells.{table} order by row_key, family, qualifier, timestamp desc"))
+}
+
+/// Every cell of a table, as `read` shows it.
+fn read(project: &Project, table: &str, more: &[&str]) -> Vec<(String, String, i64, String)> {
+    let mut args = vec!["read", table, "--output", "json"];
+    args.extend(more);
+    let mut out = Vec::new();
+    for row in json_lines(&project.ok(&args)) {
+        for cell in row["cells"].as_array().unwrap() {
+            let text = |name: &str| cell[name].as_str().unwrap().to_owned();
+            let column = format!("{}:{}", text("family"), text("qualifier"));
+            out.push((
+                row["key"].as_str().unwrap().to_owned(),
+                column,
+                cell["timestamp"].as_i64().unwrap(),
+                text("value"),
+            ));
+        }
+    }
+    out
+}
+
+/// Changes a reading of 2018-01-05 that is none of meter 42, so that the window is built anew.
+fn change_the_fifth(project: &Project) {
+    let mut lines: Vec<String> = project.read(DAY).lines().map(str::to_owned).collect();
+    let at = lines.iter().position(|line| line.starts_with("77,")).unwrap();
+    let cut = lines[at].rfind(',').unwrap();
+    lines[at] = format!("{},98765.5", &lines[at][..cut]);
+    project.write(DAY, lines.join("\n") + "\n");
+}
+
+fn smart_meters() -> Project {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    project
+}
+
+#[test]
+fn a_drop_of_rows_outlives_every_way_to_read_them_again() {
+    let project = smart_meters();
+    let before = project.files("data/exports");
+    let dropped = said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    // 24 readings of an hour a day and the meter's ID.
+    assert_eq!((&dropped["rows"], &dropped["cells"]), (&json!(15), &json!(15 * 25)));
+    assert_eq!(dropped["days"].as_array().unwrap().len(), 15);
+    assert_eq!(count(&project), 7200 - 360);
+    assert!(read(&project, "SENSOR", &["--prefix", "0000000042#"]).is_empty());
+    assert!(!project.ok(&["read", "SENSOR", "--keys-only"]).contains("0000000042#"));
+    assert_eq!(cells(&project, "SENSOR").len(), 7200 - 360 + 300 - 15);
+
+    // Its days are published again, and only once.
+    let record = project.run_job("smart-meters");
+    assert_eq!(record["exports"].as_array().unwrap().len(), 30);
+    assert_ne!(project.files("data/exports"), before);
+    assert_eq!(project.sql("select count(*) as n from exports.SENSOR_20180105")[0]["n"], 480 - 24);
+    assert!(project.run_job("smart-meters")["exports"].as_array().unwrap().is_empty());
+
+    // A window that is built anew, and a table that is.
+    change_the_fifth(&project);
+    project.run_job("smart-meters");
+    assert_eq!((of_meter(&project, 42), count(&project)), (0, 7200 - 360));
+    let built = cells(&project, "SENSOR");
+    project.ok(&["run", "smart-meters", "--rebuild"]);
+    assert_eq!(cells(&project, "SENSOR"), built);
+
+    // Another content of an old input is of an input seen before.
+    let text = project.read(DAY) + "42,2018-01-05T00:30:00Z,1.5\n";
+    project.write(DAY, text);
+    project.run_job("smart-meters");
+    assert_eq!(of_meter(&project, 42), 0);
+
+    // An input seen later is not.
+    project.write(
+        "sample-data/smart-meters/later.csv",
+        "meter,ts,kwh\n42,2018-01-05T00:00:00Z,1.5\n42,2018-01-06T00:00:00Z,2.5\n",
+    );
+    project.run_job("smart-meters");
+    assert_eq!(of_meter(&project, 42), 2);
+    change_the_fifth(&project);
+    project.run_job("smart-meters");
+    project.ok(&["run", "smart-meters", "--rebuild"]);
+    assert_eq!(of_meter(&project, 42), 2, "and stays visible when it is read again");
+
+    // Compacted, it is gone for good, and the answers stay.
+    let whole = cells(&project, "SENSOR");
+    project.ok(&["compact", "SENSOR"]);
+    assert_eq!(cells(&project, "SENSOR"), whole);
+    assert_eq!(of_meter(&project, 42), 2);
+}
+
+#[test]
+fn content_under_a_new_name_is_not_new_in_a_rebuild() {
+    let project = smart_meters();
+    fs::copy(project.path(DAY), project.path("sample-data/smart-meters/2018-01-04-copy.csv")).unwrap();
+    said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    project.run_job("smart-meters");
+    project.ok(&["run", "smart-meters", "--rebuild"]);
+    assert_eq!(of_meter(&project, 42), 0);
+}
+
+#[test]
+fn cells_of_one_row_are_deleted() {
+    let project = smart_meters();
+    let row = "0000000042#20180105";
+    let before = project.files("data/exports");
+    let of_row = || read(&project, "SENSOR", &["--row", row]).into_iter().map(|cell| cell.1).collect::<Vec<_>>();
+    assert_eq!(of_row().len(), 25);
+
+    let column = said(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0300"]);
+    assert_eq!(column, json!({ "table": "SENSOR", "version": 2, "rows": 1, "cells": 1, "days": ["2018-01-05"] }));
+    assert!(!of_row().contains(&"METER:0300".to_owned()));
+    assert_eq!(of_row().len(), 24);
+    assert_eq!(
+        project.sql("select kwh from SENSOR where meter = 42 and ts = '2018-01-05T03:00:00Z'"),
+        [] as [Value; 0]
+    );
+
+    // Ranges of time are half-open.
+    let range = |from: &str, to: &str| {
+        said(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0400", "--from", from, "--to", to])["cells"].clone()
+    };
+    assert_eq!(range("2018-01-05T04:00:01Z", "2018-01-06T00:00:00Z"), 0);
+    assert_eq!(range("2018-01-05T00:00:00Z", "2018-01-05T04:00:00Z"), 0);
+    assert_eq!(project.files("data/tables").keys().filter(|name| name.contains("/manifest/")).count(), 2);
+    assert_eq!(range("2018-01-05T04:00:00Z", "2018-01-05T04:00:01Z"), 1);
+    assert_eq!(of_row().len(), 23);
+
+    let record = project.run_job("smart-meters");
+    let published: Vec<&str> =
+        record["exports"].as_array().unwrap().iter().map(|part| part["part"].as_str().unwrap()).collect();
+    assert_eq!(published, ["SENSOR_20180105", "SENSOR_ROLLUP_20180105"]);
+    let changed = |after: &BTreeMap<String, Vec<u8>>| {
+        after.iter().filter(|(name, bytes)| name.ends_with(".parquet") && before.get(*name) != Some(bytes)).count()
+    };
+    assert_eq!(changed(&project.files("data/exports")), 2);
+
+    change_the_fifth(&project);
+    project.run_job("smart-meters");
+    assert_eq!(of_row().len(), 23, "the window was built anew");
+
+    assert_eq!(said(&project, &["delete", "SENSOR", "--row", row, "--column", "METER"])["cells"], 23);
+    assert!(of_row().is_empty());
+    let other = "0000000077#20180105";
+    assert_eq!(said(&project, &["delete", "SENSOR", "--row", other])["cells"], 25);
+    assert!(!project.ok(&["read", "SENSOR", "--keys-only"]).contains(other));
+    assert_eq!(count(&project), 7200 - 48);
+}
+
+#[test]
+fn deleting_asks_or_refuses() {
+    let project = smart_meters();
+    let before = project.files("data");
+    let refused = project.fails(2, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    assert!(refused.contains("--yes"), "{refused}");
+    project.fails(2, &["delete", "SENSOR", "--row", "0000000042#20180105"]);
+    project.fails(2, &["drop-rows", "SENSOR"]);
+    let empty = project.fails(2, &["drop-rows", "SENSOR", "--prefix", "", "--yes"]);
+    assert!(empty.contains("must name"), "{empty}");
+    let row = ["delete", "SENSOR", "--yes", "--row", "0000000042#20180105"];
+    let with = |more: &[&'static str]| [&row, more].concat();
+    assert!(project.fails(2, &with(&["--column", "METRE"])).contains("it has METER"));
+    assert!(project.fails(2, &with(&["--column", "METER", "--from", "2018-01-05T00:00:00Z"])).contains("one column"));
+    let backward = ["--column", "METER:0300", "--from", "2018-01-06T00:00:00Z", "--to", "2018-01-05T00:00:00Z"];
+    project.fails(2, &with(&backward));
+    let nothing = project.ok(&["drop-rows", "SENSOR", "--prefix", "x", "--yes"]);
+    assert!(nothing.contains("0 rows"), "{nothing}");
+    assert_eq!(said(&project, &["drop-rows", "SENSOR", "--prefix", "x"])["rows"], 0);
+    assert_eq!(project.files("data"), before, "nothing was committed");
+    assert!(project.fails(1, &["drop-rows", "NONE", "--prefix", "x", "--yes"]).contains("NONE"));
+}
+
+/// A table with a rule, an hour's reading a row.
+fn ruled(gc: &str) -> Project {
+    let project = Project::new(
+        "j",
+        &format!(
+            "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nid = \"uint64\"\n\
+             ts = \"timestamp\"\nv = \"int64\"\n[tables.T]\nrow_key = \"{{id:02}}#{{ts:%Y%m%d}}\"\n[tables.T.families.F]\n\
+             gc = \"{gc}\"\ncolumns = [{{ qualifier = \"v\", value = \"{{v}}\" }}]\n\
+             [exports.E]\nper = \"day\"\nname = \"E_{{day:%Y%m%d}}\"\nquery = {{ file = \"e.sql\" }}\n"
+        ),
+    );
+    project.write("jobs/j/e.sql", "select id, v from T");
+    project
+}
+
+fn run_at(project: &Project, now: &str) -> Value {
+    json_lines(&project.ok(&["run", "j", "--now", now, "--output", "json"])).remove(0)
+}
+
+/// Loads three files of two days, an event an hour.
+fn three_files(project: &Project, now: &str) {
+    for (file, hours) in [("a", [0, 3, 30]), ("b", [1, 3, 31]), ("c", [2, 4, 32])] {
+        let line = |hour: &i32| {
+            format!("1,2020-01-{:02}T{:02}:00:00Z,{}\n", 1 + hour / 24, hour % 24, hour * 10 + file.len() as i32)
+        };
+        project.write(
+            &format!("in/{file}.csv"),
+            "id,ts,v\n".to_owned()
+                + &hours.iter().map(line).collect::<String>()
+                + &format!("2,2020-01-01T00:00:00Z,{}\n", file.as_bytes()[0]),
+        );
+        run_at(project, now);
+    }
+}
+
+#[test]
+fn a_compaction_keeps_the_answers() {
+    for gc in ["never", "maxversions=2", "maxage=10h", "maxversions=1 or maxage=1d", "maxversions=1 and maxage=1d"] {
+        let project = ruled(gc);
+        let now = "2020-01-02T10:00:00Z";
+        three_files(&project, now);
+        let before = (cells(&project, "T"), read(&project, "T", &[]));
+        let published = project.files("data/exports");
+        let dry = project.ok(&["compact", "T", "--now", now, "--dry-run"]);
+        assert!(dry.contains("2020-01-01") && dry.contains("several SSTs"), "{dry}");
+        assert_eq!(before, (cells(&project, "T"), read(&project, "T", &[])));
+        let done = json_lines(&project.ok(&["compact", "T", "--now", now, "--output", "json"])).remove(0);
+        assert_eq!((&done["ssts_before"], &done["windows"]), (&json!(6), &json!(2)), "{gc}");
+        assert_eq!(before, (cells(&project, "T"), read(&project, "T", &[])), "{gc}");
+        assert_eq!(read(&project, "T", &["--include-expired"]), before.1, "{gc}: what had expired is gone");
+        assert!(project.ok(&["compact", "T", "--now", now]).contains("nothing to compact"));
+        // No answer changed, so no day is published again.
+        let record = run_at(&project, now);
+        assert!(record["exports"].as_array().unwrap().iter().all(|part| part["state"] == "empty"), "{gc}: {record}");
+        assert_eq!(project.files("data/exports"), published);
+        // What comes later is merged with what was compacted, and wins.
+        project.write("in/d.csv", "id,ts,v\n1,2020-01-02T08:00:00Z,7\n1,2020-01-02T09:00:00Z,8\n");
+        run_at(&project, now);
+        let newest = project.sql("select v from T where id = 1 order by ts desc limit 1");
+        assert_eq!(newest, [json!({ "v": 8 })], "{gc}");
+        if gc == "never" {
+            assert_eq!(project.sql("select v from T where ts = '2020-01-02T08:00:00Z'"), [json!({ "v": 7 })]);
+        }
+    }
+}
+
+#[test]
+fn a_later_compaction_lets_more_expire() {
+    let project = ruled("maxage=1d");
+    three_files(&project, "2020-01-02T00:00:00Z");
+    let (shown, all) = (read(&project, "T", &[]), read(&project, "T", &["--include-expired"]));
+    assert_eq!(shown, all, "a day later nothing is older than a day");
+    let later = "2020-01-02T12:00:00Z";
+    let left = read(&project, "T", &["--now", later]);
+    assert_eq!(left.len(), 3);
+    assert_eq!(read(&project, "T", &[]), shown, "asking for another time changes nothing");
+    project.ok(&["compact", "T", "--now", later]);
+    assert_eq!(read(&project, "T", &[]), left);
+    assert_eq!(read(&project, "T", &["--include-expired"]), left);
+    // The day that lost cells is published again; the other is not.
+    let record = run_at(&project, later);
+    let parts: Vec<&str> =
+        record["exports"].as_array().unwrap().iter().map(|part| part["part"].as_str().unwrap()).collect();
+    assert_eq!(parts, ["E_20200101"]);
+}
