@@ -17,6 +17,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod aggregate;
 mod block;
 mod bound;
 mod cell;

@@ -16,8 +16,10 @@ mod ranks;
 mod read;
 mod rebuild;
 mod rows;
+mod size;
 mod state;
 mod stats;
+mod upsert;
 mod write;
 
 use std::collections::BTreeSet;
@@ -39,7 +41,7 @@ pub use read::RejectedRow;
 use read::{ReadMessage, read_ahead};
 use rebuild::Work;
 use state::TargetState;
-pub use stats::LoadStats;
+pub use stats::{LargestRow, LoadStats};
 use write::SstWriter;
 
 /// Pieces parsed side by side before they are put away.
