@@ -247,7 +247,8 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
 }
 
 fn lost_reason(layout: &Layout, field: usize) -> LostReason {
-    let sketched = layout.groups.iter().flat_map(|group| &group.columns).any(|value| *value == ValuePlan::Sketch(field));
+    let sketched =
+        layout.groups.iter().flat_map(|group| &group.columns).any(|value| *value == ValuePlan::Sketch(field));
     let mut reason = if sketched { LostReason::Sketch } else { LostReason::Absent };
     let templates = layout.groups.iter().flat_map(|group| {
         let values = group.columns.iter().filter_map(|value| match value {

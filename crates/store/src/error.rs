@@ -234,7 +234,8 @@ impl StoreError {
     /// The error, of cells of this table: what folds cells knows rows and columns only.
     #[must_use]
     pub(crate) fn of_table(mut self, name: &str) -> Self {
-        if let Self::SumOverflow { table, .. } | Self::Sketch { table, .. } | Self::RowTooLarge { table, .. } = &mut self
+        if let Self::SumOverflow { table, .. } | Self::Sketch { table, .. } | Self::RowTooLarge { table, .. } =
+            &mut self
         {
             name.clone_into(table);
         }

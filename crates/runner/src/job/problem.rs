@@ -280,7 +280,9 @@ impl Mistake {
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
             Self::AggregateText { .. } => "leave `encoding` out".to_owned(),
-            Self::TimestampAcrossWindows | Self::UpsertAcrossWindows => "write `window = \"none\"` in the table".to_owned(),
+            Self::TimestampAcrossWindows | Self::UpsertAcrossWindows => {
+                "write `window = \"none\"` in the table".to_owned()
+            }
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
             Self::Query { .. } => "write a query over the tables that come before this one in the file".to_owned(),
             Self::QueryTime => {

@@ -19,6 +19,8 @@ mod rows;
 mod size;
 mod state;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod upsert;
 mod write;
 

@@ -157,7 +157,10 @@ fn data_bytes(array: &dyn Array, range: std::ops::Range<usize>) -> u64 {
         (_, Some(bytes)) => bytes.value_offsets(),
         _ => return 0,
     };
-    offsets.get(range.end).zip(offsets.get(range.start)).map_or(0, |(end, start)| u64::from((end - start).cast_unsigned()))
+    offsets
+        .get(range.end)
+        .zip(offsets.get(range.start))
+        .map_or(0, |(end, start)| u64::from((end - start).cast_unsigned()))
 }
 
 #[cfg(test)]
@@ -189,7 +192,10 @@ mod tests {
         keys.push(b"b", 0);
         let held = GroupBlock {
             row_ends: vec![2, 3],
-            qualifiers: Some(Qualifiers { dictionary: vec![b"x".as_slice().into(), b"yy".as_slice().into()], codes: vec![0, 1, 1] }),
+            qualifiers: Some(Qualifiers {
+                dictionary: vec![b"x".as_slice().into(), b"yy".as_slice().into()],
+                codes: vec![0, 1, 1],
+            }),
             timestamps: Some(vec![0, 0, 0]),
             columns: vec![
                 Some(Arc::new(UInt64Array::from(vec![Some(1), None, Some(1234)]))),

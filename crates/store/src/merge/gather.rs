@@ -150,7 +150,9 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
     for (at, column) in group.columns.iter().enumerate() {
         let arrays: Option<Vec<ArrayRef>> = parts.iter().map(|part| part.columns[at].clone()).collect();
         let gathered = match arrays {
-            Some(arrays) if column.merge.is_newest() || picks.folds.is_empty() => Some(gather_column(&arrays, at, &picks)?),
+            Some(arrays) if column.merge.is_newest() || picks.folds.is_empty() => {
+                Some(gather_column(&arrays, at, &picks)?)
+            }
             Some(arrays) => {
                 let folded = fold(column.merge, &arrays, &picks.folds);
                 let folded = folded.map_err(|error| error.at(keys, &picks.row_ends, qualifiers.as_ref(), column))?;
@@ -160,12 +162,7 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
         };
         columns.push(gathered);
     }
-    Ok(GroupBlock {
-        columns,
-        timestamps: timestamps.flatten(),
-        qualifiers,
-        row_ends: picks.row_ends,
-    })
+    Ok(GroupBlock { columns, timestamps: timestamps.flatten(), qualifiers, row_ends: picks.row_ends })
 }
 
 /// Qualifier dictionaries of several sources, made one.
@@ -272,11 +269,7 @@ fn combine(
 }
 
 /// Takes out of `records`, alike in qualifier and timestamp, those equal to an earlier one in every column.
-fn keep_first(
-    parts: &[&GroupBlock],
-    contents: &mut Option<Contents>,
-    records: &mut Vec<(usize, usize)>,
-) -> Result<()> {
+fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &mut Vec<(usize, usize)>) -> Result<()> {
     if contents.is_none() {
         let columns = |part: &&GroupBlock| part.columns.iter().flatten().cloned().collect::<Vec<_>>();
         *contents = Some(Contents::new(&parts.iter().map(columns).collect::<Vec<_>>())?);

@@ -224,7 +224,7 @@ const LATER: &[(&str, &str, &[&str])] = &[
         "gc =",
         "kind = \"sum\"\ngc =",
         &[
-            r#"22:40 a family of kind sum takes an integer column, not a float64: derive one, for example `cents = "cast(price * 100 as bigint)"`"#,
+            r#"23:39 a family of kind sum takes an integer column, not float64: derive one, for example `cents = "cast(price * 100 as bigint)"`"#,
         ],
     ),
     (
