@@ -228,9 +228,9 @@ const LATER: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
-        r#"value = "{kwh}" }"#,
-        r#"value = "{kwh}", encoding = "int64" }"#,
-        &["22:59 encoding int64 does not go with float64: use `text`, or another column type"],
+        "[exports",
+        "[tables.SENSOR.families.N]\nkind = \"max\"\ncolumns = [{ qualifier = \"n\", value = \"{meter}\", encoding = \"text\" }]\n[exports",
+        &["27:61 cells of a family of kind max are not text | leave `encoding` out"],
     ),
     (
         r#"{ qualifier = "ID",        value = "{meter}" }"#,
