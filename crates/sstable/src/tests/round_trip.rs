@@ -203,7 +203,7 @@ fn records_alike_are_written_only_where_they_are_kept() {
 
     let form = PackedForm::Repeated { fields: Vec::new(), number: 1 };
     schema.groups[1].packed = Some(Packed { family: "METER".to_owned(), qualifier: Vec::new(), form });
-    let (bytes, _) = write(&schema, &block, &[0..4], &options);
+    let (bytes, _) = write(&schema, &block, std::slice::from_ref(&(0..4)), &options);
     let reader = open(&bytes);
     reader.verify().unwrap();
     assert_rows(&schema, &reader.read_stripe(0, &Projection::all(&schema)).unwrap(), &block, 0..4);
