@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::harness::{Project, json_lines, repository};
+use crate::harness::{Project, cell_integer, json_lines, repository};
 
 /// The job and its sample data in a project of their own, not yet run.
 fn copied(job: &str) -> Project {
@@ -468,6 +468,55 @@ fn columns_of_the_guides() {
         ]
     );
     reads_back(&project, "RETENTION", "schema-patterns/counters", &[], "");
+}
+
+#[test]
+fn aggregates_of_the_guides() {
+    let project = ran("schema-patterns");
+    let mut sums = Vec::new();
+    for row in json_lines(&project.ok(&["read", "SALES", "--output", "json"])) {
+        let key = row["key"].as_str().unwrap();
+        let cells = row["cells"].as_array().unwrap();
+        assert!(cells.iter().all(|cell| cell["timestamp"] == 0));
+        for cell in cells.iter().filter(|cell| cell["family"] != "CUSTOMERS") {
+            let (family, month) = (cell["family"].as_str().unwrap(), cell["qualifier"].as_str().unwrap());
+            sums.push(format!("{key} {family}:{month}={}", cell_integer(&cell["value"])));
+        }
+    }
+    assert_eq!(
+        sums,
+        [
+            "Corrie LARGEST:2015-03=60060",
+            "Corrie LARGEST:2015-04=2890",
+            "Corrie TOTAL:2015-03=62010",
+            "Corrie TOTAL:2015-04=2890",
+            "Jo LARGEST:2015-03=9995",
+            "Jo LARGEST:2015-04=5",
+            "Jo TOTAL:2015-03=9995",
+            "Jo TOTAL:2015-04=5",
+        ]
+    );
+    returns(
+        &project,
+        "select employee, ts, cents from SALES",
+        [
+            "Corrie,2015-03-01T00:00:00Z,62010",
+            "Corrie,2015-04-01T00:00:00Z,2890",
+            "Jo,2015-03-01T00:00:00Z,9995",
+            "Jo,2015-04-01T00:00:00Z,5",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    );
+    returns(
+        &project,
+        "select row_key, qualifier, hll_estimate(value) from cells.SALES where family = 'CUSTOMERS'",
+        ["Corrie,2015-03,2", "Corrie,2015-04,1", "Jo,2015-03,1", "Jo,2015-04,1"].map(str::to_owned).to_vec(),
+    );
+    let said = project.ok(&["check", "schema-patterns"]);
+    for part in ["`cents` reads back as the sum of the values", "`customer` does not read back: only a sketch"] {
+        assert!(said.contains(part), "{said}");
+    }
 }
 
 #[test]

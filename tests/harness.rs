@@ -133,3 +133,34 @@ impl Project {
 pub fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
+
+/// The bytes of a cell in JSON: text, or base64 where they are none.
+pub fn cell_bytes(value: &Value) -> Vec<u8> {
+    if let Some(text) = value.as_str() {
+        return text.as_bytes().to_vec();
+    }
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let text = value["base64"].as_str().unwrap_or_else(|| panic!("no bytes: {value}"));
+    let mut bytes = Vec::new();
+    let (mut held, mut bits) = (0u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        held = held << 6 | u32::from(digit(byte));
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((held >> bits) as u8);
+        }
+    }
+    bytes
+}
+
+/// The integer of a cell of eight bytes.
+pub fn cell_integer(value: &Value) -> i64 {
+    i64::from_be_bytes(cell_bytes(value).try_into().unwrap())
+}

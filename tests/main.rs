@@ -1,6 +1,7 @@
 //! Runs the command as a person would: files in, files and text out.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod aggregates;
 mod changes;
 mod damage;
 mod deletes;

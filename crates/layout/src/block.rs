@@ -9,7 +9,7 @@ use crate::keys::Keys;
 /// Rows in key order with all or some of their cells.
 ///
 /// Invariants: keys strictly ascending; the records of a row ordered by (qualifier bytes ascending,
-/// timestamp descending), no two alike; every column of a group as long as its last row end; no
+/// timestamp descending), no two alike unless the group keeps them so; every column of a group as long as its last row end; no
 /// record without a value in at least one column when all columns are present.
 #[derive(Debug, Clone)]
 pub struct Block {

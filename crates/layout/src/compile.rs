@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::civil::DAY;
 use crate::error::{Advice, ColumnPart, LayoutError, LayoutWarning, Place, Problem};
 use crate::layout::{GroupPlan, KeyPlan, Layout, TailField, Unpivot, ValuePlan};
-use crate::schema::{Column, Group, KeyTail, QualifierKind, StoredSchema, TailPart, TimestampKind};
+use crate::schema::{Column, Group, KeyTail, Merge, QualifierKind, StoredSchema, TailPart, TimestampKind};
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::{ColumnSpec, Field, SourceSchema, TableSpec, TimestampSpec};
 use crate::template::{Form, Piece, Replacement, Template, closest};
@@ -16,6 +16,8 @@ use crate::value::{Encoding, FieldType, ValueType};
 /// Most digits of a tail: what a u64 always holds.
 const TAIL_DIGITS: u32 = 19;
 const MAX_QUALIFIER: usize = 16 * 1024;
+/// Bigtable's advice for a table.
+const ADVISED_FAMILIES: usize = 100;
 
 pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout, Vec<LayoutError>> {
     let mut compiler = Compiler { fields: source.fields.clone(), errors: Vec::new(), warnings: Vec::new() };
@@ -27,6 +29,7 @@ pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout,
     let key = compiler.row_key(spec);
     let columns = compiler.columns(spec, source, unpivot.as_ref(), &key);
     compiler.check_qualifiers(spec, &columns);
+    compiler.check_upsert(spec, &columns);
     if !compiler.errors.is_empty() {
         return Err(compiler.errors);
     }
@@ -50,7 +53,7 @@ pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout,
     Ok(layout)
 }
 
-struct Compiler {
+pub(crate) struct Compiler {
     fields: Vec<Field>,
     errors: Vec<LayoutError>,
     warnings: Vec<LayoutWarning>,
@@ -109,7 +112,7 @@ fn form_needs(form: &Form, kind: FieldType) -> Option<&'static str> {
 }
 
 impl Compiler {
-    fn error(&mut self, place: Place, span: Range<usize>, problem: Problem) {
+    pub(crate) fn error(&mut self, place: Place, span: Range<usize>, problem: Problem) {
         self.errors.push(LayoutError { place, span, problem });
     }
 
@@ -274,8 +277,12 @@ impl Compiler {
                 self.error(Place::Family(family), 0..name.len(), Problem::DuplicateFamily { name: name.clone() });
             }
             for (column, declared) in declared.columns.iter().enumerate() {
-                self.column(declared, (family, column), source, unpivot, key, &mut columns);
+                let merge = spec.families.get(family).map(|family| family.kind).unwrap_or_default();
+                self.column(declared, (family, column, merge), source, unpivot, key, &mut columns);
             }
+        }
+        if spec.families.len() > ADVISED_FAMILIES {
+            self.warn(Place::Table, 0..0, Advice::ManyFamilies { count: spec.families.len() });
         }
         if columns.is_empty() && self.errors.is_empty() {
             self.error(Place::Table, 0..0, Problem::NoColumns);
@@ -286,7 +293,7 @@ impl Compiler {
     fn column(
         &mut self,
         declared: &ColumnSpec,
-        (family, column): (usize, usize),
+        (family, column, merge): (usize, usize, Merge),
         source: &SourceSchema,
         unpivot: Option<&Unpivot>,
         key: &[Segment],
@@ -328,6 +335,8 @@ impl Compiler {
                 if let Some(problem) = encoding_needs(declared.encoding, kind) {
                     self.error(place(ColumnPart::Encoding), 0..0, problem);
                 }
+                let aggregated = self.aggregate(merge, declared, &place, plan, kind);
+                let (plan, kind, encoding) = aggregated;
                 let time = self.timestamp(declared, place(ColumnPart::Timestamp), source, key, &qualifier, &plan);
                 out.push(CompiledColumn {
                     family,
@@ -336,7 +345,7 @@ impl Compiler {
                     qualifier,
                     value: plan,
                     kind,
-                    encoding: declared.encoding,
+                    encoding,
                     time,
                     is_event_time: time == Some(source.time) && declared.timestamp == TimestampSpec::Implied,
                 });
@@ -362,7 +371,7 @@ impl Compiler {
             TimestampSpec::Implied => {
                 let of_value = match value {
                     ValuePlan::Empty => true,
-                    ValuePlan::Field(field) => {
+                    ValuePlan::Field(field) | ValuePlan::Sketch(field) => {
                         let kind = self.fields.get(*field).map_or(FieldType::Text, |own| own.kind);
                         determined(key, &FieldSegment { field: *field, kind, form: Form::Text })
                     }
@@ -387,6 +396,18 @@ impl Compiler {
                     None
                 }
             },
+        }
+    }
+
+    /// Where a row is one event, values of several events meet only in cells of no time.
+    fn check_upsert(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
+        let aggregate = |column: &&CompiledColumn| {
+            spec.families.get(column.family).is_some_and(|family| !family.kind.is_newest()) && column.time.is_some()
+        };
+        for column in columns.iter().filter(|_| spec.upsert).filter(aggregate) {
+            let Place::Column { family, column, .. } = column.place else { continue };
+            let place = Place::Column { family, column, part: ColumnPart::Timestamp };
+            self.error(place, 0..0, Problem::AggregateUpsert);
         }
     }
 

@@ -211,6 +211,10 @@ impl<'a> Encoder<'a> {
                 ValuePlan::Field(field) => {
                     columns.get(*field).map(Arc::clone).ok_or_else(|| missing(self.layout, *field))?
                 }
+                ValuePlan::Sketch(field) => {
+                    let values = columns.get(*field).ok_or_else(|| missing(self.layout, *field))?;
+                    crate::aggregate::sketches(values.as_ref())
+                }
                 ValuePlan::Template(segments) => {
                     template_values(segments, stored.value, columns, events, &mut self.calendar, rejects)
                 }

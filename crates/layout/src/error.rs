@@ -102,6 +102,14 @@ pub enum Problem {
     QualifierTooLong,
     #[error("encoding {encoding} does not go with {kind}: use `text`, or another column type")]
     EncodingNeedsType { encoding: &'static str, kind: &'static str },
+    #[error(
+        "a family of kind {kind} takes {takes} column, not {found}: derive one, for example `cents = \"cast(price * 100 as bigint)\"`"
+    )]
+    AggregateNeedsType { kind: &'static str, found: &'static str, takes: &'static str },
+    #[error("cells of a family of kind {kind} are encoded as {encoding}: leave `encoding` out")]
+    AggregateEncoding { kind: &'static str, encoding: &'static str },
+    #[error("`upsert` leaves one event of a row, so nothing meets in these cells: write `timestamp = 0`")]
+    AggregateUpsert,
     #[error("`{column}` is {kind}, and a cell timestamp must be a timestamp column")]
     TimestampNeedsTime { column: String, kind: &'static str },
     #[error("the event time of the source must be a timestamp column: set `time`")]
@@ -144,6 +152,10 @@ pub enum Advice {
     MixedUnpivot,
     #[error("`{column}` reads back only as finely as the key or the qualifier has it")]
     CoarseTime { column: String },
+    #[error("`{column}` reads back as the {kind} of the values that met in a cell, not as each of them")]
+    Merged { column: String, kind: &'static str },
+    #[error("{count} families: Bigtable advises 100 at most in a table; put columns that are read together in one")]
+    ManyFamilies { count: usize },
     #[error("`{column}` does not read back: {why}")]
     Lost { column: String, why: LostReason },
 }
@@ -172,6 +184,9 @@ pub enum LostReason {
     /// It is one of several things in a value.
     #[error("it is mixed with other text in a value")]
     MixedText,
+    /// Cells of an HLL family.
+    #[error("only a sketch of its distinct values is kept")]
+    Sketch,
 }
 
 /// A row that cannot be laid out.

@@ -91,6 +91,8 @@ pub(crate) enum ValuePlan {
     Empty,
     Field(usize),
     Template(Vec<Segment>),
+    /// A sketch of the one value.
+    Sketch(usize),
 }
 
 /// Columns that become (metric, value) pairs.

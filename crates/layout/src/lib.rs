@@ -17,6 +17,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod aggregate;
 mod block;
 mod bound;
 mod cell;
@@ -28,6 +29,7 @@ mod dictionary;
 mod encode;
 mod error;
 mod frame;
+mod hll;
 mod intern;
 mod keys;
 mod layout;
@@ -53,6 +55,7 @@ pub use error::{
     Advice, ColumnPart, DecodeError, EncodeError, LayoutError, LayoutReject, LayoutWarning, Lost, LostReason, Place,
     Problem, RejectReason,
 };
+pub use hll::{Distinct, Sketch, SketchError};
 pub use keys::Keys;
 pub use layout::Layout;
 pub use schema::{

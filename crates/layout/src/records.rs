@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Field as ArrowField, Schema};
 
+use crate::aggregate::{merge_of, merged_advice};
 use crate::civil::{DAY, HOUR};
 use crate::compile::determined;
 use crate::encode::granularity;
@@ -99,6 +100,11 @@ pub(crate) fn plan(layout: &mut Layout) {
             let advice = Advice::CoarseTime { column: own.name.clone() };
             layout.warnings.push(LayoutWarning { place: Place::Table, span: 0..0, advice });
         }
+        if let Some(Origin::Value { group, column }) = origins.first()
+            && let Some(advice) = merged_advice(layout, &own.name, *group, *column)
+        {
+            layout.warnings.push(LayoutWarning { place: Place::Table, span: 0..0, advice });
+        }
         schema.push(ArrowField::new(&own.name, own.kind.arrow(), true));
         layout.records.push(RecordField { field, kind: own.kind, origins, steps });
     }
@@ -157,6 +163,8 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         one_record || !plan.is_of_row() || determined(&layout.key.segments, segment)
     };
     let mut of_row = Vec::new();
+    // The sum of several values is none of them.
+    let mut merged = Vec::new();
     let plain = |segments: &[Segment]| -> Vec<(usize, i64)> {
         let own = segments.iter().enumerate().filter_map(|(at, segment)| Some((at, segment.field()?)));
         own.filter(|(_, own)| own.field == field && !matches!(own.form, Form::Time(_)))
@@ -180,6 +188,10 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
             match value {
                 ValuePlan::Field(own) if *own == field => {
                     let origin = (1, 2, Origin::Value { group, column });
+                    if !merge_of(layout, group, column).is_newest() {
+                        merged.push(origin);
+                        continue;
+                    }
                     let held = of_record(plan, &FieldSegment { field, kind, form: Form::Text });
                     if held { found.push(origin) } else { of_row.push(origin) }
                 }
@@ -214,6 +226,9 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
     if found.is_empty() {
         found = of_row;
     }
+    if found.is_empty() {
+        found = merged.into_iter().take(1).collect();
+    }
     found.sort_by_key(|(step, cost, _)| (*step, *cost));
     let mut out: Vec<(i64, Origin)> = Vec::new();
     for (step, _, origin) in found {
@@ -232,7 +247,9 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
 }
 
 fn lost_reason(layout: &Layout, field: usize) -> LostReason {
-    let mut reason = LostReason::Absent;
+    let sketched =
+        layout.groups.iter().flat_map(|group| &group.columns).any(|value| *value == ValuePlan::Sketch(field));
+    let mut reason = if sketched { LostReason::Sketch } else { LostReason::Absent };
     let templates = layout.groups.iter().flat_map(|group| {
         let values = group.columns.iter().filter_map(|value| match value {
             ValuePlan::Template(segments) => Some(segments.as_slice()),
@@ -247,7 +264,7 @@ fn lost_reason(layout: &Layout, field: usize) -> LostReason {
                 Form::Time(_) if own.resolution().is_none() => LostReason::IncompleteTime,
                 _ => LostReason::MixedText,
             };
-            if reason == LostReason::Absent || why == LostReason::MixedText {
+            if matches!(reason, LostReason::Absent | LostReason::Sketch) || why == LostReason::MixedText {
                 reason = why;
             }
         }

@@ -15,8 +15,9 @@ pub struct StoredSchema {
     pub tail: KeyTail,
     /// Groups in layout order.
     pub groups: Vec<Group>,
-    /// Whether a newer event of a row replaces the whole row: then only records with the greatest
-    /// stored timestamp of their row last.
+    /// Whether a newer event of a row replaces the whole row, but for its cells at timestamp 0. Then an
+    /// SST holds of a row the stored timestamps of one event; of several SSTs the row comes from the one
+    /// with the greatest of these, the newest if several have it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
 }
@@ -185,6 +186,11 @@ impl Merge {
 }
 
 impl Group {
+    /// Whether cells of any of its columns merge instead of replacing each other.
+    pub fn has_aggregates(&self) -> bool {
+        self.columns.iter().any(|column| !column.merge.is_newest())
+    }
+
     /// Whether records alike in qualifier and timestamp are kept side by side.
     pub fn keeps_alike(&self) -> bool {
         matches!(self.packed, Some(Packed { form: PackedForm::Repeated { .. }, .. }))

@@ -1,5 +1,6 @@
 //! Tests of whole layouts, with a small loader in place of the store.
 
+mod aggregates;
 mod forms;
 mod keys;
 mod loader;

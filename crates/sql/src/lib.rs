@@ -20,6 +20,8 @@
 //! cells, and a row without a cell in them is left out. `unpack` also takes a query in parentheses that
 //! has columns with history, as in `unpack((SELECT _key, f['q'] AS q FROM T(with_history => true)))`.
 //!
+//! `hll_estimate(value)` counts the distinct values of a cell of an HLL family.
+//!
 //! Planning cuts a table into slices ([`tidetable_store::Slice`]); each is a "file" of a DataFusion
 //! file scan, whose opener merges and decodes it. Names keep their case.
 

@@ -138,7 +138,8 @@ fn view<'a>(index: usize, group: &Group, block: &'a GroupBlock, rows: Range<usiz
         columns.push(array);
     }
     let ends = ends.iter().map(|end| end - base).collect();
-    Ok(View { records: Records { ends, codes, timestamps }, dictionary, columns })
+    let keeps_alike = group.keeps_alike();
+    Ok(View { records: Records { ends, codes, timestamps, keeps_alike }, dictionary, columns })
 }
 
 fn check_rows(index: usize, records: &Records<'_>) -> Result<(), WriteError> {

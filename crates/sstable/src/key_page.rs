@@ -62,7 +62,8 @@ fn put_tails(out: &mut Vec<u8>, runs: &[u32], tails: &[u64], level: Compression)
         end
     });
     let signed: Vec<i64> = tails.iter().copied().map(u64::cast_signed).collect();
-    let Some(shapes) = Shapes::detect(&Records { ends: ends.collect(), codes: None, timestamps: Some(&signed) }) else {
+    let records = Records { ends: ends.collect(), codes: None, timestamps: Some(&signed), keeps_alike: false };
+    let Some(shapes) = Shapes::detect(&records) else {
         out.push(TAILS_EXPLICIT);
         ints::put(out, runs, level)?;
         return ints::put(out, tails, level);

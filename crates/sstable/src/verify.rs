@@ -79,7 +79,7 @@ impl Reader {
         let mut times: Option<(i64, i64)> = None;
         for (at, group) in block.groups.iter().enumerate() {
             let group = group.as_ref().ok_or(corrupt("group"))?;
-            hold(sorted(group), "order of records")?;
+            hold(sorted(group, self.schema().groups[at].keeps_alike()), "order of records")?;
             for time in group.timestamps.iter().flatten() {
                 let (low, high) = times.unwrap_or((*time, *time));
                 times = Some((low.min(*time), high.max(*time)));
@@ -93,11 +93,12 @@ impl Reader {
     }
 }
 
-fn sorted(group: &GroupBlock) -> bool {
+fn sorted(group: &GroupBlock, keeps_alike: bool) -> bool {
     let records = Records {
         ends: group.row_ends.clone(),
         codes: group.qualifiers.as_ref().map(|qualifiers| qualifiers.codes.as_slice()),
         timestamps: group.timestamps.as_deref(),
+        keeps_alike,
     };
     let names = group.qualifiers.as_ref().map_or(&[][..], |qualifiers| &qualifiers.dictionary);
     names.is_sorted_by(|left, right| left < right) && records.rows().all(|row| records.sorted(row))

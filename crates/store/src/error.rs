@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tidetable_layout::{DecodeError, EncodeError};
+use tidetable_layout::{DecodeError, EncodeError, SketchError};
 use tidetable_source::SourceError;
 use tidetable_sstable::{ReadError, WriteError};
 
@@ -167,6 +167,45 @@ pub enum StoreError {
         /// Rows rejected.
         rejected: u64,
     },
+    /// The values of a cell of an aggregate family add up to more than its eight bytes hold.
+    #[error(
+        "the values of {column} in row {row} of {table} add up to more than int64 holds; nothing was changed: put more \
+         into the row key or the qualifier, for example the month, so that fewer values meet in one cell"
+    )]
+    SumOverflow {
+        /// Table id.
+        table: String,
+        /// Row key.
+        row: String,
+        /// Family and qualifier.
+        column: String,
+    },
+    /// A sketch of distinct values cannot be merged.
+    #[error("{column} in row {row} of {table} cannot be merged: {source}; load its inputs again with --rebuild")]
+    Sketch {
+        /// Table id.
+        table: String,
+        /// Row key.
+        row: String,
+        /// Family and qualifier.
+        column: String,
+        /// The cause.
+        source: SketchError,
+    },
+    /// A row over Bigtable's limit.
+    #[error(
+        "row {row} of {table} would take {bytes} bytes (family, qualifier, 8 for the timestamp and value of each of its \
+         cells), and Bigtable holds at most 268435456 in a row; nothing was committed: put more into the row key, for \
+         example the day"
+    )]
+    RowTooLarge {
+        /// Table id.
+        table: String,
+        /// Row key.
+        row: String,
+        /// Bytes of its cells.
+        bytes: u64,
+    },
     /// Rules of a version are broken: a bug, or a manifest edited by hand.
     #[error("version {version} of {table} breaks a rule of the store: {rule}")]
     Invariant {
@@ -189,6 +228,19 @@ pub enum StoreError {
     /// Combining columns failed.
     #[error("cannot combine columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+}
+
+impl StoreError {
+    /// The error, of cells of this table: what folds cells knows rows and columns only.
+    #[must_use]
+    pub(crate) fn of_table(mut self, name: &str) -> Self {
+        if let Self::SumOverflow { table, .. } | Self::Sketch { table, .. } | Self::RowTooLarge { table, .. } =
+            &mut self
+        {
+            name.clone_into(table);
+        }
+        self
+    }
 }
 
 /// Result of the store.

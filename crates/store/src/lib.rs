@@ -5,10 +5,12 @@
 //! and writes SSTs; what it returns is an [`Edit`], and [`Table::commit`] makes the next version of
 //! it. A [`Snapshot`] reads one version, merging its SSTs row by row.
 
+mod alike;
 mod blobs;
 mod compaction;
 mod drops;
 mod error;
+mod fold;
 mod gc;
 mod hex;
 mod ids;
@@ -31,8 +33,8 @@ pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
 pub use load::{
-    Feed, FeedEnd, FileFeed, InputPlan, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress, RejectedRow,
-    Target, UnpreparedRow,
+    Feed, FeedEnd, FileFeed, InputPlan, LargestRow, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress,
+    RejectedRow, Target, UnpreparedRow,
 };
 pub use local::LocalBlobs;
 pub use merge::slice;

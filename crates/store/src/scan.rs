@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tidetable_layout::{Block, KeyRange, Projection, QualifierKind, StoredSchema};
+use tidetable_layout::{Block, GroupProjection, KeyRange, Projection, QualifierKind, StoredSchema, TimestampKind};
 use tidetable_sstable::Reader;
 
 use crate::drops::Mask;
@@ -17,6 +17,8 @@ pub struct BlockScan {
     merge: Merge<SstScan>,
     schema: Arc<StoredSchema>,
     collector: Option<Arc<Collector>>,
+    /// Table id, for messages.
+    table: String,
 }
 
 /// An SST to merge.
@@ -56,7 +58,12 @@ impl BlockScan {
                 (source.order, SstScan { schema, source, stripes, keys: keys.clone(), projection })
             })
             .collect();
-        Self { merge: Merge::new(Arc::clone(&schema), scans), schema, collector }
+        Self { merge: Merge::new(Arc::clone(&schema), scans), schema, collector, table: String::new() }
+    }
+
+    /// The scan, of a table of this name.
+    pub(crate) fn of_table(self, name: &str) -> Self {
+        Self { table: name.to_owned(), ..self }
     }
 }
 
@@ -64,7 +71,7 @@ impl Iterator for BlockScan {
     type Item = Result<Block>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let block = self.merge.next()?;
+        let block = self.merge.next()?.map_err(|error| error.of_table(&self.table));
         Some(match &self.collector {
             Some(collector) => block.and_then(|block| collector.collect(&self.schema, block)),
             None => block,
@@ -74,10 +81,23 @@ impl Iterator for BlockScan {
 
 /// Rows of two files are combined by qualifier and timestamp, so those must be read too.
 fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
+    // Which file a replaced row comes from shows in the timestamps of all its groups.
+    if schema.upsert && projection.groups.iter().any(Option::is_some) {
+        for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
+            if group.timestamps == TimestampKind::Stored && wanted.is_none() {
+                let columns = vec![false; group.columns.len()];
+                *wanted = Some(GroupProjection { qualifiers: false, timestamps: true, columns });
+            }
+        }
+    }
     for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
         if let Some(wanted) = wanted {
             wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
             wanted.timestamps = true;
+            // Which of the records alike are one shows in all their columns.
+            if group.keeps_alike() {
+                wanted.columns.fill(true);
+            }
         }
     }
 }

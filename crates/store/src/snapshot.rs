@@ -162,7 +162,8 @@ impl Snapshot {
             });
         }
         let collector = self.inner.collector.clone();
-        Ok(BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector))
+        let scan = BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector);
+        Ok(scan.of_table(self.inner.table.name()))
     }
 
     /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose

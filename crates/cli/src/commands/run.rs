@@ -5,7 +5,7 @@ use std::io::Write;
 use chrono::NaiveDate;
 use serde_json::{Value, json};
 use tidetable_runner::{Job, Project, RunOptions, RunRecord, RunReport, UlidIds, run as run_job};
-use tidetable_store::{Ids, RejectedRow, ulid_text};
+use tidetable_store::{Ids, LargestRow, RejectedRow, ulid_text};
 
 use super::project;
 use crate::args::{Global, Output, Run};
@@ -88,6 +88,15 @@ fn summary(record: &RunRecord) -> Rows {
         line("cells written", json!(stats.cells));
         if stats.overwritten > 0 {
             line("cells written over", json!(stats.overwritten));
+        }
+        if stats.large_rows > 0 {
+            line("rows over 100 MB", json!(stats.large_rows));
+        }
+        if let Some(LargestRow { key, bytes: size }) = &stats.largest_row {
+            line("largest row", json!(format!("{key} ({})", bytes(*size))));
+        }
+        if stats.large_cells > 0 {
+            line("cells over 10 MB", json!(stats.large_cells));
         }
         line("bytes in", json!(bytes(stats.bytes_in)));
         line("bytes out", json!(bytes(stats.bytes_out)));

@@ -134,7 +134,7 @@ pub(crate) static TABLE: Section = Section {
         key("window", Shape::Text),
         key("granularity", Shape::Text),
         key("unpivot", Shape::Texts),
-        later("upsert", Shape::Text),
+        key("upsert", Shape::Text),
         key("families", Shape::Table),
     ],
 };
@@ -144,7 +144,7 @@ pub(crate) static FROM: Section =
 
 pub(crate) static FAMILY: Section = Section {
     noun: "family",
-    keys: &[key("gc", Shape::Text), later("kind", Shape::Text), key("columns", Shape::Tables)],
+    keys: &[key("gc", Shape::Text), key("kind", Shape::Text), key("columns", Shape::Tables)],
 };
 
 pub(crate) static COLUMN: Section = Section {

@@ -181,6 +181,10 @@ pub(crate) enum Mistake {
     QueryTime,
     #[error("a row of this table may lie in several windows, so its cells cannot have a timestamp of their own")]
     TimestampAcrossWindows,
+    #[error("a newer event of a row may lie in another window, where it cannot replace the row")]
+    UpsertAcrossWindows,
+    #[error("cells of a family of kind {kind} are not text")]
+    AggregateText { kind: &'static str },
     #[error("`timestamp` cannot be {value}")]
     Timestamp { value: String },
     #[error("`except` goes with `each`")]
@@ -275,7 +279,10 @@ impl Mistake {
             }),
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
-            Self::TimestampAcrossWindows => "write `window = \"none\"` in the table".to_owned(),
+            Self::AggregateText { .. } => "leave `encoding` out".to_owned(),
+            Self::TimestampAcrossWindows | Self::UpsertAcrossWindows => {
+                "write `window = \"none\"` in the table".to_owned()
+            }
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
             Self::Query { .. } => "write a query over the tables that come before this one in the file".to_owned(),
             Self::QueryTime => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_spanned::Spanned;
 use tidetable_layout::{
-    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Place, SourceSchema, TableSpec, TimestampSpec, Window,
+    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Merge, Place, SourceSchema, TableSpec, TimestampSpec, Window,
 };
 use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
@@ -32,6 +32,8 @@ const GRANULARITIES: [(&str, Granularity); 2] = [("millis", Granularity::Millis)
 const ENCODINGS: [(&str, Encoding); 4] =
     [("text", Encoding::Text), ("int64", Encoding::Int64), ("float64", Encoding::Float64), ("bytes", Encoding::Bytes)];
 
+const KINDS: [(&str, Merge); 4] = [("sum", Merge::Sum), ("min", Merge::Min), ("max", Merge::Max), ("hll", Merge::Hll)];
+
 /// Reads one table and compiles its layout against what it is from: a source, or tables read before it. `None` if something of it is wrong.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
@@ -51,6 +53,7 @@ pub(crate) fn read(
     let window = fields.choice(reader, "window", &WINDOWS);
     let granularity = fields.choice(reader, "granularity", &GRANULARITIES);
     let unpivot = fields.texts(reader, "unpivot");
+    let upsert = fields.choice(reader, "upsert", &[("row", true)]);
     fields.require(reader, "families");
     let families = fields.named("families");
     if families.is_empty() && fields.value("families").is_some() {
@@ -70,6 +73,7 @@ pub(crate) fn read(
         granularity,
         unpivot: unpivot.iter().map(Text::owned).collect(),
         families: families.iter().map(|(spec, _)| spec.clone()).collect(),
+        upsert,
         ..TableSpec::default()
     };
     let families = families.into_iter().map(|(_, places)| places).collect();
@@ -77,6 +81,9 @@ pub(crate) fn read(
     let (from, schema) = origin?;
     let layout = compile(reader, &spec, &schema, &places)?;
     check_timestamps(reader, &layout, &places);
+    if upsert && !layout.rows_keep_to_windows() {
+        reader.refuse(fields.key_at("upsert"), Mistake::UpsertAcrossWindows);
+    }
     let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, &schema));
     let table = Table {
         spec,
@@ -89,14 +96,16 @@ pub(crate) fn read(
     (reader.count() == before).then_some(table)
 }
 
-/// Of two cells alike in two windows neither is the later: a row of several windows takes event times.
+/// Of two cells alike in two windows neither is the later: a row of several windows takes event times. Cells that
+/// merge need no order.
 fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
     if layout.rows_keep_to_windows() {
         return;
     }
     let source = layout.source();
     let time = source.fields.get(source.time).map(|field| field.name.as_str());
-    for (family, named) in layout.spec().families.iter().zip(&places.families) {
+    let families = layout.spec().families.iter().zip(&places.families);
+    for (family, named) in families.filter(|(family, _)| family.kind.is_newest()) {
         for (column, place) in family.columns.iter().zip(&named.columns) {
             let event_time = match &column.timestamp {
                 TimestampSpec::Implied => true,
@@ -136,26 +145,35 @@ fn family<'a>(
             Err(error) => reader.refuse(rule.within(error.at), Mistake::Gc { wanted: error.wanted }),
         }
     }
+    let kind = fields.choice(reader, "kind", &KINDS);
     fields.require(reader, "columns");
     let list = fields.list("columns")?;
     if list.is_empty() {
         reader.refuse(fields.key_at("columns"), Mistake::Empty { key: "columns" });
     }
-    let (columns, places): (Vec<_>, Vec<_>) = list.iter().filter_map(|value| column(reader, value)).unzip();
+    let (columns, places): (Vec<_>, Vec<_>) = list.iter().filter_map(|value| column(reader, value, kind)).unzip();
     if columns.is_empty() {
         return None;
     }
-    let spec = FamilySpec { name: named.name.to_owned(), columns, ..FamilySpec::default() };
+    let spec = FamilySpec { name: named.name.to_owned(), columns, kind };
     Some((spec, FamilyPlaces { at: named.at.clone(), columns: places }))
 }
 
-fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Option<(ColumnSpec, ColumnPlaces<'a>)> {
+fn column<'a>(
+    reader: &mut Reader<'_>,
+    value: &'a Spanned<DeValue<'a>>,
+    kind: Merge,
+) -> Option<(ColumnSpec, ColumnPlaces<'a>)> {
     let fields = Fields::of_value(reader, &COLUMN, value, value.span())?;
     // A qualifier may be empty, since Bigtable's may.
     fields.require(reader, "qualifier");
     let qualifier = fields.text(reader, "qualifier");
     let content = fields.text(reader, "value");
     let encoding = fields.choice(reader, "encoding", &ENCODINGS);
+    // The other encodings the layout knows to be wrong; this one is what it gets where the file has none.
+    if !kind.is_newest() && fields.has("encoding") && encoding == Encoding::Text {
+        reader.refuse(fields.value_at("encoding"), Mistake::AggregateText { kind: kind.word() });
+    }
     let timestamp = timestamp(reader, &fields);
     fields.choice(reader, "each", &[("*", ())]);
     let except = fields.texts(reader, "except");

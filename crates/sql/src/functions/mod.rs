@@ -1,6 +1,7 @@
-//! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise.
+//! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise; and that of sketches.
 
 mod bytes;
+mod hll;
 mod map_get;
 mod maps;
 mod unpack;
@@ -21,13 +22,14 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
     // First, for the engine's own indexing takes no text for a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
-    let functions: [Arc<ScalarUDF>; 6] = [
+    let functions: [Arc<ScalarUDF>; 7] = [
         bytes::to_int64(),
         bytes::to_float64(),
         bytes::safe_convert_bytes_to_string(),
         maps::map_contains_key(),
         maps::map_empty(),
         unpack::function(),
+        hll::function(),
     ];
     builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);
     builder

@@ -1,7 +1,7 @@
 //! What is written is what is read.
 
 use proptest::prelude::*;
-use tidetable_layout::{GroupProjection, Projection};
+use tidetable_layout::{GroupProjection, Packed, PackedForm, Projection};
 
 use super::generate::{self, Random};
 use super::{assert_rows, open, write};
@@ -184,4 +184,27 @@ fn cuts_stay_within_limits() {
     let tiny = StripeLimits { cells: 1, ..limits };
     assert!(stripe_cuts(&schema, &block, &tiny).iter().enumerate().all(|(row, cut)| *cut == (row..row + 1)));
     assert!(stripe_cuts(&schema, &generate::meters(0, 96, &mut random), &limits).is_empty());
+}
+
+#[test]
+fn records_alike_are_written_only_where_they_are_kept() {
+    let mut schema = generate::meter_schema();
+    let mut block = generate::meters(4, 8, &mut Random(3));
+    // Two records of each qualifier and timestamp.
+    let group = block.groups[1].as_mut().unwrap();
+    let times = group.timestamps.as_mut().unwrap();
+    let codes = &mut group.qualifiers.as_mut().unwrap().codes;
+    for at in (1..times.len()).step_by(2) {
+        (times[at], codes[at]) = (times[at - 1], codes[at - 1]);
+    }
+    let options = WriteOptions { uid: 1, level: Compression::Fresh, stripe: StripeLimits::default() };
+    let refused = encode_rows(&schema, &options, &block, 0..4).unwrap_err();
+    assert!(matches!(refused, WriteError::UnsortedRecords { group: 1, row: 0 }), "{refused}");
+
+    let form = PackedForm::Repeated { fields: Vec::new(), number: 1 };
+    schema.groups[1].packed = Some(Packed { family: "METER".to_owned(), qualifier: Vec::new(), form });
+    let (bytes, _) = write(&schema, &block, std::slice::from_ref(&(0..4)), &options);
+    let reader = open(&bytes);
+    reader.verify().unwrap();
+    assert_rows(&schema, &reader.read_stripe(0, &Projection::all(&schema)).unwrap(), &block, 0..4);
 }

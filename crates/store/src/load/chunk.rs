@@ -33,6 +33,8 @@ pub(super) struct WindowEvents {
     pub(super) tails: Vec<u64>,
     /// The groups of the layout.
     pub(super) groups: Vec<GroupEvents>,
+    /// The number of the source's row that each event is of, where that matters.
+    pub(super) units: Option<Vec<u32>>,
 }
 
 /// What one group has of each event of a window.
@@ -94,8 +96,32 @@ impl WindowEvents {
             .into_par_iter()
             .map(|group| GroupEvents::collect(schema, &runs, group, ranks.qualifiers[group].as_ref()))
             .collect::<Result<_>>()?;
-        Ok(Self { ranks: prefix_ranks, tails, groups })
+        let units = schema.upsert.then(|| units(&runs));
+        Ok(Self { ranks: prefix_ranks, tails, groups, units })
     }
+
+    /// The source's row of an event; events are rows of their own unless that matters.
+    pub(super) fn unit(&self, event: u32) -> u32 {
+        self.units.as_ref().map_or(event, |units| units[event as usize])
+    }
+}
+
+/// Numbers the source's rows: events of one come one after another.
+fn units(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u32> {
+    let mut units = Vec::new();
+    let mut unit = 0;
+    for (chunk, run) in runs {
+        let mut last = None;
+        for event in (*run).clone() {
+            let row = chunk.laid.rows.as_ref().map_or(event as u32, |rows| rows[event]);
+            if last != Some(row) {
+                unit += 1;
+                last = Some(row);
+            }
+            units.push(unit);
+        }
+    }
+    units
 }
 
 impl GroupEvents {

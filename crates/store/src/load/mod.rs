@@ -16,8 +16,12 @@ mod ranks;
 mod read;
 mod rebuild;
 mod rows;
+mod size;
 mod state;
 mod stats;
+#[cfg(test)]
+mod tests;
+mod upsert;
 mod write;
 
 use std::collections::BTreeSet;
@@ -39,7 +43,7 @@ pub use read::RejectedRow;
 use read::{ReadMessage, read_ahead};
 use rebuild::Work;
 use state::TargetState;
-pub use stats::LoadStats;
+pub use stats::{LargestRow, LoadStats};
 use write::SstWriter;
 
 /// Pieces parsed side by side before they are put away.

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn window(ranks: &[u32], tails: &[u64]) -> WindowEvents {
-        WindowEvents { ranks: ranks.to_vec(), tails: tails.to_vec(), groups: Vec::new() }
+        WindowEvents { ranks: ranks.to_vec(), tails: tails.to_vec(), groups: Vec::new(), units: None }
     }
 
     #[test]

@@ -5,12 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
-use arrow::compute::take;
+use arrow::compute::{interleave, take};
 use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
 
 use super::chunk::{AllRanks, GroupEvents, WindowEvents};
 use super::order::RowOrder;
+use super::size::{self, Sizes};
+use super::upsert::Upserts;
+use crate::alike::Contents;
 use crate::error::Result;
+use crate::fold::{AlikeSets, fold};
 
 /// A sorted piece of a window.
 #[derive(Debug)]
@@ -18,9 +22,14 @@ pub(super) struct Piece {
     pub(super) block: Block,
     /// Cells that a later event of the load wrote over.
     pub(super) overwritten: u64,
+    /// Rows and cells over what Bigtable advises.
+    pub(super) sizes: Sizes,
 }
 
 /// Builds the rows `rows` of a window.
+///
+/// # Errors
+/// If alike cells cannot be made one, or a row is over Bigtable's limit.
 pub(super) fn build(
     schema: &StoredSchema,
     window: &WindowEvents,
@@ -33,19 +42,23 @@ pub(super) fn build(
     for row in rows {
         keys.push(&ranks.prefixes.names[row.rank as usize], row.tail);
     }
-    let mut overwritten = 0;
+    let upserts = schema.upsert.then(|| Upserts::new(schema, window, order, rows));
+    let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
         let mut records = Records::new(group, &window.groups[at]);
-        for row in rows {
-            records.push_row(&order.events[row.events()]);
+        let upserts = upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored);
+        for (row, events) in rows.iter().map(|row| &order.events[row.events()]).enumerate() {
+            records.push_row(upserts.map_or(events, |upserts| upserts.events(row)))?;
         }
         overwritten += records.overwritten;
         let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
-        groups.push(Some(records.into_block(names)?));
+        groups.push(Some(records.into_block(&keys, names)?));
     }
     // A row none of whose cells has a value is no row.
-    Ok(Piece { block: Block { keys, groups }.without_empty_rows(), overwritten })
+    let block = Block { keys, groups }.without_empty_rows();
+    let sizes = size::measure(schema, &block)?;
+    Ok(Piece { block, overwritten, sizes })
 }
 
 impl GroupEvents {
@@ -69,6 +82,10 @@ struct Records<'a> {
     picks: Vec<u32>,
     /// Cells that come from an older event than the rest of their record: (record, column, event).
     overrides: Vec<(u32, usize, u32)>,
+    /// Events whose cells become one, if any column has an aggregate kind.
+    folds: Option<AlikeSets>,
+    /// What events hold, once two are alike where both may stay.
+    contents: Option<Contents>,
     overwritten: u64,
     scratch: Vec<u32>,
 }
@@ -86,12 +103,14 @@ impl<'a> Records<'a> {
             row_ends: Vec::new(),
             picks: Vec::new(),
             overrides: Vec::new(),
+            folds: group.has_aggregates().then(AlikeSets::default),
+            contents: None,
             overwritten: 0,
             scratch: Vec::new(),
         }
     }
 
-    fn push_row(&mut self, events: &[u32]) {
+    fn push_row(&mut self, events: &[u32]) -> Result<()> {
         let group = self.events;
         let key = |event: u32| group.record_key(event);
         if events.windows(2).all(|pair| key(pair[0]) < key(pair[1])) {
@@ -103,11 +122,12 @@ impl<'a> Records<'a> {
             ordered.extend_from_slice(events);
             ordered.sort_by_key(|event| key(*event));
             for alike in ordered.chunk_by(|a, b| key(*a) == key(*b)) {
-                self.push_alike(alike);
+                if self.group.keeps_alike() { self.push_each(alike)? } else { self.push_alike(alike) }
             }
             self.scratch = ordered;
         }
         self.row_ends.push(self.picks.len() as u32);
+        Ok(())
     }
 
     /// A record of one event, unless all its cells are absent.
@@ -125,8 +145,24 @@ impl<'a> Records<'a> {
         self.sparse.iter().any(|column| self.has(event, *column))
     }
 
+    /// A record of each of events with one qualifier and timestamp, but for those like an earlier one.
+    fn push_each(&mut self, alike: &[u32]) -> Result<()> {
+        if let [only] = alike {
+            self.push_record(*only);
+            return Ok(());
+        }
+        if self.contents.is_none() {
+            self.contents = Some(Contents::new(std::slice::from_ref(&self.events.columns))?);
+        }
+        let Some(contents) = &self.contents else { return Ok(()) };
+        let mut events: Vec<(usize, usize)> = alike.iter().map(|event| (0, *event as usize)).collect();
+        contents.keep_first(&mut events);
+        events.iter().for_each(|(_, event)| self.push_record(*event as u32));
+        Ok(())
+    }
+
     /// One record of events with one qualifier and timestamp, in the order they came: the last with
-    /// a value wins, cell by cell.
+    /// a value wins, cell by cell, unless the column's cells merge.
     fn push_alike(&mut self, alike: &[u32]) {
         let Some((newest, older)) = alike.split_last() else { return };
         if older.is_empty() {
@@ -134,14 +170,17 @@ impl<'a> Records<'a> {
         }
         if self.group.timestamps == TimestampKind::Stored {
             let cells = |column: usize| alike.iter().filter(|event| self.has(**event, column)).count() as u64;
-            let written: u64 = (0..self.events.columns.len()).map(|column| cells(column).saturating_sub(1)).sum();
-            self.overwritten += written;
+            let columns = self.group.columns.iter().enumerate().filter(|(_, column)| column.merge.is_newest());
+            self.overwritten += columns.map(|(column, _)| cells(column).saturating_sub(1)).sum::<u64>();
         }
         if self.all_sparse && !alike.iter().any(|event| self.has_any(*event)) {
             return;
         }
         let record = self.picks.len() as u32;
-        for column in &self.sparse {
+        if let Some(folds) = &mut self.folds {
+            folds.push(record as usize, alike.iter().map(|event| (0, *event as usize)));
+        }
+        for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
             let has = |event: &&u32| self.events.columns[*column].is_valid(**event as usize);
             if let Some(event) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
                 self.overrides.push((record, *column, *event));
@@ -150,13 +189,19 @@ impl<'a> Records<'a> {
         self.picks.push(*newest);
     }
 
-    fn into_block(self, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {
-        let Self { events, row_ends, picks, overrides, .. } = self;
+    fn into_block(self, keys: &Keys, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {
+        let Self { group, events, row_ends, picks, overrides, folds, .. } = self;
         let qualifiers = events.qualifiers.as_ref().zip(names).map(|(ranks, names)| local(ranks, &picks, names));
         let timestamps = events.timestamps.as_ref().map(|all| picks.iter().map(|event| all[*event as usize]).collect());
-        let columns = (events.columns.iter().enumerate())
-            .map(|(at, values)| {
-                Ok(Some(pick(values, &picks, overrides.iter().filter(|(_, column, _)| *column == at))?))
+        let folds = folds.filter(|folds| !folds.is_empty());
+        let columns = (events.columns.iter().zip(&group.columns).enumerate())
+            .map(|(at, (values, column))| match folds.as_ref().filter(|_| !column.merge.is_newest()) {
+                Some(folds) => {
+                    let folded = fold(column.merge, std::slice::from_ref(values), folds);
+                    let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
+                    Ok(Some(pick_folded(values, &folded, &picks, folds)?))
+                }
+                None => Ok(Some(pick(values, &picks, overrides.iter().filter(|(_, column, _)| *column == at))?)),
             })
             .collect::<Result<_>>()?;
         Ok(GroupBlock { row_ends, qualifiers, timestamps, columns })
@@ -173,6 +218,15 @@ fn pick<'a>(
         indices[*record as usize] = *event;
     }
     Ok(take(values, &UInt32Array::from(indices), None)?)
+}
+
+/// The values of `picks`, but for records made of several events those that are folded.
+fn pick_folded(values: &ArrayRef, folded: &ArrayRef, picks: &[u32], folds: &AlikeSets) -> Result<ArrayRef> {
+    let mut indices: Vec<(usize, usize)> = picks.iter().map(|event| (0, *event as usize)).collect();
+    for (set, record) in folds.records().iter().enumerate() {
+        indices[*record] = (1, set);
+    }
+    Ok(interleave(&[values, folded], &indices)?)
 }
 
 /// The qualifiers of `picks` under a dictionary of those that occur.

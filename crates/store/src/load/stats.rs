@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 /// Counts and times of a load. Times of work done on several cores add up over the cores' tasks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LoadStats {
     /// Rows read of new and changed inputs.
     pub rows_read: u64,
@@ -21,6 +21,13 @@ pub struct LoadStats {
     pub cells: u64,
     /// Cells a later one of the same load wrote over.
     pub overwritten: u64,
+    /// Rows over the 100 MB that Bigtable advises.
+    pub large_rows: u64,
+    /// The largest of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_row: Option<LargestRow>,
+    /// Cells over the 10 MB that Bigtable advises.
+    pub large_cells: u64,
     /// Bytes of inputs, as stored.
     pub bytes_in: u64,
     /// Bytes of SSTs.
@@ -52,6 +59,9 @@ impl LoadStats {
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
+        self.large_rows += other.large_rows;
+        self.large_cells += other.large_cells;
+        self.add_largest(other.largest_row.as_ref());
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.read += other.read;
@@ -60,6 +70,24 @@ impl LoadStats {
         self.encode += other.encode;
         self.write += other.write;
     }
+
+    /// Takes note of a large row.
+    pub(super) fn add_largest(&mut self, row: Option<&LargestRow>) {
+        if let Some(row) = row
+            && self.largest_row.as_ref().is_none_or(|largest| largest.bytes < row.bytes)
+        {
+            self.largest_row = Some(row.clone());
+        }
+    }
+}
+
+/// A row and its size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LargestRow {
+    /// Its key.
+    pub key: String,
+    /// Bytes of its cells: family, qualifier, 8 for the timestamp and value of each.
+    pub bytes: u64,
 }
 
 fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -47,7 +47,7 @@ impl SstWriter<'_> {
                 None => self.ids.next(),
             };
             let options = self.options(uid);
-            let encoded: Vec<(u64, Vec<EncodedStripe>)> = batch
+            let encoded: Vec<(LoadStats, Vec<EncodedStripe>)> = batch
                 .par_iter()
                 .map(|rows| self.encode(&window, &order, rows.clone(), ranks, &options))
                 .collect::<Result<_>>()?;
@@ -57,8 +57,8 @@ impl SstWriter<'_> {
                 Some(open) => open,
                 None => SstFile::begin(self.table, self.schema, &options)?,
             };
-            for (overwritten, stripes) in encoded {
-                stats.overwritten += overwritten;
+            for (counts, stripes) in encoded {
+                stats.add(&counts);
                 stripes.into_iter().try_for_each(|stripe| file.push(stripe))?;
             }
             if file.is_full() {
@@ -87,8 +87,9 @@ impl SstWriter<'_> {
         rows: Range<usize>,
         ranks: &AllRanks,
         options: &WriteOptions,
-    ) -> Result<(u64, Vec<EncodedStripe>)> {
-        let Piece { block, overwritten } = rows::build(self.schema, window, order, rows, ranks)?;
+    ) -> Result<(LoadStats, Vec<EncodedStripe>)> {
+        let built = rows::build(self.schema, window, order, rows, ranks);
+        let Piece { block, overwritten, sizes } = built.map_err(|error| error.of_table(self.table.name()))?;
         let cuts = stripe_cuts(self.schema, &block, &self.limits);
         let stripes = cuts
             .into_par_iter()
@@ -96,7 +97,14 @@ impl SstWriter<'_> {
                 encode_rows(self.schema, options, &block, rows).map_err(|source| write_error(self.table, source))
             })
             .collect::<Result<_>>()?;
-        Ok((overwritten, stripes))
+        let counts = LoadStats {
+            overwritten,
+            large_rows: sizes.rows,
+            largest_row: sizes.largest,
+            large_cells: sizes.cells,
+            ..LoadStats::default()
+        };
+        Ok((counts, stripes))
     }
 
     /// `None` if it would hold no row.

@@ -9,7 +9,9 @@ use arrow::array::{Array, ArrayData, ArrayRef, MutableArrayData, make_array};
 use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
 
 use super::plan::{BlockPlan, Step};
+use crate::alike::Contents;
 use crate::error::Result;
+use crate::fold::{AlikeSets, fold};
 
 /// The rows of `block` from `row` on.
 pub(super) fn tail(block: Block, row: usize) -> Block {
@@ -39,16 +41,38 @@ fn slice_group(group: &GroupBlock, rows: &Range<usize>) -> GroupBlock {
 
 /// The block that `plan` makes of `blocks`.
 pub(super) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> Result<Block> {
+    let keys = gather_keys(blocks, plan);
+    let upserted = schema.upsert.then(|| upsert(schema, blocks, plan));
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
+        let plan = upserted.as_ref().filter(|_| group.timestamps == TimestampKind::Stored).unwrap_or(plan);
         let parts: Option<Vec<&GroupBlock>> =
             blocks.iter().map(|block| block.groups.get(at).and_then(Option::as_ref)).collect();
         groups.push(match parts {
-            Some(parts) => Some(gather_group(group, &parts, plan)?),
+            Some(parts) => Some(gather_group(group, &parts, plan, &keys)?),
             None => None,
         });
     }
-    Ok(Block { keys: gather_keys(blocks, plan), groups })
+    Ok(Block { keys, groups })
+}
+
+/// The plan for cells with timestamps where a newer event replaces the row: of several sources that have a row, the one
+/// with the greatest timestamp gives it, the newest of those if several have it.
+fn upsert(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> BlockPlan {
+    let time = |(source, row): (usize, usize)| {
+        let stored = schema.groups.iter().zip(&blocks[source].groups);
+        let stored = stored.filter(|(group, _)| group.timestamps == TimestampKind::Stored);
+        let times = stored.filter_map(|(_, held)| held.as_ref()?.timestamps.as_ref()?.get(held.as_ref()?.records(row)));
+        times.flatten().copied().max()
+    };
+    let step = |step: &Step| match step {
+        Step::Copy { source, rows } => Step::Copy { source: *source, rows: rows.clone() },
+        // Of equal times the last is taken.
+        Step::Combine { rows } => {
+            Step::Combine { rows: rows.iter().copied().max_by_key(|row| time(*row)).into_iter().collect() }
+        }
+    };
+    BlockPlan { steps: plan.steps.iter().map(step).collect() }
 }
 
 fn gather_keys(blocks: &[&Block], plan: &BlockPlan) -> Keys {
@@ -76,6 +100,8 @@ struct Picks {
     /// Cells that come from an older source than the rest of their record:
     /// (output record, column, source, record), ascending.
     overrides: Vec<(usize, usize, usize, usize)>,
+    /// Records whose cells become one.
+    folds: AlikeSets,
     records: usize,
 }
 
@@ -94,9 +120,10 @@ impl Picks {
     }
 }
 
-fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan) -> Result<GroupBlock> {
+fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &Keys) -> Result<GroupBlock> {
     let codes = Codes::merge(parts);
     let mut picks = Picks::default();
+    let mut contents = None;
     for step in &plan.steps {
         match step {
             Step::Copy { source, rows } => {
@@ -106,7 +133,7 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan) -> Resul
                 }
             }
             Step::Combine { rows } => {
-                combine(parts, &codes, rows, &mut picks);
+                combine(group, parts, &codes, rows, &mut contents, &mut picks)?;
                 picks.end_row();
             }
         }
@@ -119,13 +146,23 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan) -> Resul
         codes: picks.ranges.iter().flat_map(|(s, range)| codes.of(parts, *s, range.clone())).collect(),
         dictionary: codes.dictionary.clone().unwrap_or_default(),
     });
-    let columns = (0..group.columns.len()).map(|column| gather_column(parts, column, &picks));
-    Ok(GroupBlock {
-        columns: columns.collect::<Result<_>>()?,
-        timestamps: timestamps.flatten(),
-        qualifiers,
-        row_ends: picks.row_ends,
-    })
+    let mut columns = Vec::with_capacity(group.columns.len());
+    for (at, column) in group.columns.iter().enumerate() {
+        let arrays: Option<Vec<ArrayRef>> = parts.iter().map(|part| part.columns[at].clone()).collect();
+        let gathered = match arrays {
+            Some(arrays) if column.merge.is_newest() || picks.folds.is_empty() => {
+                Some(gather_column(&arrays, at, &picks)?)
+            }
+            Some(arrays) => {
+                let folded = fold(column.merge, &arrays, &picks.folds);
+                let folded = folded.map_err(|error| error.at(keys, &picks.row_ends, qualifiers.as_ref(), column))?;
+                Some(gather_folded(arrays, folded, &picks)?)
+            }
+            None => None,
+        };
+        columns.push(gathered);
+    }
+    Ok(GroupBlock { columns, timestamps: timestamps.flatten(), qualifiers, row_ends: picks.row_ends })
 }
 
 /// Qualifier dictionaries of several sources, made one.
@@ -163,13 +200,25 @@ impl Codes {
 }
 
 /// Combines the records of one row of several sources, older first.
-fn combine(parts: &[&GroupBlock], codes: &Codes, rows: &[(usize, usize)], picks: &mut Picks) {
+fn combine(
+    group: &Group,
+    parts: &[&GroupBlock],
+    codes: &Codes,
+    rows: &[(usize, usize)],
+    contents: &mut Option<Contents>,
+    picks: &mut Picks,
+) -> Result<()> {
     let mut cursors: Vec<(usize, Range<usize>)> =
         rows.iter().map(|(source, row)| (*source, parts[*source].records(*row))).collect();
+    if let [(source, records)] = cursors.as_slice() {
+        picks.push(*source, records.clone());
+        return Ok(());
+    }
     let key = |source: usize, record: usize| {
         let timestamp = parts[source].timestamps.as_ref().map_or(0, |timestamps| timestamps[record]);
         (codes.at(parts, source, record), std::cmp::Reverse(timestamp))
     };
+    let aggregates = group.has_aggregates();
     loop {
         cursors.retain(|(_, records)| !records.is_empty());
         let mut newest: Option<usize> = None;
@@ -192,17 +241,48 @@ fn combine(parts: &[&GroupBlock], codes: &Codes, rows: &[(usize, usize)], picks:
                 }
             }
         }
-        let Some(newest) = newest else { return };
+        let Some(newest) = newest else { return Ok(()) };
         let (source, record) = (cursors[newest].0, cursors[newest].1.start);
+        if group.keeps_alike() {
+            let common = key(source, record);
+            let mut records = Vec::new();
+            for at in &alike {
+                let (source, left) = &mut cursors[*at];
+                let run = left.clone().take_while(|record| key(*source, *record) == common).count();
+                records.extend((left.start..left.start + run).map(|record| (*source, record)));
+                left.start += run;
+            }
+            if alike.len() > 1 {
+                keep_first(parts, contents, &mut records)?;
+            }
+            records.iter().for_each(|(source, record)| picks.push(*source, *record..record + 1));
+            continue;
+        }
         let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
-        fill_from_older(parts, (source, record), older, picks);
+        fill_from_older(group, parts, (source, record), older, picks);
+        if aggregates && alike.len() > 1 {
+            picks.folds.push(picks.records, alike.iter().map(|at| (cursors[*at].0, cursors[*at].1.start)));
+        }
         picks.push(source, record..record + 1);
         alike.iter().for_each(|at| cursors[*at].1.start += 1);
     }
 }
 
+/// Takes out of `records`, alike in qualifier and timestamp, those equal to an earlier one in every column.
+fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &mut Vec<(usize, usize)>) -> Result<()> {
+    if contents.is_none() {
+        let columns = |part: &&GroupBlock| part.columns.iter().flatten().cloned().collect::<Vec<_>>();
+        *contents = Some(Contents::new(&parts.iter().map(columns).collect::<Vec<_>>())?);
+    }
+    if let Some(contents) = contents {
+        contents.keep_first(records);
+    }
+    Ok(())
+}
+
 /// Cells the newest record lacks come from the newest older record that has them.
 fn fill_from_older(
+    group: &Group,
     parts: &[&GroupBlock],
     newest: (usize, usize),
     older: impl Iterator<Item = (usize, usize)> + Clone,
@@ -211,8 +291,9 @@ fn fill_from_older(
     let has = |(source, record): (usize, usize), column: usize| {
         parts[source].columns[column].as_ref().is_some_and(|values| values.is_valid(record))
     };
-    for column in 0..parts[newest.0].columns.len() {
-        if !has(newest, column)
+    for (column, own) in group.columns.iter().enumerate() {
+        if own.merge.is_newest()
+            && !has(newest, column)
             && let Some((source, record)) = older.clone().find(|cell| has(*cell, column))
         {
             picks.overrides.push((picks.records, column, source, record));
@@ -220,26 +301,40 @@ fn fill_from_older(
     }
 }
 
-fn gather_column(parts: &[&GroupBlock], column: usize, picks: &Picks) -> Result<Option<ArrayRef>> {
-    let Some(arrays) =
-        parts.iter().map(|part| part.columns[column].as_ref().map(|c| c.to_data())).collect::<Option<Vec<ArrayData>>>()
-    else {
-        return Ok(None);
-    };
+fn gather_column(arrays: &[ArrayRef], column: usize, picks: &Picks) -> Result<ArrayRef> {
+    let overrides = picks.overrides.iter().filter(|(_, at, ..)| *at == column);
+    collect(arrays, overrides.map(|(at, _, source, record)| (*at, *source, *record)), picks)
+}
+
+/// A column whose alike cells became those of `folded`.
+fn gather_folded(mut arrays: Vec<ArrayRef>, folded: ArrayRef, picks: &Picks) -> Result<ArrayRef> {
+    let last = arrays.len();
+    arrays.push(folded);
+    let overrides = picks.folds.records().iter().enumerate().map(|(set, record)| (*record, last, set));
+    collect(&arrays, overrides, picks)
+}
+
+/// The picked records of a column; `overrides` (output record, array, index) come instead of theirs.
+fn collect(
+    arrays: &[ArrayRef],
+    overrides: impl Iterator<Item = (usize, usize, usize)>,
+    picks: &Picks,
+) -> Result<ArrayRef> {
+    let arrays: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
     let mut out = MutableArrayData::new(arrays.iter().collect(), true, picks.records);
-    let mut overrides = picks.overrides.iter().filter(|(_, at, _, _)| *at == column).peekable();
+    let mut overrides = overrides.peekable();
     let mut written = 0;
     for (source, range) in &picks.ranges {
         let mut range = range.clone();
-        while let Some((at, _, older, record)) = overrides.next_if(|(at, ..)| *at < written + range.len()) {
+        while let Some((at, other, record)) = overrides.next_if(|(at, ..)| *at < written + range.len()) {
             let before = at - written;
             out.try_extend(*source, range.start, range.start + before)?;
-            out.try_extend(*older, *record, record + 1)?;
+            out.try_extend(other, record, record + 1)?;
             range.start += before + 1;
             written += before + 1;
         }
         written += range.len();
         out.try_extend(*source, range.start, range.end)?;
     }
-    Ok(Some(make_array(out.freeze())))
+    Ok(make_array(out.freeze()))
 }

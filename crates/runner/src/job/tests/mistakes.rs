@@ -206,13 +206,32 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ("max_rejected", "schema = \"evolve\"\nmax_rejected", &[r#"8:10 not built yet: schema = "evolve" | leave it out"#]),
     (
         "row_key",
-        "where = \"kwh + 1\"\nupsert = \"row\"\nrow_key",
+        "where = \"kwh + 1\"\nupsert = \"rows\"\nrow_key",
         &[
             "16:9 it gives Float64, and a filter must be true or false | write SQL over the columns of the source; names keep their case",
-            "17:1 not built yet: upsert | leave it out",
+            "17:10 `upsert` cannot be `rows` | did you mean `row`?",
         ],
     ),
-    ("gc =", "kind = \"sum\"\ngc =", &["19:1 not built yet: kind | leave it out"]),
+    (
+        r#"row_key = "{meter:010}#{ts:%Y%m%d}""#,
+        "upsert = \"row\"\nrow_key = \"{meter:010}\"",
+        &[
+            r#"16:1 a newer event of a row may lie in another window, where it cannot replace the row | write `window = "none"` in the table"#,
+        ],
+    ),
+    ("gc =", "kind = \"summ\"\ngc =", &["19:8 `kind` cannot be `summ` | did you mean `sum`?"]),
+    (
+        "gc =",
+        "kind = \"sum\"\ngc =",
+        &[
+            r#"23:39 a family of kind sum takes an integer column, not float64: derive one, for example `cents = "cast(price * 100 as bigint)"`"#,
+        ],
+    ),
+    (
+        "[exports",
+        "[tables.SENSOR.families.N]\nkind = \"max\"\ncolumns = [{ qualifier = \"n\", value = \"{meter}\", encoding = \"text\" }]\n[exports",
+        &["27:61 cells of a family of kind max are not text | leave `encoding` out"],
+    ),
     (
         r#"{ qualifier = "ID",        value = "{meter}" }"#,
         r#"{ qualifier = "b", message = "R" }, { qualifier = "c", repeated = "R" }, { qualifier = "d", json = "*" }"#,

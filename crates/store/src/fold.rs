@@ -1,0 +1,221 @@
+//! Cells alike in row, column and timestamp, made one by the kind of their family.
+//!
+//! Loads and merges both fold, so the same cells give the same value in whatever SSTs they came. Absent cells take no
+//! part. Sums are exact: one over 64 bits is an error, and partial sums are 128 bits wide.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryBuilder, PrimitiveArray};
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use tidetable_layout::{Column, Keys, Merge, Qualifiers, Sketch, SketchError};
+
+use crate::error::StoreError;
+
+/// Sets of alike cells: which record of which source each is in, older first.
+#[derive(Debug, Default)]
+pub(crate) struct AlikeSets {
+    cells: Vec<(usize, usize)>,
+    ends: Vec<usize>,
+    /// The output record of each set, ascending.
+    records: Vec<usize>,
+}
+
+impl AlikeSets {
+    /// Adds a set that becomes output record `record`.
+    pub(crate) fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
+        self.cells.extend(cells);
+        self.ends.push(self.cells.len());
+        self.records.push(record);
+    }
+
+    /// The output record of each set.
+    pub(crate) fn records(&self) -> &[usize] {
+        &self.records
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    fn sets(&self) -> impl Iterator<Item = &[(usize, usize)]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.cells[start..*end])
+    }
+}
+
+/// Why cells could not be folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FoldFault {
+    Overflow,
+    Sketch(SketchError),
+    /// Values of a type that no aggregate column has.
+    Type,
+}
+
+/// A set that could not be folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoldError {
+    record: usize,
+    fault: FoldFault,
+}
+
+impl FoldError {
+    /// The error, with the row and column of the output that the set was for. The table is the caller's to know.
+    pub(crate) fn at(
+        self,
+        keys: &Keys,
+        row_ends: &[u32],
+        qualifiers: Option<&Qualifiers>,
+        column: &Column,
+    ) -> StoreError {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let row = row_ends.partition_point(|end| *end as usize <= self.record);
+        let row = if row < keys.len() { text(&keys.get(row)) } else { String::new() };
+        let name = qualifiers.and_then(|all| all.dictionary.get(*all.codes.get(self.record)? as usize));
+        let qualifier = name.map_or(column.qualifier.as_slice(), |name| name.as_ref());
+        let column = format!("{}:{}", column.family, text(qualifier));
+        let table = String::new();
+        match self.fault {
+            FoldFault::Overflow => StoreError::SumOverflow { table, row, column },
+            FoldFault::Sketch(source) => StoreError::Sketch { table, row, column, source },
+            FoldFault::Type => {
+                let source = SketchError::Damaged { what: "its cells are neither integers nor sketches" };
+                StoreError::Sketch { table, row, column, source }
+            }
+        }
+    }
+}
+
+/// One value for each of `sets`, of the arrays of one column in several sources; null if no cell of a set is there.
+pub(crate) fn fold(merge: Merge, sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldError> {
+    let wrong = FoldError { record: sets.records.first().copied().unwrap_or(0), fault: FoldFault::Type };
+    match (merge, sources.first().map(|array| array.data_type())) {
+        (Merge::Hll, Some(DataType::Binary)) => sketches(sources, sets),
+        (Merge::Sum | Merge::Min | Merge::Max, Some(DataType::Int64)) => {
+            numbers::<Int64Type>(merge, sources, sets).unwrap_or(Err(wrong))
+        }
+        (Merge::Sum | Merge::Min | Merge::Max, Some(DataType::UInt64)) => {
+            numbers::<UInt64Type>(merge, sources, sets).unwrap_or(Err(wrong))
+        }
+        _ => Err(wrong),
+    }
+}
+
+/// `None` if a source is of another type.
+fn numbers<T>(merge: Merge, sources: &[ArrayRef], sets: &AlikeSets) -> Option<Result<ArrayRef, FoldError>>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Into<i128> + Ord + TryFrom<i64>,
+{
+    let sources: Vec<&PrimitiveArray<T>> =
+        sources.iter().map(|source| source.as_primitive_opt::<T>()).collect::<Option<_>>()?;
+    let value = |(source, record): &(usize, usize)| {
+        let source = sources[*source];
+        source.is_valid(*record).then(|| source.value(*record))
+    };
+    let mut out = Vec::with_capacity(sets.records.len());
+    for (cells, record) in sets.sets().zip(&sets.records) {
+        let values = cells.iter().filter_map(value);
+        out.push(match merge {
+            Merge::Min => values.min(),
+            Merge::Max => values.max(),
+            _ => match sum::<T>(values) {
+                Ok(sum) => sum,
+                Err(fault) => return Some(Err(FoldError { record: *record, fault })),
+            },
+        });
+    }
+    Some(Ok(Arc::new(PrimitiveArray::<T>::from_iter(out))))
+}
+
+fn sum<T>(values: impl Iterator<Item = T::Native>) -> Result<Option<T::Native>, FoldFault>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Into<i128> + TryFrom<i64>,
+{
+    let mut sum: Option<i128> = None;
+    for value in values {
+        sum = Some(sum.unwrap_or(0) + value.into());
+    }
+    // The cell has eight bytes, two's complement, whatever the type of the column.
+    let fit = |sum: i128| i64::try_from(sum).ok().and_then(|sum| T::Native::try_from(sum).ok());
+    sum.map(|sum| fit(sum).ok_or(FoldFault::Overflow)).transpose()
+}
+
+fn sketches(sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldError> {
+    let mut out = BinaryBuilder::with_capacity(sets.records.len(), sets.records.len() * 64);
+    let mut bytes = Vec::new();
+    for (cells, record) in sets.sets().zip(&sets.records) {
+        let fault = |fault| FoldError { record: *record, fault };
+        let mut union: Option<Sketch> = None;
+        for (source, at) in cells {
+            let values = sources[*source].as_binary_opt::<i32>().ok_or(fault(FoldFault::Type))?;
+            if values.is_null(*at) {
+                continue;
+            }
+            let united = match &mut union {
+                Some(union) => union.unite(values.value(*at)),
+                None => Sketch::read(values.value(*at)).map(|first| union = Some(first)),
+            };
+            united.map_err(|error| fault(FoldFault::Sketch(error)))?;
+        }
+        match union {
+            Some(union) => {
+                bytes.clear();
+                union.write(&mut bytes);
+                out.append_value(&bytes);
+            }
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, UInt64Array};
+
+    use super::*;
+
+    fn all(count: usize) -> AlikeSets {
+        let mut sets = AlikeSets::default();
+        sets.push(7, (0..count).map(|record| (0, record)));
+        sets
+    }
+
+    fn folded(merge: Merge, values: &[Option<i64>]) -> Option<i64> {
+        let array: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        let folded = fold(merge, &[array], &all(values.len())).unwrap();
+        let folded = folded.as_primitive::<Int64Type>();
+        folded.is_valid(0).then(|| folded.value(0))
+    }
+
+    #[test]
+    fn absent_cells_take_no_part() {
+        let values = [None, Some(-3), None, Some(5), Some(5)];
+        assert_eq!(folded(Merge::Sum, &values), Some(7));
+        assert_eq!(folded(Merge::Min, &values), Some(-3));
+        assert_eq!(folded(Merge::Max, &values), Some(5));
+        for merge in [Merge::Sum, Merge::Min, Merge::Max] {
+            assert_eq!(folded(merge, &[None, None]), None);
+        }
+    }
+
+    #[test]
+    fn sums_are_wide_until_they_are_done() {
+        assert_eq!(folded(Merge::Sum, &[Some(i64::MAX), Some(5), Some(-5)]), Some(i64::MAX));
+        assert_eq!(folded(Merge::Sum, &[Some(i64::MIN), Some(-1), Some(1)]), Some(i64::MIN));
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1]));
+        let error = fold(Merge::Sum, &[array], &all(2)).unwrap_err();
+        assert_eq!(error, FoldError { record: 7, fault: FoldFault::Overflow });
+        let array: ArrayRef = Arc::new(UInt64Array::from(vec![i64::MAX.cast_unsigned(), 1]));
+        assert_eq!(fold(Merge::Sum, &[array], &all(2)).unwrap_err().fault, FoldFault::Overflow);
+    }
+
+    #[test]
+    fn damaged_sketches_are_told() {
+        let array: ArrayRef = Arc::new(arrow::array::BinaryArray::from_vec(vec![b"abc"]));
+        let error = fold(Merge::Hll, &[array], &all(1)).unwrap_err();
+        assert!(matches!(error.fault, FoldFault::Sketch(_)));
+    }
+}
