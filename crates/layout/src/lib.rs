@@ -29,8 +29,13 @@ mod encode;
 mod error;
 mod frame;
 mod intern;
+mod json;
 mod keys;
 mod layout;
+mod packed;
+mod percent;
+mod proto_file;
+mod protobuf;
 mod ranges;
 mod read;
 mod records;
@@ -55,6 +60,8 @@ pub use error::{
 };
 pub use keys::Keys;
 pub use layout::Layout;
+pub use packed::PackedWriter;
+pub use proto_file::{is_field_number, proto_file};
 pub use schema::{
     Column, Group, KeyTail, Merge, MessageField, Packed, PackedForm, ProtoType, QualifierKind, StoredSchema, TailPart,
     TimestampKind,

@@ -9,6 +9,7 @@ use crate::compile::determined;
 use crate::encode::granularity;
 use crate::error::{Advice, LayoutWarning, Lost, LostReason, Place};
 use crate::layout::{GroupPlan, Layout, ValuePlan};
+use crate::schema::Group;
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::Window;
 use crate::template::Form;
@@ -179,7 +180,9 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         for (column, value) in plan.columns.iter().enumerate() {
             match value {
                 ValuePlan::Field(own) if *own == field => {
-                    let origin = (1, 2, Origin::Value { group, column });
+                    // Where events of one moment are kept side by side, each has its own value; elsewhere the newest.
+                    let alike = layout.stored.groups.get(group).is_some_and(Group::keeps_alike);
+                    let origin = (1, if alike { 2 } else { 3 }, Origin::Value { group, column });
                     let held = of_record(plan, &FieldSegment { field, kind, form: Form::Text });
                     if held { found.push(origin) } else { of_row.push(origin) }
                 }
@@ -190,7 +193,7 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
                         && own.form != Form::BigEndian
                         && let Some(step) = own.resolution()
                     {
-                        let origin = (step_of(kind, step), 4, Origin::ValueText { group, column });
+                        let origin = (step_of(kind, step), 5, Origin::ValueText { group, column });
                         if of_record(plan, own) { found.push(origin) } else { of_row.push(origin) }
                     }
                 }
@@ -199,7 +202,7 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         }
         let Some(segments) = &plan.qualifier else { continue };
         for (segment, step) in plain(segments) {
-            found.push((step, 3, Origin::Qualifier { group, segment }));
+            found.push((step, 4, Origin::Qualifier { group, segment }));
         }
         let (qualifier, units, zone) = time_parts(segments, field);
         let joint = key.is_empty() || zone == key_zone;
@@ -207,7 +210,7 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
             let all: Vec<Unit> = key_units.iter().copied().chain(units).collect();
             if let Some(step) = resolution(&all) {
                 let origin = Origin::KeyAndQualifier { key: key.clone(), group, qualifier };
-                found.push((step_of(kind, step), 3, origin));
+                found.push((step_of(kind, step), 4, origin));
             }
         }
     }

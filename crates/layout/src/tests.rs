@@ -3,6 +3,7 @@
 mod forms;
 mod keys;
 mod loader;
+mod packed;
 mod push_down;
 mod reading;
 mod refusals;

@@ -4,20 +4,22 @@ use std::path::Path;
 
 use serde_spanned::Spanned;
 use tidetable_layout::{
-    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Place, SourceSchema, TableSpec, TimestampSpec, Window,
+    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, MessageSpec, PackedSpec, Place, SourceSchema, TableSpec,
+    TimestampSpec, Window,
 };
 use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
 use toml::de::DeValue;
 
-use super::Table;
 use super::fields::{Fields, Named, Reader, Text};
 use super::keys::{COLUMN, FAMILY, TABLE};
+use super::messages::Messages;
 use super::names::Id;
 use super::origin;
 use super::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
 use super::problem::Mistake;
 use super::source::ReadSource;
+use super::{From, Table};
 
 const WINDOWS: [(&str, Window); 5] = [
     ("day", Window::Day),
@@ -29,15 +31,20 @@ const WINDOWS: [(&str, Window); 5] = [
 
 const GRANULARITIES: [(&str, Granularity); 2] = [("millis", Granularity::Millis), ("micros", Granularity::Micros)];
 
-const ENCODINGS: [(&str, Encoding); 4] =
-    [("text", Encoding::Text), ("int64", Encoding::Int64), ("float64", Encoding::Float64), ("bytes", Encoding::Bytes)];
+const ENCODINGS: [(&str, Encoding); 5] = [
+    ("text", Encoding::Text),
+    ("int64", Encoding::Int64),
+    ("float64", Encoding::Float64),
+    ("bytes", Encoding::Bytes),
+    ("json", Encoding::Json),
+];
 
 /// Reads one table and compiles its layout against what it is from: a source, or tables read before it. `None` if something of it is wrong.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     named: &Named<'_>,
-    sources: &[ReadSource],
-    earlier: &[Table],
+    (sources, earlier): (&[ReadSource], &[Table]),
+    messages: &mut Messages,
     folder: &Path,
 ) -> Option<Table> {
     let before = reader.count();
@@ -63,7 +70,7 @@ pub(crate) fn read(
     if families.is_empty() {
         return None;
     }
-    let spec = TableSpec {
+    let mut spec = TableSpec {
         name: named.name.to_owned(),
         row_key: row_key.owned(),
         window,
@@ -75,6 +82,11 @@ pub(crate) fn read(
     let families = families.into_iter().map(|(_, places)| places).collect();
     let places = TablePlaces { at: named.at.clone(), row_key, unpivot, families };
     let (from, schema) = origin?;
+    let owner = match &from {
+        From::Source(name) => name.clone(),
+        From::Query { .. } => format!("query of {}", named.name),
+    };
+    spec.messages = used_messages(reader, &spec, &places, messages, &owner, &schema)?;
     let layout = compile(reader, &spec, &schema, &places)?;
     check_timestamps(reader, &layout, &places);
     let filter = predicate.as_ref().and_then(|predicate| filter(reader, predicate, &schema));
@@ -89,6 +101,39 @@ pub(crate) fn read(
     (reader.count() == before).then_some(table)
 }
 
+/// The messages that the columns name; `None` if one of them is wrong.
+fn used_messages(
+    reader: &mut Reader<'_>,
+    spec: &TableSpec,
+    places: &TablePlaces<'_>,
+    messages: &mut Messages,
+    owner: &str,
+    schema: &SourceSchema,
+) -> Option<Vec<MessageSpec>> {
+    let mut used: Vec<MessageSpec> = Vec::new();
+    let mut sound = true;
+    let columns = spec.families.iter().zip(&places.families);
+    for (column, place) in columns.flat_map(|(family, named)| family.columns.iter().zip(&named.columns)) {
+        let (PackedSpec::Message(name) | PackedSpec::Repeated(name)) = &column.packed else { continue };
+        if used.iter().any(|message| message.name == *name) {
+            continue;
+        }
+        if !messages.has(name) {
+            let known = messages.names();
+            let near = nearest(name, known.iter().map(String::as_str));
+            let at = place.packed.as_ref().map_or_else(|| place.at.clone(), |text| text.at.clone());
+            reader.refuse(at, Mistake::UnknownMessage { name: name.clone(), known, near });
+            sound = false;
+            continue;
+        }
+        match messages.of_source(reader, name, owner, schema) {
+            Some(message) => used.push(message),
+            None => sound = false,
+        }
+    }
+    sound.then_some(used)
+}
+
 /// Of two cells alike in two windows neither is the later: a row of several windows takes event times.
 fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
     if layout.rows_keep_to_windows() {
@@ -99,6 +144,8 @@ fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlac
     for (family, named) in layout.spec().families.iter().zip(&places.families) {
         for (column, place) in family.columns.iter().zip(&named.columns) {
             let event_time = match &column.timestamp {
+                // The events of such a cell have times, whatever the cell's.
+                _ if matches!(column.packed, PackedSpec::Repeated(_)) => true,
                 TimestampSpec::Implied => true,
                 TimestampSpec::Zero => false,
                 TimestampSpec::Field(field) => time == Some(field),
@@ -159,13 +206,11 @@ fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Optio
     let timestamp = timestamp(reader, &fields);
     fields.choice(reader, "each", &[("*", ())]);
     let except = fields.texts(reader, "except");
-    if fields.has("except") && !fields.has("each") {
+    if fields.has("except") && !fields.has("each") && !fields.has("json") {
         reader.refuse(fields.key_at("except"), Mistake::ExceptWithoutEach);
     }
-    // What the column of a message or of JSON holds is not a template.
-    if ["message", "repeated", "json"].into_iter().any(|key| fields.has(key)) {
-        return None;
-    }
+    fields.choice(reader, "json", &[("*", ())]);
+    let (packed, packed_at) = packed(reader, &fields)?;
     let qualifier = qualifier?;
     let spec = ColumnSpec {
         qualifier: qualifier.owned(),
@@ -174,7 +219,7 @@ fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Optio
         timestamp,
         each: fields.has("each"),
         except: except.iter().map(Text::owned).collect(),
-        ..ColumnSpec::default()
+        packed,
     };
     let places = ColumnPlaces {
         at: fields.at(),
@@ -183,8 +228,30 @@ fn column<'a>(reader: &mut Reader<'_>, value: &'a Spanned<DeValue<'a>>) -> Optio
         timestamp: fields.value_at("timestamp"),
         encoding: fields.value_at("encoding"),
         except,
+        packed: packed_at,
     };
     Some((spec, places))
+}
+
+/// What a column holds instead of one value, and where that stands; `None` if it is refused.
+fn packed<'a>(reader: &mut Reader<'_>, fields: &Fields<'a>) -> Option<(PackedSpec, Option<Text<'a>>)> {
+    let keys: Vec<_> = ["message", "repeated", "json"].into_iter().filter(|key| fields.has(key)).collect();
+    match keys.as_slice() {
+        [] => Some((PackedSpec::None, None)),
+        ["json"] => Some((PackedSpec::Json, Some(fields.required_text(reader, "json")?))),
+        ["message"] => {
+            let name = fields.required_text(reader, "message")?;
+            Some((PackedSpec::Message(name.owned()), Some(name)))
+        }
+        ["repeated"] => {
+            let name = fields.required_text(reader, "repeated")?;
+            Some((PackedSpec::Repeated(name.owned()), Some(name)))
+        }
+        [.., last] => {
+            reader.refuse(fields.key_at(last), Mistake::PackedTwice);
+            None
+        }
+    }
 }
 
 fn timestamp(reader: &mut Reader<'_>, fields: &Fields<'_>) -> TimestampSpec {

@@ -106,7 +106,7 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan) -> Resul
                 }
             }
             Step::Combine { rows } => {
-                combine(parts, &codes, rows, &mut picks);
+                combine(group, parts, &codes, rows, &mut picks);
                 picks.end_row();
             }
         }
@@ -163,7 +163,7 @@ impl Codes {
 }
 
 /// Combines the records of one row of several sources, older first.
-fn combine(parts: &[&GroupBlock], codes: &Codes, rows: &[(usize, usize)], picks: &mut Picks) {
+fn combine(group: &Group, parts: &[&GroupBlock], codes: &Codes, rows: &[(usize, usize)], picks: &mut Picks) {
     let mut cursors: Vec<(usize, Range<usize>)> =
         rows.iter().map(|(source, row)| (*source, parts[*source].records(*row))).collect();
     let key = |source: usize, record: usize| {
@@ -194,8 +194,11 @@ fn combine(parts: &[&GroupBlock], codes: &Codes, rows: &[(usize, usize)], picks:
         }
         let Some(newest) = newest else { return };
         let (source, record) = (cursors[newest].0, cursors[newest].1.start);
-        let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
-        fill_from_older(parts, (source, record), older, picks);
+        // A packed record is one cell, which replaces another whole.
+        if group.packed.is_none() {
+            let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
+            fill_from_older(parts, (source, record), older, picks);
+        }
         picks.push(source, record..record + 1);
         alike.iter().for_each(|at| cursors[*at].1.start += 1);
     }
