@@ -19,6 +19,7 @@ use super::origin;
 use super::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
 use super::problem::Mistake;
 use super::source::ReadSource;
+use super::words::nearest;
 use super::{From, Table};
 
 const WINDOWS: [(&str, Window); 5] = [
