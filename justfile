@@ -40,7 +40,7 @@ install:
 
 # Run every test.
 test:
-    @"{{ just_executable() }}" _venv || echo "tests that need DuckDB are skipped: it could not be installed" >&2
+    @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
     cargo test --workspace
 
 # Formatting, lints, documentation, and the sample data against its description.

@@ -214,11 +214,13 @@ fn a_day_of_trades_is_a_row_a_ticker() {
 }
 
 #[test]
-fn soundings_in_three_layouts() {
+fn soundings_in_five_layouts() {
     let project = ran("weather-balloons");
     let file = "weather-balloons/1999-05-04";
     reads_back(&project, "BALLOON_EVENTS", file, &[], "");
     reads_back(&project, "BALLOON_NEW_CELLS", file, &[], "");
+    reads_back(&project, "BALLOON_EVENTS_SERIALIZED", file, &[], "");
+    reads_back(&project, "BALLOON_WEEK_SERIALIZED", file, &[], "");
     let (header, rows) = source(&project, file);
     let mut long = Vec::new();
     for row in &rows {
@@ -237,6 +239,8 @@ fn soundings_in_three_layouts() {
     assert_eq!(sizes("BALLOON_NEW_COLUMNS"), (24 * 6, measured));
     assert_eq!(sizes("BALLOON_NEW_CELLS"), (24, measured));
     assert_eq!(sizes("BALLOON_EVENTS"), (rows.len() as u64, measured));
+    assert_eq!(sizes("BALLOON_EVENTS_SERIALIZED"), (rows.len() as u64, rows.len() as u64));
+    assert_eq!(sizes("BALLOON_WEEK_SERIALIZED"), (24, 24));
 }
 
 #[test]
@@ -266,6 +270,64 @@ fn one_level_in_three_layouts() {
     let sounding = project.sql("select * from exports.SOUNDING_19990504 where station = 'CWPL'");
     assert_eq!(sounding[0]["levels"], 106);
     assert_eq!(sounding[0]["top_altitude"], 36494.0);
+}
+
+/// The bytes of the cells of a table, each with `KEY FAMILY:QUALIFIER @MILLISECONDS`.
+fn blobs(project: &Project, table: &str) -> Vec<(String, Vec<u8>)> {
+    use base64::Engine;
+    let mut found = Vec::new();
+    for row in json_lines(&project.ok(&["read", table, "--output", "json"])) {
+        for cell in row["cells"].as_array().unwrap() {
+            let text = |name: &str| cell[name].as_str().unwrap();
+            let bytes = match cell["value"].as_str() {
+                Some(text) => text.as_bytes().to_vec(),
+                None => {
+                    let base64 = cell["value"]["base64"].as_str().unwrap();
+                    base64::engine::general_purpose::STANDARD.decode(base64).unwrap()
+                }
+            };
+            let (key, millis) = (row["key"].as_str().unwrap(), cell["timestamp"].as_i64().unwrap() / 1000);
+            found.push((format!("{key} {}:{} @{millis}", text("family"), text("qualifier")), bytes));
+        }
+    }
+    found
+}
+
+#[test]
+fn serialized_balloons_of_the_guides() {
+    let project = ran("schema-patterns");
+    let first: &[u8] = b"\x08\xde\xe2\x05\x12\x039.6\x18\x3d\x20\xe4\x04";
+    let (second, third): (&[u8], &[u8]) = (b"\x08\xaa\xdf\x05", b"\x08\xf8\xed\x05");
+    let event = |minute: i64, bytes: &[u8]| {
+        let millis = 1_614_945_600_000 + minute * 60_000;
+        let name = format!("us-west2#3698#2021-03-05-120{minute} measurements:measurements_blob @{millis}");
+        (name, bytes.to_vec())
+    };
+    assert_eq!(blobs(&project, "BALLOON_EVENT_SERIALIZED"), [event(0, first), event(1, second), event(2, third)]);
+    let week = [b"\x0a\x0e", first, b"\x0a\x04", second, b"\x0a\x04", third].concat();
+    let name = "us-west2#3698#2021-W09 measurements:measurements_blob @0".to_owned();
+    assert_eq!(blobs(&project, "WEEK_SERIALIZED"), [(name, week)]);
+    for table in ["BALLOON_EVENT_SERIALIZED", "WEEK_SERIALIZED"] {
+        reads_back(&project, table, "schema-patterns/balloons", &["week"], "us-west2");
+    }
+    let proto = project.ok(&["proto", "WEEK_SERIALIZED"]);
+    assert!(
+        proto.contains("  optional uint64 pressure = 1;\n") && proto.contains("repeated Measurement measurements = 1;")
+    );
+}
+
+#[test]
+fn pages_whose_names_have_the_delimiter() {
+    let project = ran("schema-patterns");
+    assert_eq!(
+        cells(&project, "PAGE", &[]),
+        [
+            r#"100%25#20200101 PAGE:row={"ts":"2020-01-01T00:00:00Z","title":"José","price":0.00} @1577836800000"#,
+            r#"guide%23install#20200101 PAGE:row={"ts":"2020-01-01T00:00:00Z","title":"How to \"install\"","visits":3,"price":600.60} @1577836800000"#,
+        ]
+    );
+    reads_back(&project, "PAGE", "schema-patterns/pages", &[], "");
+    assert_eq!(project.sql("select visits from PAGE where page = 'guide#install'"), [json!({ "visits": 3 })]);
 }
 
 #[test]

@@ -164,3 +164,25 @@ pub fn cell_bytes(value: &Value) -> Vec<u8> {
 pub fn cell_integer(value: &Value) -> i64 {
     i64::from_be_bytes(cell_bytes(value).try_into().unwrap())
 }
+
+/// A Python that can import `modules`: the one `just test` has made, or one in a venv of the test's own.
+pub fn python(project: &Project, modules: &str) -> Result<PathBuf, String> {
+    let has_modules = |python: &PathBuf| {
+        let tried = Command::new(python).args(["-c", &format!("import {modules}")]).output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    if let Some(python) = std::env::var_os("TIDETABLE_PYTHON").map(PathBuf::from).filter(has_modules) {
+        return Ok(python);
+    }
+    let venv = project.path("venv");
+    let step = |command: &mut Command| match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    step(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    let python = venv.join("bin/python");
+    let requirements = repository().join("tests/requirements.txt");
+    step(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(requirements))?;
+    Ok(python)
+}

@@ -12,6 +12,7 @@ mod guides;
 mod harness;
 mod house;
 mod layouts;
+mod messages;
 mod prepared;
 mod publishing;
 mod sample;

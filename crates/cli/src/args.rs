@@ -77,6 +77,8 @@ pub enum Command {
     Describe(Describe),
     /// Show what is inside an SST
     Inspect(Inspect),
+    /// Print a .proto that reads the protobuf cells of a table
+    Proto(Proto),
     /// Check a job file, its SQL, and what its layouts give back
     Check(Check),
     /// Delete a row of a table, or cells of it
@@ -228,6 +230,13 @@ pub struct Describe {
 pub struct Inspect {
     /// An SST
     pub file: PathBuf,
+}
+
+/// `tidetable proto`
+#[derive(Debug, Args)]
+pub struct Proto {
+    /// The table
+    pub table: String,
 }
 
 /// `tidetable check`

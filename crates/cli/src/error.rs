@@ -61,6 +61,12 @@ pub enum CliError {
     /// A result that cannot be said in JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A table whose cells are not protobuf.
+    #[error("table {table} has no protobuf cells: a column with `message` or `repeated` makes them")]
+    NoMessages {
+        /// The table.
+        table: String,
+    },
     /// Options that do not go together.
     #[error("{0}")]
     Usage(&'static str),
@@ -70,7 +76,7 @@ impl CliError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Project(_) | Self::Job(_) | Self::Usage(_) | Self::Export { .. } => 2,
+            Self::Project(_) | Self::Job(_) | Self::Usage(_) | Self::NoMessages { .. } | Self::Export { .. } => 2,
             Self::Run(
                 RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
                 | RunError::ExportOwned { .. }

@@ -40,6 +40,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Tables => commands::tables::tables(global),
         Command::Describe(args) => commands::describe::describe(global, args),
         Command::Inspect(args) => commands::inspect::inspect(global, args),
+        Command::Proto(args) => commands::proto::proto(global, args),
         Command::Check(args) => commands::check::check(global, args),
         Command::Delete(args) => commands::delete::delete(global, args),
         Command::DropRows(args) => commands::delete::drop_rows(global, args),

@@ -4,6 +4,7 @@ use arrow::array::{Array, AsArray};
 
 use crate::civil::Calendar;
 use crate::datum::{Datum, View};
+use crate::json;
 use crate::schema::Column;
 use crate::value::{Encoding, ValueType};
 
@@ -46,6 +47,7 @@ impl<'a> CellWriter<'a> {
                     }
                     (Encoding::Int64, Datum::Date(days)) => out.extend_from_slice(&i64::from(days).to_be_bytes()),
                     (Encoding::Float64, Datum::Float(value)) => out.extend_from_slice(&value.to_be_bytes()),
+                    (Encoding::Json, datum) => json::write_value(datum, &mut self.calendar, out),
                     // Compilation lets no other pair through but text.
                     _ => datum.write_text(&mut self.calendar, out),
                 }

@@ -1,12 +1,16 @@
 //! From a declared layout to a compiled one, with all its errors at once.
 
+mod packed;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::civil::DAY;
 use crate::error::{Advice, ColumnPart, LayoutError, LayoutWarning, Place, Problem};
 use crate::layout::{GroupPlan, KeyPlan, Layout, TailField, Unpivot, ValuePlan};
-use crate::schema::{Column, Group, KeyTail, Merge, QualifierKind, StoredSchema, TailPart, TimestampKind};
+use crate::schema::{
+    Column, Group, KeyTail, Merge, Packed, PackedForm, QualifierKind, StoredSchema, TailPart, TimestampKind,
+};
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::{ColumnSpec, Field, SourceSchema, TableSpec, TimestampSpec};
 use crate::template::{Form, Piece, Replacement, Template, closest};
@@ -27,13 +31,14 @@ pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout,
     }
     let unpivot = compiler.unpivot(spec);
     let key = compiler.row_key(spec);
-    let columns = compiler.columns(spec, source, unpivot.as_ref(), &key);
+    let scope = Scope { spec, source, unpivot: unpivot.as_ref(), key: &key };
+    let columns = compiler.columns(&scope);
     compiler.check_qualifiers(spec, &columns);
     compiler.check_upsert(spec, &columns);
     if !compiler.errors.is_empty() {
         return Err(compiler.errors);
     }
-    let (groups, stored) = group(spec, &columns);
+    let (groups, stored) = group(spec, source, &columns);
     let (key, tail) = split_key(key);
     let mut layout = Layout {
         spec: spec.clone(),
@@ -59,18 +64,30 @@ pub(crate) struct Compiler {
     warnings: Vec<LayoutWarning>,
 }
 
+/// What the columns of a table are compiled against.
+struct Scope<'a> {
+    spec: &'a TableSpec,
+    source: &'a SourceSchema,
+    unpivot: Option<&'a Unpivot>,
+    key: &'a [Segment],
+}
+
 /// A column of a family, `each` expanded.
 struct CompiledColumn {
     family: usize,
     place: Place,
     span: Range<usize>,
     qualifier: Vec<Segment>,
-    value: ValuePlan,
-    kind: ValueType,
-    encoding: Encoding,
+    content: Content,
     /// Field of the timestamps; `None` for 0.
     time: Option<usize>,
     is_event_time: bool,
+}
+
+/// What the cells of a column are made of.
+enum Content {
+    One { value: ValuePlan, kind: ValueType, encoding: Encoding },
+    Packed { form: PackedForm, fields: Vec<usize> },
 }
 
 impl CompiledColumn {
@@ -100,7 +117,7 @@ pub(crate) fn type_name(kind: FieldType) -> &'static str {
 fn form_needs(form: &Form, kind: FieldType) -> Option<&'static str> {
     use FieldType::{Date, Int64, Text, Timestamp, UInt64};
     let (fits, takes) = match form {
-        Form::Text | Form::Hash | Form::Salt(_) => (true, ""),
+        Form::Text | Form::Percent(_) | Form::Hash | Form::Salt(_) => (true, ""),
         Form::ZeroPad(_) => (matches!(kind, UInt64 | Int64), "an integer"),
         Form::SpacePad(_) | Form::Reversed => (matches!(kind, Text | UInt64 | Int64), "text or an integer"),
         Form::Time(_) => (matches!(kind, Timestamp | Date), "a timestamp or a date"),
@@ -215,6 +232,7 @@ impl Compiler {
             segments.push(Segment::Field(FieldSegment { field: index, kind, form: field.form.clone() }));
             spans.push(field.span.clone());
         }
+        add_escapes(&mut segments);
         if delimited && self.errors.len() == errors {
             for (at, segment) in segments.iter().enumerate() {
                 let varies = segment.width().is_none();
@@ -259,13 +277,8 @@ impl Compiler {
         segments
     }
 
-    fn columns(
-        &mut self,
-        spec: &TableSpec,
-        source: &SourceSchema,
-        unpivot: Option<&Unpivot>,
-        key: &[Segment],
-    ) -> Vec<CompiledColumn> {
+    fn columns(&mut self, scope: &Scope<'_>) -> Vec<CompiledColumn> {
+        let spec = scope.spec;
         let mut columns = Vec::new();
         for (family, declared) in spec.families.iter().enumerate() {
             let name = &declared.name;
@@ -277,8 +290,12 @@ impl Compiler {
                 self.error(Place::Family(family), 0..name.len(), Problem::DuplicateFamily { name: name.clone() });
             }
             for (column, declared) in declared.columns.iter().enumerate() {
-                let merge = spec.families.get(family).map(|family| family.kind).unwrap_or_default();
-                self.column(declared, (family, column, merge), source, unpivot, key, &mut columns);
+                if declared.packed.is_none() {
+                    let merge = spec.families.get(family).map(|family| family.kind).unwrap_or_default();
+                    self.column(declared, (family, column, merge), scope, &mut columns);
+                } else {
+                    columns.extend(self.packed(declared, (family, column), scope));
+                }
             }
         }
         if spec.families.len() > ADVISED_FAMILIES {
@@ -294,21 +311,15 @@ impl Compiler {
         &mut self,
         declared: &ColumnSpec,
         (family, column, merge): (usize, usize, Merge),
-        source: &SourceSchema,
-        unpivot: Option<&Unpivot>,
-        key: &[Segment],
+        scope: &Scope<'_>,
         out: &mut Vec<CompiledColumn>,
     ) {
+        let source = scope.source;
         let place = |part| Place::Column { family, column, part };
         let qualifier = self.parse(place(ColumnPart::Qualifier), &declared.qualifier);
         let value = self.parse(place(ColumnPart::Value), &declared.value);
-        let mut except = unpivot.map(|unpivot| unpivot.columns.clone()).unwrap_or_default();
-        for (at, name) in declared.except.iter().enumerate() {
-            match self.find(name) {
-                Ok(field) => except.push(field),
-                Err(problem) => self.error(place(ColumnPart::Except(at)), 0..name.len(), problem),
-            }
-        }
+        let mut except = scope.unpivot.map(|unpivot| unpivot.columns.clone()).unwrap_or_default();
+        except.extend(self.except(declared, (family, column)));
         let (Some(qualifier), Some(value)) = (qualifier, value) else { return };
         let mut expanded = Vec::new();
         if declared.each {
@@ -326,26 +337,26 @@ impl Compiler {
             let qualifier = self.bind(place(ColumnPart::Qualifier), &qualifier, true);
             let value = self.bind(place(ColumnPart::Value), &value, false);
             if let (Some(qualifier), Some(value)) = (qualifier, value) {
-                let literal: usize = qualifier.iter().filter_map(Segment::width).sum();
-                if literal > MAX_QUALIFIER {
-                    let span = 0..declared.qualifier.len();
-                    self.error(place(ColumnPart::Qualifier), span, Problem::QualifierTooLong);
-                }
+                self.check_length(declared, place(ColumnPart::Qualifier), &qualifier);
                 let (plan, kind) = plan_value(value);
                 if let Some(problem) = encoding_needs(declared.encoding, kind) {
                     self.error(place(ColumnPart::Encoding), 0..0, problem);
                 }
-                let aggregated = self.aggregate(merge, declared, &place, plan, kind);
-                let (plan, kind, encoding) = aggregated;
-                let time = self.timestamp(declared, place(ColumnPart::Timestamp), source, key, &qualifier, &plan);
+                let (plan, kind, encoding) = self.aggregate(merge, declared, &place, plan, kind);
+                let of_value = match &plan {
+                    ValuePlan::Empty => true,
+                    ValuePlan::Field(field) | ValuePlan::Sketch(field) => self.all_determined(scope.key, &[*field]),
+                    ValuePlan::Template(segments) => {
+                        segments.iter().filter_map(Segment::field).all(|field| determined(scope.key, field))
+                    }
+                };
+                let time = self.timestamp(declared, place(ColumnPart::Timestamp), scope, &qualifier, of_value);
                 out.push(CompiledColumn {
                     family,
                     place: place(ColumnPart::Qualifier),
                     span: 0..declared.qualifier.len(),
                     qualifier,
-                    value: plan,
-                    kind,
-                    encoding,
+                    content: Content::One { value: plan, kind, encoding },
                     time,
                     is_event_time: time == Some(source.time) && declared.timestamp == TimestampSpec::Implied,
                 });
@@ -357,30 +368,51 @@ impl Compiler {
         }
     }
 
+    /// The columns of `except`.
+    fn except(&mut self, declared: &ColumnSpec, (family, column): (usize, usize)) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (at, name) in declared.except.iter().enumerate() {
+            match self.find(name) {
+                Ok(field) => found.push(field),
+                Err(problem) => {
+                    let part = ColumnPart::Except(at);
+                    self.error(Place::Column { family, column, part }, 0..name.len(), problem);
+                }
+            }
+        }
+        found
+    }
+
+    fn check_length(&mut self, declared: &ColumnSpec, place: Place, qualifier: &[Segment]) {
+        let literal: usize = qualifier.iter().filter_map(Segment::width).sum();
+        if literal > MAX_QUALIFIER {
+            self.error(place, 0..declared.qualifier.len(), Problem::QualifierTooLong);
+        }
+    }
+
+    /// Whether all rows of one key have one value of each of these fields.
+    fn all_determined(&self, key: &[Segment], fields: &[usize]) -> bool {
+        fields.iter().all(|field| {
+            let kind = self.fields.get(*field).map_or(FieldType::Text, |own| own.kind);
+            determined(key, &FieldSegment { field: *field, kind, form: Form::Text })
+        })
+    }
+
+    /// The field of the timestamps; `of_value` says whether the key determines the value.
     fn timestamp(
         &mut self,
         declared: &ColumnSpec,
         place: Place,
-        source: &SourceSchema,
-        key: &[Segment],
+        scope: &Scope<'_>,
         qualifier: &[Segment],
-        value: &ValuePlan,
+        of_value: bool,
     ) -> Option<usize> {
         match &declared.timestamp {
             TimestampSpec::Zero => None,
             TimestampSpec::Implied => {
-                let of_value = match value {
-                    ValuePlan::Empty => true,
-                    ValuePlan::Field(field) | ValuePlan::Sketch(field) => {
-                        let kind = self.fields.get(*field).map_or(FieldType::Text, |own| own.kind);
-                        determined(key, &FieldSegment { field: *field, kind, form: Form::Text })
-                    }
-                    ValuePlan::Template(segments) => {
-                        segments.iter().filter_map(Segment::field).all(|field| determined(key, field))
-                    }
-                };
-                let of_row = of_value && qualifier.iter().filter_map(Segment::field).all(|own| determined(key, own));
-                (!of_row).then_some(source.time)
+                let mut parts = qualifier.iter().filter_map(Segment::field);
+                let of_row = of_value && parts.all(|own| determined(scope.key, own));
+                (!of_row).then_some(scope.source.time)
             }
             TimestampSpec::Field(name) => match self.find(name) {
                 Ok(field) => {
@@ -438,6 +470,17 @@ impl Compiler {
     }
 }
 
+/// Tells the percent-encoded fields of a template which literals are around them.
+fn add_escapes(segments: &mut [Segment]) {
+    let literal = |segment: &Segment| if let Segment::Literal(text) = segment { Some(text.clone()) } else { None };
+    let literals: Vec<String> = segments.iter().filter_map(literal).collect();
+    for segment in segments {
+        if let Segment::Field(FieldSegment { form: Form::Percent(escapes), .. }) = segment {
+            literals.iter().flat_map(|text| text.bytes()).for_each(|byte| escapes.add(byte));
+        }
+    }
+}
+
 fn form_name(form: &Form) -> String {
     match form {
         Form::Text => "text".to_owned(),
@@ -448,6 +491,7 @@ fn form_name(form: &Form) -> String {
         Form::MsReversed => "ms-reversed".to_owned(),
         Form::Reversed => "reversed".to_owned(),
         Form::Domain => "domain".to_owned(),
+        Form::Percent(_) => "percent".to_owned(),
         Form::BigEndian => "be".to_owned(),
         Form::Hash => "hash".to_owned(),
         Form::Salt(_) => "salt".to_owned(),
@@ -477,6 +521,7 @@ fn encoding_needs(encoding: Encoding, kind: ValueType) -> Option<Problem> {
         (Encoding::Float64, ValueType::Field(kind)) => (kind == Float64, "float64"),
         (Encoding::Int64, ValueType::Bytes) => (false, "int64"),
         (Encoding::Float64, ValueType::Bytes) => (false, "float64"),
+        (Encoding::Json, kind) => (kind != ValueType::Bytes, "json"),
     };
     let kind = if let ValueType::Field(kind) = kind { type_name(kind) } else { "bytes" };
     (!fits).then_some(Problem::EncodingNeedsType { encoding, kind })
@@ -518,9 +563,13 @@ fn tell_apart(left: &[Segment], right: &[Segment]) -> bool {
 }
 
 /// Columns in their groups, in the order [`Group`] promises.
-fn group(spec: &TableSpec, columns: &[CompiledColumn]) -> (Vec<GroupPlan>, Vec<Group>) {
+fn group(spec: &TableSpec, source: &SourceSchema, columns: &[CompiledColumn]) -> (Vec<GroupPlan>, Vec<Group>) {
     // A dynamic group is named by its template, a constant one by where its timestamps come from.
     type GroupKey<'a> = (Option<&'a [Segment]>, Option<usize>);
+    let taken = |column: &CompiledColumn| {
+        let same_family = columns.iter().filter(|other| other.family == column.family);
+        same_family.filter_map(|other| Some(other.constant()?.as_bytes().to_vec())).collect::<Vec<_>>()
+    };
     let key = |column: &CompiledColumn| column.constant().is_none().then(|| column.qualifier.clone());
     let rank = |column: &CompiledColumn| match (column.constant(), column.time) {
         (Some(_), None) => 0,
@@ -534,30 +583,60 @@ fn group(spec: &TableSpec, columns: &[CompiledColumn]) -> (Vec<GroupPlan>, Vec<G
     let mut groups: Vec<Group> = Vec::new();
     for column in order {
         let template = key(column);
+        let family = spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
+        let qualifier = column.constant().unwrap_or_default().as_bytes().to_vec();
+        let new_group = |packed: Option<Packed>| Group {
+            qualifier: if template.is_some() { QualifierKind::Dynamic } else { QualifierKind::Constant },
+            timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
+            packed,
+            columns: Vec::new(),
+        };
+        let new_plan =
+            || GroupPlan { qualifier: template.clone(), taken: Vec::new(), time: column.time, columns: Vec::new() };
+        let (value, kind, encoding) = match &column.content {
+            Content::One { value, kind, encoding } => (value, *kind, *encoding),
+            Content::Packed { form, fields } => {
+                let mut group = new_group(Some(Packed { family: family.clone(), qualifier, form: form.clone() }));
+                let mut plan = new_plan();
+                if template.is_some() {
+                    plan.taken = taken(column);
+                }
+                plan.columns = fields.iter().copied().map(ValuePlan::Field).collect();
+                group.columns = fields
+                    .iter()
+                    .filter_map(|field| source.fields.get(*field))
+                    .map(|field| Column {
+                        family: family.clone(),
+                        qualifier: field.name.as_bytes().to_vec(),
+                        value: ValueType::Field(field.kind),
+                        encoding: Encoding::Text,
+                        merge: Merge::Newest,
+                    })
+                    .collect();
+                plans.push(plan);
+                groups.push(group);
+                continue;
+            }
+        };
         let wanted: GroupKey<'_> = (template.as_deref(), column.time);
-        let found = plans.iter().position(|plan| (plan.qualifier.as_deref(), plan.time) == wanted);
-        let at = found.unwrap_or(plans.len());
-        if found.is_none() {
-            let dynamic = template.is_some();
-            plans.push(GroupPlan { qualifier: template, taken: Vec::new(), time: column.time, columns: Vec::new() });
-            groups.push(Group {
-                qualifier: if dynamic { QualifierKind::Dynamic } else { QualifierKind::Constant },
-                timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
-                packed: None,
-                columns: Vec::new(),
-            });
-        }
+        let alike = |(plan, group): (&GroupPlan, &Group)| {
+            group.packed.is_none() && (plan.qualifier.as_deref(), plan.time) == wanted
+        };
+        let at = plans.iter().zip(&groups).position(alike).unwrap_or_else(|| {
+            plans.push(new_plan());
+            groups.push(new_group(None));
+            plans.len() - 1
+        });
         let (Some(plan), Some(group)) = (plans.get_mut(at), groups.get_mut(at)) else { continue };
         if plan.qualifier.is_some() {
-            let same_family = columns.iter().filter(|other| other.family == column.family);
-            plan.taken.extend(same_family.filter_map(|other| Some(other.constant()?.as_bytes().to_vec())));
+            plan.taken.extend(taken(column));
         }
-        plan.columns.push(column.value.clone());
+        plan.columns.push(value.clone());
         group.columns.push(Column {
-            family: spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default(),
-            qualifier: column.constant().unwrap_or_default().as_bytes().to_vec(),
-            value: column.kind,
-            encoding: column.encoding,
+            family,
+            qualifier,
+            value: kind,
+            encoding,
             merge: spec.families.get(column.family).map(|family| family.kind).unwrap_or_default(),
         });
     }

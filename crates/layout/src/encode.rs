@@ -16,7 +16,8 @@ use crate::dictionary::Dictionary;
 use crate::error::{EncodeError, LayoutReject, RejectReason};
 use crate::intern::{Interner, Limits, Rejects};
 use crate::layout::{GroupPlan, Layout, Unpivot, ValuePlan};
-use crate::schema::Column;
+use crate::packed::PackedWriter;
+use crate::schema::{Column, Group, Packed, PackedForm};
 use crate::segment::{FieldSegment, Segment, write_segments};
 use crate::spec::Granularity;
 use crate::value::{Encoding, FieldType, ValueType};
@@ -137,8 +138,11 @@ impl<'a> Encoder<'a> {
         let tail = self.tails(&columns, events, &mut rejects);
         let mut groups = Vec::with_capacity(layout.groups.len());
         for (at, plan) in layout.groups.iter().enumerate() {
-            let stored = layout.stored.groups.get(at).map(|group| group.columns.as_slice()).unwrap_or_default();
-            groups.push(self.group(at, plan, stored, &columns, events, &mut rejects)?);
+            let Some(stored) = layout.stored.groups.get(at) else { continue };
+            groups.push(self.group(at, plan, &stored.columns, &columns, events, &mut rejects)?);
+            if stored.packed.is_some() {
+                check_packed(plan, stored, &columns, &mut rejects);
+            }
         }
         let laid_out = LaidOut { rows, prefix, tail, time, groups, rejected: Vec::new() };
         if rejects.list.is_empty() { Ok(laid_out) } else { drop_rejected(layout, laid_out, rejects) }
@@ -419,6 +423,42 @@ fn check_cells(plan: &ValuePlan, stored: &Column, array: &dyn Array, rejects: &m
         let over = |event: &usize| values.is_valid(*event) && values.value(*event) > i64::MAX.cast_unsigned();
         for event in (0..values.len()).filter(over) {
             rejects.push(event, field, RejectReason::Int64Overflow);
+        }
+    }
+}
+
+/// A message holds what its types hold, and a cell is no longer than a cell may be. The cell of a whole row is not
+/// known here.
+fn check_packed(plan: &GroupPlan, stored: &Group, columns: &[ArrayRef], rejects: &mut Rejects) {
+    let fields =
+        plan.columns.iter().filter_map(|plan| if let ValuePlan::Field(field) = plan { Some(*field) } else { None });
+    let arrays: Vec<(usize, &ArrayRef)> = fields.filter_map(|field| Some((field, columns.get(field)?))).collect();
+    if let Some(Packed { form: PackedForm::Message { fields } | PackedForm::Repeated { fields, .. }, .. }) =
+        &stored.packed
+    {
+        for ((field, array), own) in arrays.iter().zip(fields) {
+            if own.kind.holds_all(array.data_type()) {
+                continue;
+            }
+            let view = View::new(array.as_ref());
+            let bad = |event: &usize| view.get(*event).is_some_and(|datum| !own.kind.holds(datum));
+            for event in (0..array.len()).filter(bad) {
+                rejects.push(event, Some(*field), RejectReason::ProtoRange { kind: own.kind.name() });
+            }
+        }
+    }
+    // A character is written as six at most, and what is not text is short.
+    let texts = || arrays.iter().filter_map(|(_, array)| array.as_string_opt::<i32>());
+    if texts().map(|texts| texts.value_data().len()).sum::<usize>() > MAX_CELL / 8
+        && let Some(mut writer) = PackedWriter::new(stored, arrays.iter().map(|(_, array)| array.as_ref()))
+    {
+        let mut cell = Vec::new();
+        for event in 0..arrays.first().map_or(0, |(_, array)| array.len()) {
+            cell.clear();
+            writer.write(event..event + 1, &mut cell);
+            if cell.len() > MAX_CELL {
+                rejects.push(event, None, RejectReason::CellTooLong);
+            }
         }
     }
 }

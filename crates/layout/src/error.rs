@@ -39,6 +39,8 @@ pub enum ColumnPart {
     Timestamp,
     /// The entry of this index of `except`.
     Except(usize),
+    /// `message`, `repeated` or `json`.
+    Packed,
 }
 
 /// One error of a layout.
@@ -66,7 +68,7 @@ pub enum Problem {
     #[error("no column `{name}` in the source{}", did_you_mean(.suggestion.as_deref()))]
     UnknownColumn { name: String, suggestion: Option<String> },
     #[error(
-        "no form `{form}`: use 010, <6, %.., s, ms, us, ms-reversed, reversed, domain, be or hash{}",
+        "no form `{form}`: use 010, <6, %.., s, ms, us, ms-reversed, reversed, domain, percent, be or hash{}",
         did_you_mean(.suggestion.as_deref())
     )]
     UnknownForm { form: String, suggestion: Option<String> },
@@ -118,6 +120,30 @@ pub enum Problem {
     ListedTwice { column: String },
     #[error("column `{column}` of the source clashes with what `unpivot` makes: rename it with `derive`")]
     ReservedName { column: String },
+    #[error("no message `{name}`: declare it{}", did_you_mean(.suggestion.as_deref()))]
+    UnknownMessage { name: String, suggestion: Option<String> },
+    #[error("message `{message}` has no field")]
+    EmptyMessage { message: String },
+    #[error("message `{message}` has the field `{field}` twice")]
+    FieldTwice { message: String, field: String },
+    #[error("field `{field}` of message `{message}` has number {number}: {}", crate::proto_file::FIELD_NUMBERS)]
+    FieldNumber { message: String, field: String, number: u32 },
+    #[error("fields `{first}` and `{second}` of message `{message}` have one number, {number}: change one")]
+    SameNumber { message: String, first: String, second: String, number: u32 },
+    #[error("field `{field}` of message `{message}` is {proto}, and the column `{field}` is {kind}: it takes {takes}")]
+    FieldNeedsType { message: String, field: String, proto: &'static str, kind: &'static str, takes: &'static str },
+    #[error("`except` leaves no column for the cell")]
+    NothingPacked,
+    #[error("`{key}` does not go with a cell of several columns: leave it out")]
+    PackedAlone { key: &'static str },
+    #[error("a cell of several columns needs them together, and `unpivot` makes an event of each: leave one out")]
+    PackedUnpivot,
+    #[error("family `{family}` merges numbers: put a cell of several columns into another family")]
+    PackedAggregate { family: String },
+    #[error("one cell holds all events of a row: write its qualifier without fields")]
+    RepeatedQualifier,
+    #[error("a cell of all events of a row has timestamp 0: leave `timestamp` out")]
+    RepeatedTimestamp,
 }
 
 fn did_you_mean(suggestion: Option<&str>) -> String {
@@ -232,6 +258,8 @@ pub enum RejectReason {
     ConstantQualifier { qualifier: String },
     #[error("over 9223372036854775807, the most that int64 holds")]
     Int64Overflow,
+    #[error("not within what the protobuf type {kind} holds")]
+    ProtoRange { kind: &'static str },
 }
 
 /// A batch that is not what the layout was compiled for.

@@ -50,7 +50,8 @@ impl Frame {
                 return Err(DecodeError::Shape { group });
             }
         }
-        let of_row = layout.groups.iter().position(GroupPlan::is_of_row);
+        let of_row: Vec<usize> =
+            layout.groups.iter().enumerate().filter(|(_, plan)| plan.is_of_row()).map(|(at, _)| at).collect();
         let events: Vec<usize> =
             layout.groups.iter().enumerate().filter(|(_, plan)| !plan.is_of_row()).map(|(at, _)| at).collect();
         let mut frame = match events.as_slice() {
@@ -58,23 +59,22 @@ impl Frame {
                 let row_ends = (1..=rows as u32).collect();
                 Self { count: rows, row_ends, picks: layout.groups.iter().map(|_| Pick::Same).collect() }
             }
-            [one] => Self::of_one(layout, block, *one, of_row)?,
-            many => join(layout, block, many, of_row)?,
+            [one] => Self::of_one(layout, block, *one, &of_rows(block, &of_row)?)?,
+            many => join(layout, block, many, &of_rows(block, &of_row)?)?,
         };
-        if let Some(group) = of_row
-            && let Some(Some(found)) = block.groups.get(group)
-        {
-            let pick = frame.pick_of_row(found);
-            if let Some(slot) = frame.picks.get_mut(group) {
-                *slot = pick;
+        for group in of_row {
+            if let Some(Some(found)) = block.groups.get(group) {
+                let pick = frame.pick_of_row(found);
+                if let Some(slot) = frame.picks.get_mut(group) {
+                    *slot = pick;
+                }
             }
         }
         Ok(frame)
     }
 
-    fn of_one(layout: &Layout, block: &Block, group: usize, of_row: Option<usize>) -> Result<Self, DecodeError> {
+    fn of_one(layout: &Layout, block: &Block, group: usize, of_row: &[&GroupBlock]) -> Result<Self, DecodeError> {
         let found = group_of(block, group)?;
-        let of_row = of_row.map(|group| group_of(block, group)).transpose()?;
         let mut picks: Vec<Pick> = layout.groups.iter().map(|_| Pick::Same).collect();
         let empty_rows = found.row_ends.first().is_some_and(|end| *end == 0)
             || found.row_ends.windows(2).any(|pair| matches!(pair, [a, b] if a == b));
@@ -85,7 +85,7 @@ impl Frame {
         let mut row_ends = Vec::with_capacity(block.keys.len());
         for row in 0..block.keys.len() {
             let records = found.records(row);
-            if records.is_empty() && of_row.is_some_and(|of_row| !of_row.records(row).is_empty()) {
+            if records.is_empty() && holds_row(of_row, row) {
                 indices.push(None);
             }
             indices.extend(records.map(|record| Some(record as u32)));
@@ -177,9 +177,20 @@ struct Entry {
     record: u32,
 }
 
+/// The groups of rows as a whole.
+fn of_rows<'a>(block: &'a Block, groups: &[usize]) -> Result<Vec<&'a GroupBlock>, DecodeError> {
+    groups.iter().map(|group| group_of(block, *group)).collect()
+}
+
+/// Whether a row has a cell of its own, apart from its events.
+fn holds_row(of_row: &[&GroupBlock], row: usize) -> bool {
+    of_row.iter().any(|group| !group.records(row).is_empty())
+}
+
 /// Joins several groups: cells of a row belong together if timestamp and bound fields agree. A group that binds
-/// fewer fields belongs to every record that agrees on those it binds.
-fn join(layout: &Layout, block: &Block, events: &[usize], of_row: Option<usize>) -> Result<Frame, DecodeError> {
+/// fewer fields belongs to every record that agrees on those it binds. Of a group that keeps events of one moment side
+/// by side each makes a record, with the cells that the others have for that moment.
+fn join(layout: &Layout, block: &Block, events: &[usize], of_row: &[&GroupBlock]) -> Result<Frame, DecodeError> {
     let groups = layout.groups.len();
     let bound: Vec<BTreeSet<usize>> = layout.groups.iter().map(bound_fields).collect();
     let mut sets: Vec<&BTreeSet<usize>> = events.iter().filter_map(|group| bound.get(*group)).collect();
@@ -200,7 +211,6 @@ fn join(layout: &Layout, block: &Block, events: &[usize], of_row: Option<usize>)
         let ids = says.get(group)?.get(set)?.as_ref()?;
         Some(ids.get(code as usize).copied().unwrap_or(0))
     };
-    let of_row = of_row.map(|group| group_of(block, group)).transpose()?;
     let mut picks: Vec<Vec<Option<u32>>> = vec![Vec::new(); groups];
     let mut row_ends = Vec::with_capacity(block.keys.len());
     let mut count = 0;
@@ -228,7 +238,7 @@ fn join(layout: &Layout, block: &Block, events: &[usize], of_row: Option<usize>)
             );
         }
         slots.sort_by_key(|slot| slot.time);
-        if slots.is_empty() && of_row.is_some_and(|of_row| !of_row.records(row).is_empty()) {
+        if slots.is_empty() && holds_row(of_row, row) {
             slots.push(Slot { time: 0, made_by: (0, 0), picks: vec![None; groups] });
         }
         for slot in &slots {
@@ -255,25 +265,43 @@ fn add(
     for same in entries.chunk_by(|a, b| (a.time, a.bound) == (b.time, b.bound)) {
         let Some(first) = same.first() else { continue };
         let start = slots.get(..earlier).unwrap_or_default().partition_point(|slot| slot.time < first.time);
+        let most = same.chunk_by(|a, b| a.group == b.group).map(<[Entry]>::len).max().unwrap_or(1);
         let mut joined = false;
-        for slot in slots.iter_mut().take(earlier).skip(start).take_while(|slot| slot.time == first.time) {
+        for at in start..earlier {
+            let Some(slot) = slots.get_mut(at).filter(|slot| slot.time == first.time) else { break };
             if says(slot) == Some(first.bound) {
-                set_picks(slot, same);
+                let more: Vec<Slot> = (1..most).map(|nth| slot.with(same, nth)).collect();
+                set_picks(slot, same, 0);
+                slots.extend(more);
                 joined = true;
             }
         }
         if !joined {
             let made_by = (first.group, code(first));
             let mut slot = Slot { time: first.time, made_by, picks: vec![None; groups] };
-            set_picks(&mut slot, same);
+            let more: Vec<Slot> = (1..most).map(|nth| slot.with(same, nth)).collect();
+            set_picks(&mut slot, same, 0);
             slots.push(slot);
+            slots.extend(more);
         }
     }
 }
 
-fn set_picks(slot: &mut Slot, entries: &[Entry]) {
-    for entry in entries {
-        if let Some(pick) = slot.picks.get_mut(entry.group) {
+impl Slot {
+    /// The record with the `nth` of the entries of each group.
+    fn with(&self, entries: &[Entry], nth: usize) -> Self {
+        let mut slot = Self { time: self.time, made_by: self.made_by, picks: self.picks.clone() };
+        set_picks(&mut slot, entries, nth);
+        slot
+    }
+}
+
+/// Takes the `nth` entry of each group, or its last.
+fn set_picks(slot: &mut Slot, entries: &[Entry], nth: usize) {
+    for own in entries.chunk_by(|a, b| a.group == b.group) {
+        if let Some(entry) = own.get(nth).or(own.last())
+            && let Some(pick) = slot.picks.get_mut(entry.group)
+        {
             *pick = Some(entry.record);
         }
     }

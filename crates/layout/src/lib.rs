@@ -31,8 +31,13 @@ mod error;
 mod frame;
 mod hll;
 mod intern;
+mod json;
 mod keys;
 mod layout;
+mod packed;
+mod percent;
+mod proto_file;
+mod protobuf;
 mod ranges;
 mod read;
 mod records;
@@ -58,6 +63,8 @@ pub use error::{
 pub use hll::{Distinct, Sketch, SketchError};
 pub use keys::Keys;
 pub use layout::Layout;
+pub use packed::PackedWriter;
+pub use proto_file::{is_field_number, proto_file};
 pub use schema::{
     Column, Group, KeyTail, Merge, MessageField, Packed, PackedForm, ProtoType, QualifierKind, StoredSchema, TailPart,
     TimestampKind,

@@ -10,6 +10,7 @@ use crate::compile::determined;
 use crate::encode::granularity;
 use crate::error::{Advice, LayoutWarning, Lost, LostReason, Place};
 use crate::layout::{GroupPlan, Layout, ValuePlan};
+use crate::schema::Group;
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::Window;
 use crate::template::Form;
@@ -187,7 +188,9 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         for (column, value) in plan.columns.iter().enumerate() {
             match value {
                 ValuePlan::Field(own) if *own == field => {
-                    let origin = (1, 2, Origin::Value { group, column });
+                    // Where events of one moment are kept side by side, each has its own value; elsewhere the newest.
+                    let alike = layout.stored.groups.get(group).is_some_and(Group::keeps_alike);
+                    let origin = (1, if alike { 2 } else { 3 }, Origin::Value { group, column });
                     if !merge_of(layout, group, column).is_newest() {
                         merged.push(origin);
                         continue;
@@ -202,7 +205,7 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
                         && own.form != Form::BigEndian
                         && let Some(step) = own.resolution()
                     {
-                        let origin = (step_of(kind, step), 4, Origin::ValueText { group, column });
+                        let origin = (step_of(kind, step), 5, Origin::ValueText { group, column });
                         if of_record(plan, own) { found.push(origin) } else { of_row.push(origin) }
                     }
                 }
@@ -211,7 +214,7 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         }
         let Some(segments) = &plan.qualifier else { continue };
         for (segment, step) in plain(segments) {
-            found.push((step, 3, Origin::Qualifier { group, segment }));
+            found.push((step, 4, Origin::Qualifier { group, segment }));
         }
         let (qualifier, units, zone) = time_parts(segments, field);
         let joint = key.is_empty() || zone == key_zone;
@@ -219,7 +222,7 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
             let all: Vec<Unit> = key_units.iter().copied().chain(units).collect();
             if let Some(step) = resolution(&all) {
                 let origin = Origin::KeyAndQualifier { key: key.clone(), group, qualifier };
-                found.push((step_of(kind, step), 3, origin));
+                found.push((step_of(kind, step), 4, origin));
             }
         }
     }

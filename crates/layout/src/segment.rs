@@ -5,6 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::civil::{Calendar, DAY};
 use crate::datum::Datum;
 use crate::error::RejectReason;
+use crate::percent;
 use crate::read::Builder;
 use crate::schema::TailPart;
 use crate::template::{Epoch, Form};
@@ -203,13 +204,17 @@ impl FieldSegment {
     ) -> Result<(), RejectReason> {
         let start = out.len();
         match &self.form {
-            Form::Text => {
+            Form::Text | Form::Percent(_) => {
                 if let Some(time) = instant(datum)
                     && !(0..=9999).contains(&calendar.at(time).year)
                 {
                     return Err(RejectReason::Year);
                 }
                 datum.write_text(calendar, out);
+                if let Form::Percent(escapes) = &self.form {
+                    let text = String::from_utf8_lossy(&out.split_off(start)).into_owned();
+                    escapes.write(&text, out);
+                }
             }
             Form::ZeroPad(_) | Form::Epoch(_) | Form::MsReversed => {
                 let number = self.number(datum, calendar)?;
@@ -289,6 +294,7 @@ impl FieldSegment {
             Form::BigEndian => {
                 <[u8; 8]>::try_from(bytes).is_ok_and(|bytes| builder.push_raw(u64::from_be_bytes(bytes)))
             }
+            Form::Percent(_) => percent::decode(bytes).is_some_and(|text| builder.push_text(&text)),
             Form::Hash | Form::Salt(_) => false,
         }
     }

@@ -83,9 +83,12 @@ pub struct MessageSpec {
     pub fields: Vec<MessageField>,
     /// Name of the message that repeats it, and the number of the field that does.
     pub list: (String, u32),
-    /// The `.proto` it was read from, if it was.
+    /// The text of the `.proto` it was read from, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proto: Option<String>,
+    /// Whether `proto` has the message of `list`; otherwise it is to be added to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_list: bool,
 }
 
 /// A family of a table.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::error::Problem;
+use crate::percent::Escapes;
 use crate::time_format::TimeFormat;
 
 /// A parsed template: what it says, with no knowledge of the source's columns.
@@ -41,6 +42,8 @@ pub(crate) enum Form {
     BigEndian,
     Hash,
     Salt(u32),
+    /// Text with these bytes percent-encoded; the literals of the template are added when it is bound.
+    Percent(Escapes),
 }
 
 /// Unit of an epoch.
@@ -82,7 +85,7 @@ impl Epoch {
 }
 
 /// The form names that are words.
-const WORDS: [&str; 8] = ["s", "ms", "us", "ms-reversed", "reversed", "domain", "be", "hash"];
+const WORDS: [&str; 9] = ["s", "ms", "us", "ms-reversed", "reversed", "domain", "percent", "be", "hash"];
 /// Widest space padding: a key has no more bytes.
 const MAX_PAD: usize = 4096;
 /// Widest zero padding: the digits of `u64::MAX`.
@@ -211,6 +214,7 @@ fn parse_form(text: &str) -> Result<Form, (Range<usize>, Problem)> {
         "ms-reversed" => Form::MsReversed,
         "reversed" => Form::Reversed,
         "domain" => Form::Domain,
+        "percent" => Form::Percent(Escapes::default()),
         "be" => Form::BigEndian,
         "hash" => Form::Hash,
         _ => {

@@ -4,6 +4,7 @@ mod aggregates;
 mod forms;
 mod keys;
 mod loader;
+mod packed;
 mod push_down;
 mod reading;
 mod refusals;

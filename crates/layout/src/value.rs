@@ -83,4 +83,6 @@ pub enum Encoding {
     Float64,
     /// The value's own bytes (text and bytes only).
     Bytes,
+    /// A JSON literal: text and times quoted, decimals as numbers with their scale.
+    Json,
 }

@@ -1,9 +1,12 @@
 //! The cells of a block, in the order Bigtable returns them.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use arrow::array::Array;
-use tidetable_layout::{Block, CellWriter, Column, Group, GroupBlock, QualifierKind, StoredSchema, TimestampKind};
+use tidetable_layout::{
+    Block, CellWriter, Column, Group, GroupBlock, Packed, PackedWriter, QualifierKind, StoredSchema, TimestampKind,
+};
 
 use crate::error::{Result, SqlError};
 
@@ -29,17 +32,36 @@ struct Found<'a> {
     family: &'a str,
     qualifier: &'a [u8],
     timestamp: i64,
-    /// Which of the columns it is of.
-    column: usize,
-    record: usize,
+    /// Which of the makers writes it.
+    maker: usize,
+    /// What it is made of: one record, but for a cell of all events of a row.
+    records: Range<usize>,
 }
 
-/// One column of the block.
-struct ColumnCells<'a> {
+/// What makes cells of the records of a group: one of its columns, or all of them together.
+struct Maker<'a> {
     group: &'a Group,
-    column: &'a Column,
     stored: &'a GroupBlock,
-    values: &'a dyn Array,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    Column(&'a Column, &'a dyn Array),
+    Packed(&'a Packed, Vec<&'a dyn Array>),
+}
+
+enum Writer<'a> {
+    Column(CellWriter<'a>),
+    Packed(PackedWriter<'a>),
+}
+
+impl Writer<'_> {
+    fn write(&mut self, records: Range<usize>, out: &mut Vec<u8>) {
+        match self {
+            Self::Column(writer) => writer.write(records.start, out),
+            Self::Packed(writer) => writer.write(records, out),
+        }
+    }
 }
 
 /// Calls `visit` with every cell of `block`, which holds all of its groups: rows by key; in a row
@@ -52,9 +74,8 @@ pub fn cells_of_block(
     block: &Block,
     mut visit: impl FnMut(CellRef<'_>) -> Result<()>,
 ) -> Result<()> {
-    let columns = columns(schema, block)?;
-    let mut writers: Vec<CellWriter<'_>> =
-        columns.iter().map(|cells| CellWriter::new(cells.column, cells.values)).collect();
+    let makers = makers(schema, block)?;
+    let mut writers: Vec<Writer<'_>> = makers.iter().map(Maker::writer).collect::<Result<_>>()?;
     let mut key = Vec::new();
     let mut value = Vec::new();
     let mut found: Vec<Found<'_>> = Vec::new();
@@ -62,18 +83,18 @@ pub fn cells_of_block(
         key.clear();
         block.keys.write(row, &mut key);
         found.clear();
-        for (at, cells) in columns.iter().enumerate() {
-            cells.find(at, row, &mut found)?;
+        for (at, maker) in makers.iter().enumerate() {
+            maker.find(at, row, &mut found)?;
         }
         found.sort_by(|a, b| {
             (a.family, a.qualifier, Reverse(a.timestamp)).cmp(&(b.family, b.qualifier, Reverse(b.timestamp)))
         });
-        for &Found { family, qualifier, timestamp, column, record } in &found {
+        for Found { family, qualifier, timestamp, maker, records } in &found {
             value.clear();
-            if let Some(writer) = writers.get_mut(column) {
-                writer.write(record, &mut value);
+            if let Some(writer) = writers.get_mut(*maker) {
+                writer.write(records.clone(), &mut value);
             }
-            visit(CellRef { row, row_key: &key, family, qualifier, timestamp, value: &value })?;
+            visit(CellRef { row, row_key: &key, family, qualifier, timestamp: *timestamp, value: &value })?;
         }
     }
     Ok(())
@@ -83,40 +104,68 @@ fn lacks(what: &'static str) -> SqlError {
     SqlError::Shape { what }
 }
 
-fn columns<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<ColumnCells<'a>>> {
+fn makers<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<Maker<'a>>> {
     let mut out = Vec::new();
     for (at, group) in schema.groups.iter().enumerate() {
         let stored = block.groups.get(at).and_then(Option::as_ref).ok_or(lacks("a group"))?;
-        for (at, column) in group.columns.iter().enumerate() {
+        let values = |at: usize| -> Result<&'a dyn Array> {
             let values = stored.columns.get(at).and_then(Option::as_ref).ok_or(lacks("a column"))?;
-            out.push(ColumnCells { group, column, stored, values: values.as_ref() });
+            if values.len() < stored.len() { Err(lacks("values")) } else { Ok(values.as_ref()) }
+        };
+        if let Some(packed) = &group.packed {
+            let columns = (0..group.columns.len()).map(values).collect::<Result<_>>()?;
+            out.push(Maker { group, stored, source: Source::Packed(packed, columns) });
+            continue;
+        }
+        for (at, column) in group.columns.iter().enumerate() {
+            out.push(Maker { group, stored, source: Source::Column(column, values(at)?) });
         }
     }
     Ok(out)
 }
 
-impl<'a> ColumnCells<'a> {
+impl<'a> Maker<'a> {
+    fn writer(&self) -> Result<Writer<'a>> {
+        match &self.source {
+            Source::Column(column, values) => Ok(Writer::Column(CellWriter::new(column, *values))),
+            Source::Packed(_, columns) => {
+                let writer = PackedWriter::new(self.group, columns.iter().copied());
+                writer.map(Writer::Packed).ok_or(lacks("a packed cell"))
+            }
+        }
+    }
+
     /// Puts its cells of `row` into `found`, in the order they are stored.
     fn find(&self, at: usize, row: usize, found: &mut Vec<Found<'a>>) -> Result<()> {
         if row >= self.stored.row_ends.len() {
             return Err(lacks("rows"));
         }
         let records = self.stored.records(row);
-        if records.end > self.values.len() {
-            return Err(lacks("values"));
+        if self.group.keeps_alike() {
+            if let (Source::Packed(packed, _), false) = (&self.source, records.is_empty()) {
+                let (family, qualifier) = (packed.family.as_str(), packed.qualifier.as_slice());
+                found.push(Found { family, qualifier, timestamp: 0, maker: at, records });
+            }
+            return Ok(());
         }
         for record in records {
-            if self.values.is_valid(record) {
-                let (qualifier, timestamp) = (self.qualifier(record)?, self.timestamp(record)?);
-                found.push(Found { family: &self.column.family, qualifier, timestamp, column: at, record });
-            }
+            let family = match &self.source {
+                Source::Column(_, values) if values.is_null(record) => continue,
+                Source::Column(column, _) => &column.family,
+                Source::Packed(packed, _) => &packed.family,
+            };
+            let (qualifier, timestamp) = (self.qualifier(record)?, self.timestamp(record)?);
+            found.push(Found { family, qualifier, timestamp, maker: at, records: record..record + 1 });
         }
         Ok(())
     }
 
     fn qualifier(&self, record: usize) -> Result<&'a [u8]> {
         if self.group.qualifier == QualifierKind::Constant {
-            return Ok(&self.column.qualifier);
+            return Ok(match &self.source {
+                Source::Column(column, _) => &column.qualifier,
+                Source::Packed(packed, _) => &packed.qualifier,
+            });
         }
         let names = self.stored.qualifiers.as_ref().ok_or(lacks("qualifiers"))?;
         let name = names.codes.get(record).and_then(|code| names.dictionary.get(*code as usize));

@@ -122,6 +122,7 @@ mod tests {
             last_key: Bytes::from_static(b"b"),
             rows: 2,
             records: vec![],
+            group_cells: vec![],
             cells: 0,
             timestamps: Some((-1, 1)),
             columns: vec![],

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tidetable_layout::{FieldType, ValueType};
+use tidetable_layout::{FieldType, Group, ValueType};
 
 use crate::error::ReadError;
 use crate::wire::{Input, put_block, put_varint};
@@ -86,7 +86,9 @@ pub struct StripeMeta {
     pub rows: u64,
     /// Records of each group of the schema.
     pub records: Vec<u64>,
-    /// Present values in all columns.
+    /// Cells of each group: of a packed one, those that its records make.
+    pub group_cells: Vec<u64>,
+    /// Cells of all groups.
     pub cells: u64,
     /// Least and greatest stored timestamp, microseconds. `None` if no group stores any here.
     pub timestamps: Option<(i64, i64)>,
@@ -94,6 +96,16 @@ pub struct StripeMeta {
     pub columns: Vec<Vec<ColumnMeta>>,
     pub(crate) head_len: u64,
     pub(crate) head_checksum: u64,
+}
+
+/// Cells of a group: present values, or the records of a packed group, or where these share one cell a row, the rows
+/// `filled` that have any.
+pub(crate) fn cells_of(group: &Group, records: u64, columns: &[ColumnMeta], filled: u64) -> u64 {
+    match &group.packed {
+        None => columns.iter().map(|column| column.present).sum(),
+        Some(_) if group.keeps_alike() => filled,
+        Some(_) => records,
+    }
 }
 
 /// What `array` holds.
@@ -198,8 +210,13 @@ impl StripeMeta {
             out.extend_from_slice(&least.to_le_bytes());
             out.extend_from_slice(&greatest.to_le_bytes());
         }
-        for ((group, records), columns) in schema.groups.iter().zip(&self.records).zip(&self.columns) {
+        let counts = self.records.iter().zip(&self.group_cells);
+        for ((group, (records, cells)), columns) in schema.groups.iter().zip(counts).zip(&self.columns) {
             put_varint(out, *records);
+            // The others follow from what is here anyway.
+            if group.keeps_alike() {
+                put_varint(out, *cells);
+            }
             for (column, meta) in group.columns.iter().zip(columns) {
                 meta.put(out, column.value);
             }
@@ -224,15 +241,19 @@ impl StripeMeta {
             1 => Some((input.i64()?, input.i64()?)),
             _ => return Err(input.corrupt()),
         };
-        let (mut records, mut columns, mut cells) = (Vec::new(), Vec::new(), 0);
+        let (mut records, mut columns, mut group_cells) = (Vec::new(), Vec::new(), Vec::new());
         for group in &schema.groups {
             let count = input.count(most)? as u64;
-            let metas: Vec<_> = group
+            let filled = if group.keeps_alike() { input.varint()? } else { 0 };
+            if filled > count.min(rows) || (group.keeps_alike() && (filled == 0) != (count == 0)) {
+                return Err(input.corrupt());
+            }
+            let metas: Vec<ColumnMeta> = group
                 .columns
                 .iter()
                 .map(|column| ColumnMeta::read(input, column.value, count))
                 .collect::<Result<_, _>>()?;
-            cells += metas.iter().map(|meta| meta.present).sum::<u64>();
+            group_cells.push(cells_of(group, count, &metas, filled));
             records.push(count);
             columns.push(metas);
         }
@@ -246,7 +267,8 @@ impl StripeMeta {
             last_key,
             rows,
             records,
-            cells,
+            cells: group_cells.iter().sum(),
+            group_cells,
             timestamps,
             columns,
             head_len,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use tidetable_layout::{Block, KeyTail, Keys, StoredSchema};
+use tidetable_layout::{Block, Group, GroupBlock, KeyTail, Keys, StoredSchema};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{ReadError, WriteError};
@@ -12,7 +12,7 @@ use crate::format::{MAX_RAW_BYTES, MAX_RECORDS};
 use crate::group::{self, GroupHead};
 use crate::key_page;
 use crate::options::WriteOptions;
-use crate::stats::StripeMeta;
+use crate::stats::{StripeMeta, cells_of};
 use crate::stream::Pages;
 use crate::wire::{Input, put_block, put_varint};
 
@@ -119,6 +119,7 @@ pub fn encode_rows(
         last_key: block.keys.get(rows.end - 1).into(),
         rows: rows.len() as u64,
         records: Vec::with_capacity(schema.groups.len()),
+        group_cells: Vec::with_capacity(schema.groups.len()),
         cells: 0,
         timestamps: None,
         columns: Vec::with_capacity(schema.groups.len()),
@@ -132,7 +133,7 @@ pub fn encode_rows(
         let found = group::put(&mut section, &mut pages, (index, group), part, rows.clone(), options.level)?;
         put_block(&mut head, &section);
         meta.records.push(found.records);
-        meta.cells += found.columns.iter().map(|column| column.present).sum::<u64>();
+        meta.group_cells.push(cells_of(group, found.records, &found.columns, filled(group, part, rows.clone())));
         meta.columns.push(found.columns);
         meta.timestamps = match (meta.timestamps, found.timestamps) {
             (Some((low, high)), Some((least, greatest))) => Some((low.min(least), high.max(greatest))),
@@ -142,6 +143,7 @@ pub fn encode_rows(
     if head.len() > MAX_RAW_BYTES {
         return Err(WriteError::TooLarge { what: "head of a stripe", found: head.len(), limit: MAX_RAW_BYTES });
     }
+    meta.cells = meta.group_cells.iter().sum();
     meta.head_len = head.len() as u64;
     meta.len = (head.len() + pages.data.len()) as u64;
     Ok(EncodedStripe {
@@ -151,6 +153,11 @@ pub fn encode_rows(
         schema: schema_hash(schema)?,
         hashes: Hashes::of(&block.keys, rows),
     })
+}
+
+/// How many of the rows have records, if it is they that count as cells.
+pub(crate) fn filled(group: &Group, block: &GroupBlock, rows: Range<usize>) -> u64 {
+    if group.keeps_alike() { rows.filter(|row| !block.records(*row).is_empty()).count() as u64 } else { 0 }
 }
 
 /// A stripe as its head says it is; groups are read when they are asked for.

@@ -16,7 +16,7 @@ pub struct FileSummary {
     pub checksum: u128,
     /// Rows.
     pub rows: u64,
-    /// Cells: present values in all columns.
+    /// Cells.
     pub cells: u64,
     /// Records in all groups.
     pub records: u64,

@@ -10,7 +10,8 @@ use crate::format::HEADER_LEN;
 use crate::header;
 use crate::reader::{Reader, read};
 use crate::shapes::Records;
-use crate::stats::{StripeMeta, measure};
+use crate::stats::{StripeMeta, cells_of, measure};
+use crate::stripe::filled;
 
 /// What a sound file holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -84,9 +85,13 @@ impl Reader {
                 let (low, high) = times.unwrap_or((*time, *time));
                 times = Some((low.min(*time), high.max(*time)));
             }
-            let columns = group.columns.iter().flatten().zip(&self.schema().groups[at].columns);
+            let schema = &self.schema().groups[at];
+            let columns = group.columns.iter().flatten().zip(&schema.columns);
             let found: Vec<_> = columns.map(|(array, column)| measure(array, column.value)).collect();
             hold(meta.columns.get(at) == Some(&found), "counts and ranges of values")?;
+            let filled = filled(schema, group, 0..group.row_ends.len());
+            let cells = cells_of(schema, group.len() as u64, &found, filled);
+            hold(meta.group_cells.get(at) == Some(&cells), "count of cells")?;
             hold(group.columns.iter().flatten().all(|array| array.len() == group.len()), "records")?;
         }
         hold(times == meta.timestamps, "range of timestamps")

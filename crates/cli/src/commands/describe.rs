@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_layout::window_name;
+use tidetable_layout::{PackedSpec, window_name};
 use tidetable_store::Version;
 
 use super::store;
@@ -28,7 +28,14 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
                 writeln!(out, "family   {}{gc}", family.name)?;
                 for column in &family.columns {
                     let name = if column.each { "each column" } else { &column.qualifier };
-                    writeln!(out, "  {name} = {}", if column.value.is_empty() { "(empty)" } else { &column.value })?;
+                    let value = match &column.packed {
+                        PackedSpec::Json => "a JSON object an event".to_owned(),
+                        PackedSpec::Message(message) => format!("a protobuf {message} an event"),
+                        PackedSpec::Repeated(message) => format!("one protobuf a row, a {message} an event"),
+                        PackedSpec::None if column.value.is_empty() => "(empty)".to_owned(),
+                        PackedSpec::None => column.value.clone(),
+                    };
+                    writeln!(out, "  {name} = {value}")?;
                 }
             }
             for field in snapshot.layout().records_schema().fields() {

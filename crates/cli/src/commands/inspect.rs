@@ -50,10 +50,15 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
 fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
     for (at, group) in reader.schema().groups.iter().enumerate() {
         for (number, column) in group.columns.iter().enumerate() {
-            let qualifier = match group.qualifier {
-                QualifierKind::Constant => String::from_utf8_lossy(&column.qualifier).into_owned(),
+            let own = String::from_utf8_lossy(&column.qualifier);
+            let name = group.packed.as_ref().map_or(&column.qualifier, |packed| &packed.qualifier);
+            let mut qualifier = match group.qualifier {
+                QualifierKind::Constant => String::from_utf8_lossy(name).into_owned(),
                 QualifierKind::Dynamic => "(a qualifier a record)".to_owned(),
             };
+            if group.packed.is_some() {
+                qualifier.push_str(&format!(", field {own}"));
+            }
             writeln!(out, "group {at}, column {number}: {}:{qualifier}", column.family)?;
         }
     }

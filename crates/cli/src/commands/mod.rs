@@ -5,6 +5,7 @@ pub mod compact;
 pub mod delete;
 pub mod describe;
 pub mod inspect;
+pub mod proto;
 pub mod read;
 pub mod run;
 pub mod sql;

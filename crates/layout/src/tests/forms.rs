@@ -71,6 +71,11 @@ fn every_form_of_text() {
     assert_eq!(of("{f}-{ts:%Y}", Text, texts(&["a"])), "a-2021");
     assert_eq!(of("{f}{ts:%Y%m}", Text, texts(&["any#thing"])), "any#thing202103");
     assert_eq!(of("{f}", Text, texts(&[""])), "! the row key is empty");
+    assert_eq!(of("{f:percent}#{ts:%Y}", Text, texts(&["a#b%\n"])), "a%23b%25%0A#2021");
+    assert_eq!(of("{f:percent}#{ts:%Y}", FieldType::Int64, ints(&[-5])), "-5#2021");
+    assert_eq!(of("{f:percent}--{ts:%Y}", Text, texts(&["a-"])), "a%2D--2021");
+    // The escape itself has the delimiter.
+    assert_eq!(of("{f:percent}2{ts:%Y}", Text, texts(&["2"])), "! contains the delimiter `2`");
     let long = "x".repeat(4097);
     assert_eq!(of("{f}", Text, texts(&[&long])), "! the row key is over 4096 bytes");
     assert_eq!(of("{f:hash}", Text, texts(&["x"])), format!("{:016x}", xxhash_rust::xxh3::xxh3_64(b"x")));

@@ -109,8 +109,8 @@ pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
 
     let mut groups = Vec::new();
     for (group, stored) in layout.stored().groups.iter().enumerate() {
-        // For each record, for each column, the event whose value it has.
-        type RecordKey = (usize, Vec<u8>, Reverse<i64>);
+        // For each record, for each column, the event whose value it has. Of events side by side each is one.
+        type RecordKey = (usize, Vec<u8>, Reverse<i64>, Vec<u8>);
         let mut records: BTreeMap<RecordKey, Vec<Option<(usize, usize)>>> = BTreeMap::new();
         for (at, event) in &events {
             let own = &laid[*at].groups[group];
@@ -123,10 +123,12 @@ pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
                 .as_ref()
                 .map_or_else(Vec::new, |codes| encoder.qualifiers(group).unwrap().get(codes[*event]).to_vec());
             let time = own.timestamps.as_ref().map_or(0, |times| times[*event]);
-            let picks =
-                records.entry((row, qualifier, Reverse(time))).or_insert_with(|| vec![None; stored.columns.len()]);
+            let content = if stored.keeps_alike() { content(&own.columns, *event) } else { Vec::new() };
+            let picks = records
+                .entry((row, qualifier, Reverse(time), content))
+                .or_insert_with(|| vec![None; stored.columns.len()]);
             for (pick, column) in picks.iter_mut().zip(&own.columns) {
-                if column.is_valid(*event) {
+                if column.is_valid(*event) || stored.packed.is_some() {
                     *pick = Some((*at, *event));
                 }
             }
@@ -149,17 +151,30 @@ pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
             *slot = end;
         }
         let dynamic = laid.first().is_some_and(|laid| laid.groups[group].qualifier.is_some());
-        let mut dictionary: Vec<Box<[u8]>> = records.keys().map(|(_, qualifier, _)| qualifier.clone().into()).collect();
+        let mut dictionary: Vec<Box<[u8]>> =
+            records.keys().map(|(_, qualifier, ..)| qualifier.clone().into()).collect();
         dictionary.sort();
         dictionary.dedup();
         let code = |qualifier: &[u8]| dictionary.binary_search_by(|own| (**own).cmp(qualifier)).unwrap() as u32;
-        let codes = records.keys().map(|(_, qualifier, _)| code(qualifier)).collect();
+        let codes = records.keys().map(|(_, qualifier, ..)| code(qualifier)).collect();
         let stored_times = laid.first().is_some_and(|laid| laid.groups[group].timestamps.is_some());
-        let timestamps = stored_times.then(|| records.keys().map(|(_, _, time)| time.0).collect());
+        let timestamps = stored_times.then(|| records.keys().map(|(_, _, time, _)| time.0).collect());
         let qualifiers = dynamic.then_some(Qualifiers { dictionary, codes });
         groups.push(Some(GroupBlock { row_ends, qualifiers, timestamps, columns }));
     }
     Block { keys, groups }
+}
+
+/// The values of an event as bytes.
+fn content(columns: &[ArrayRef], event: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    for column in columns {
+        out.push(u8::from(column.is_valid(event)));
+        if let Some(datum) = View::new(column.as_ref()).get(event) {
+            datum.write_text(&mut crate::civil::Calendar::default(), &mut out);
+        }
+    }
+    out
 }
 
 /// The block with only what `layout.projection(fields)` asks for.

@@ -8,7 +8,7 @@ use super::loader::{
 };
 use crate::{FieldType, Layout, SourceSchema, TableSpec};
 
-fn wide_source() -> SourceSchema {
+pub(super) fn wide_source() -> SourceSchema {
     let fields = [
         ("site", FieldType::Text),
         ("meter", FieldType::UInt64),
@@ -55,9 +55,9 @@ fn lossless() -> Vec<TableSpec> {
     all.iter().map(|(key, families)| table(key, families)).collect()
 }
 
-type Event = (String, u64, i64, Option<i32>, Option<i32>);
+pub(super) type Event = (String, u64, i64, Option<i32>, Option<i32>);
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
+pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
     let site = prop_oneof![Just("a"), Just("b"), Just("a b"), Just("é!"), Just("~")];
     // Few values, so that events share rows, qualifiers and instants.
     let time = (0i64..3, 0i64..3, 0i64..3, 0i64..3)
@@ -72,7 +72,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-fn wide_batch(source: &SourceSchema, events: &[Event]) -> RecordBatch {
+pub(super) fn wide_batch(source: &SourceSchema, events: &[Event]) -> RecordBatch {
     let cents: Vec<i128> = events.iter().map(|event| i128::from(event.4.unwrap_or(7))).collect();
     batch(
         source,
@@ -87,13 +87,13 @@ fn wide_batch(source: &SourceSchema, events: &[Event]) -> RecordBatch {
     )
 }
 
-fn sorted(mut lines: Vec<String>) -> Vec<String> {
+pub(super) fn sorted(mut lines: Vec<String>) -> Vec<String> {
     lines.sort();
     lines
 }
 
 /// The values of the promised order, record by record, as comparable text.
-fn check_order(layout: &Layout, found: &RecordBatch) {
+pub(super) fn check_order(layout: &Layout, found: &RecordBatch) {
     use std::sync::Arc;
 
     use arrow::compute::{SortColumn, lexsort_to_indices};

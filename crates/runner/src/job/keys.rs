@@ -86,7 +86,7 @@ pub(crate) static JOB: Section = Section {
         later("after", Shape::Texts),
         key("sources", Shape::Table),
         key("tables", Shape::Table),
-        later("messages", Shape::Table),
+        key("messages", Shape::Table),
         key("exports", Shape::Table),
         later("checks", Shape::Table),
         later("hooks", Shape::Table),
@@ -156,11 +156,14 @@ pub(crate) static COLUMN: Section = Section {
         key("timestamp", Shape::TextOrWhole),
         key("each", Shape::Text),
         key("except", Shape::Texts),
-        later("message", Shape::Text),
-        later("repeated", Shape::Text),
-        later("json", Shape::Text),
+        key("message", Shape::Text),
+        key("repeated", Shape::Text),
+        key("json", Shape::Text),
     ],
 };
+
+pub(crate) static MESSAGE: Section =
+    Section { noun: "message", keys: &[key("fields", Shape::Table), key("proto", Shape::Text)] };
 
 pub(crate) static EXPORT: Section = Section {
     noun: "export",

@@ -5,6 +5,7 @@ mod error;
 mod export;
 mod fields;
 mod keys;
+mod messages;
 mod names;
 mod origin;
 mod places;
@@ -37,6 +38,7 @@ pub use problem::{JobFileError, Problem};
 pub(crate) use words::nearest;
 
 use crate::project::Project;
+use messages::Messages;
 use names::Id;
 
 /// A job file that was read and found right.
@@ -189,9 +191,10 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let sources: Vec<_> = fields.named("sources").iter().filter_map(|named| source::read(reader, named)).collect();
     let named_tables = fields.named("tables");
     let folder = path.parent().unwrap_or(path);
+    let mut messages = Messages::read(reader, &fields, folder);
     let mut tables: Vec<Table> = Vec::new();
     for named in &named_tables {
-        let table = table::read(reader, named, &sources, &tables, folder);
+        let table = table::read(reader, named, (&sources, &tables), &mut messages, folder);
         tables.extend(table);
     }
     let mut exports = Vec::new();

@@ -32,6 +32,8 @@ pub(crate) struct ColumnPlaces<'a> {
     pub(crate) encoding: Range<usize>,
     pub(crate) timestamp: Range<usize>,
     pub(crate) except: Vec<Text<'a>>,
+    /// `message`, `repeated` or `json`.
+    pub(crate) packed: Option<Text<'a>>,
 }
 
 impl TablePlaces<'_> {
@@ -61,6 +63,7 @@ impl ColumnPlaces<'_> {
             ColumnPart::Qualifier => Some(&self.qualifier),
             ColumnPart::Value => self.value.as_ref(),
             ColumnPart::Except(index) => self.except.get(index),
+            ColumnPart::Packed => self.packed.as_ref(),
             ColumnPart::Encoding => return self.encoding.clone(),
             ColumnPart::Timestamp => return self.timestamp.clone(),
         };

@@ -187,8 +187,32 @@ pub(crate) enum Mistake {
     AggregateText { kind: &'static str },
     #[error("`timestamp` cannot be {value}")]
     Timestamp { value: String },
-    #[error("`except` goes with `each`")]
+    #[error("`except` goes with `each` or `json`")]
     ExceptWithoutEach,
+    #[error("a column holds one of `message`, `repeated` and `json`")]
+    PackedTwice,
+    #[error("there is no message `{name}`")]
+    UnknownMessage { name: String, known: Vec<String>, near: Option<String> },
+    #[error("a message has either `fields` or `proto`")]
+    FieldsAndProto,
+    #[error("`{name}` cannot be a name in a `.proto`")]
+    ProtoName { name: String },
+    #[error("this cannot be the number of the field `{field}`")]
+    FieldNumber { field: String },
+    #[error("`{field}` and `{other}` have one number, {number}")]
+    SameFieldNumber { field: String, other: String, number: u32 },
+    #[error("there is no file `{}`", .path.display())]
+    NoProtoFile { path: PathBuf },
+    #[error("cannot read `{}`: {error}", .path.display())]
+    ReadProto { path: PathBuf, error: std::io::Error },
+    #[error("not protobuf: {said}")]
+    Proto { said: String },
+    #[error("`{}` has no message `{name}`", .path.display())]
+    NoMessageInFile { name: String, path: PathBuf, known: Vec<String>, near: Option<String> },
+    #[error("no field of the message `{name}` is a column of the source `{owner}`")]
+    NoFieldMatches { name: String, owner: String, known: Vec<String> },
+    #[error("the field `{field}` of the message `{message}` {why}")]
+    ProtoField { message: String, field: String, why: &'static str },
     #[error(transparent)]
     Layout { source: LayoutError },
 
@@ -219,8 +243,12 @@ impl Mistake {
             Self::UnknownKey { .. } => "not a key",
             Self::MissingKey { .. } => "here",
             Self::NotBuilt { .. } => "cannot be used yet",
-            Self::UnknownColumn { .. } | Self::UnknownSource { .. } => "not declared",
-            Self::NoSqlFile { .. } | Self::SqlFile { .. } | Self::EmptySqlFile { .. } => "this file",
+            Self::UnknownColumn { .. } | Self::UnknownSource { .. } | Self::UnknownMessage { .. } => "not declared",
+            Self::NoProtoFile { .. }
+            | Self::ReadProto { .. }
+            | Self::NoSqlFile { .. }
+            | Self::SqlFile { .. }
+            | Self::EmptySqlFile { .. } => "this file",
             _ => "here",
         }
     }
@@ -291,6 +319,32 @@ impl Mistake {
             Self::Gc { .. } => "for example `maxversions=1`, or `maxage=30d and maxversions=2`".to_owned(),
             Self::Timestamp { .. } => "write 0, or the name of a timestamp column of the source".to_owned(),
             Self::ExceptWithoutEach => "add `each = \"*\"`, or leave `except` out".to_owned(),
+            Self::PackedTwice => "make a column of each".to_owned(),
+            Self::UnknownMessage { near, known, .. } => did_you_mean(near).unwrap_or_else(|| match known.as_slice() {
+                [] => "add `[messages.NAME]` with `fields = { column = 1, .. }`".to_owned(),
+                known => format!("the messages are {}", listed(known)),
+            }),
+            Self::FieldsAndProto => {
+                "write `fields = { column = 1, .. }`, or `proto = \"file.proto\"`".to_owned()
+            }
+            Self::ProtoName { .. } => {
+                "use letters, digits and `_`, not a digit first, and no type; `derive` makes a column of another name".to_owned()
+            }
+            Self::FieldNumber { .. } => "write 1 to 536870911, but not 19000 to 19999".to_owned(),
+            Self::SameFieldNumber { .. } => "give each field a number of its own, and keep it for ever".to_owned(),
+            Self::NoProtoFile { .. } => "the path is relative to the job file".to_owned(),
+            Self::ReadProto { .. } => "check that it is a readable text file".to_owned(),
+            Self::NoMessageInFile { near, known, .. } => did_you_mean(near).unwrap_or_else(|| match known.as_slice() {
+                [] => "the file has no message".to_owned(),
+                known => format!("its messages are {}", listed(known)),
+            }),
+            Self::NoFieldMatches { known, .. } => {
+                format!("its fields are {}; `derive` makes columns of these names", listed(known))
+            }
+            Self::ProtoField { why: "is required", .. } => "make it optional: a column may be null".to_owned(),
+            Self::ProtoField { .. } => {
+                "a column fills a field of one number, text, bool or time: rename the column with `derive`, or leave the field to others".to_owned()
+            }
             Self::DayWithoutFormat => "for example `{day:%Y-%m-%d}`".to_owned(),
             Self::NameWithoutDay { name } => format!("for example `{name}_{{day:%Y%m%d}}`"),
             Self::NameOfTwoDays { .. } => "write enough of the day, for example `{day:%Y%m%d}`".to_owned(),
@@ -308,6 +362,7 @@ impl Mistake {
             | Self::WrongType { .. }
             | Self::Empty { .. }
             | Self::OneCharacter { .. }
+            | Self::Proto { .. }
             | Self::Day(_)
             | Self::TimeFormat { .. }
             | Self::Layout { .. } => {

@@ -4,20 +4,23 @@ use std::path::Path;
 
 use serde_spanned::Spanned;
 use tidetable_layout::{
-    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Merge, Place, SourceSchema, TableSpec, TimestampSpec, Window,
+    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Merge, MessageSpec, PackedSpec, Place, SourceSchema,
+    TableSpec, TimestampSpec, Window,
 };
 use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
 use toml::de::DeValue;
 
-use super::Table;
 use super::fields::{Fields, Named, Reader, Text};
 use super::keys::{COLUMN, FAMILY, TABLE};
+use super::messages::Messages;
 use super::names::Id;
 use super::origin;
 use super::places::{ColumnPlaces, FamilyPlaces, TablePlaces};
 use super::problem::Mistake;
 use super::source::ReadSource;
+use super::words::nearest;
+use super::{From, Table};
 
 const WINDOWS: [(&str, Window); 5] = [
     ("day", Window::Day),
@@ -29,8 +32,13 @@ const WINDOWS: [(&str, Window); 5] = [
 
 const GRANULARITIES: [(&str, Granularity); 2] = [("millis", Granularity::Millis), ("micros", Granularity::Micros)];
 
-const ENCODINGS: [(&str, Encoding); 4] =
-    [("text", Encoding::Text), ("int64", Encoding::Int64), ("float64", Encoding::Float64), ("bytes", Encoding::Bytes)];
+const ENCODINGS: [(&str, Encoding); 5] = [
+    ("text", Encoding::Text),
+    ("int64", Encoding::Int64),
+    ("float64", Encoding::Float64),
+    ("bytes", Encoding::Bytes),
+    ("json", Encoding::Json),
+];
 
 const KINDS: [(&str, Merge); 4] = [("sum", Merge::Sum), ("min", Merge::Min), ("max", Merge::Max), ("hll", Merge::Hll)];
 
@@ -38,8 +46,8 @@ const KINDS: [(&str, Merge); 4] = [("sum", Merge::Sum), ("min", Merge::Min), ("m
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     named: &Named<'_>,
-    sources: &[ReadSource],
-    earlier: &[Table],
+    (sources, earlier): (&[ReadSource], &[Table]),
+    messages: &mut Messages,
     folder: &Path,
 ) -> Option<Table> {
     let before = reader.count();
@@ -66,7 +74,7 @@ pub(crate) fn read(
     if families.is_empty() {
         return None;
     }
-    let spec = TableSpec {
+    let mut spec = TableSpec {
         name: named.name.to_owned(),
         row_key: row_key.owned(),
         window,
@@ -79,6 +87,11 @@ pub(crate) fn read(
     let families = families.into_iter().map(|(_, places)| places).collect();
     let places = TablePlaces { at: named.at.clone(), row_key, unpivot, families };
     let (from, schema) = origin?;
+    let owner = match &from {
+        From::Source(name) => name.clone(),
+        From::Query { .. } => format!("query of {}", named.name),
+    };
+    spec.messages = used_messages(reader, &spec, &places, messages, &owner, &schema)?;
     let layout = compile(reader, &spec, &schema, &places)?;
     check_timestamps(reader, &layout, &places);
     if upsert && !layout.rows_keep_to_windows() {
@@ -96,6 +109,39 @@ pub(crate) fn read(
     (reader.count() == before).then_some(table)
 }
 
+/// The messages that the columns name; `None` if one of them is wrong.
+fn used_messages(
+    reader: &mut Reader<'_>,
+    spec: &TableSpec,
+    places: &TablePlaces<'_>,
+    messages: &mut Messages,
+    owner: &str,
+    schema: &SourceSchema,
+) -> Option<Vec<MessageSpec>> {
+    let mut used: Vec<MessageSpec> = Vec::new();
+    let mut sound = true;
+    let columns = spec.families.iter().zip(&places.families);
+    for (column, place) in columns.flat_map(|(family, named)| family.columns.iter().zip(&named.columns)) {
+        let (PackedSpec::Message(name) | PackedSpec::Repeated(name)) = &column.packed else { continue };
+        if used.iter().any(|message| message.name == *name) {
+            continue;
+        }
+        if !messages.has(name) {
+            let known = messages.names();
+            let near = nearest(name, known.iter().map(String::as_str));
+            let at = place.packed.as_ref().map_or_else(|| place.at.clone(), |text| text.at.clone());
+            reader.refuse(at, Mistake::UnknownMessage { name: name.clone(), known, near });
+            sound = false;
+            continue;
+        }
+        match messages.of_source(reader, name, owner, schema) {
+            Some(message) => used.push(message),
+            None => sound = false,
+        }
+    }
+    sound.then_some(used)
+}
+
 /// Of two cells alike in two windows neither is the later: a row of several windows takes event times. Cells that
 /// merge need no order.
 fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlaces<'_>) {
@@ -108,6 +154,8 @@ fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlac
     for (family, named) in families.filter(|(family, _)| family.kind.is_newest()) {
         for (column, place) in family.columns.iter().zip(&named.columns) {
             let event_time = match &column.timestamp {
+                // The events of such a cell have times, whatever the cell's.
+                _ if matches!(column.packed, PackedSpec::Repeated(_)) => true,
                 TimestampSpec::Implied => true,
                 TimestampSpec::Zero => false,
                 TimestampSpec::Field(field) => time == Some(field),
@@ -177,13 +225,11 @@ fn column<'a>(
     let timestamp = timestamp(reader, &fields);
     fields.choice(reader, "each", &[("*", ())]);
     let except = fields.texts(reader, "except");
-    if fields.has("except") && !fields.has("each") {
+    if fields.has("except") && !fields.has("each") && !fields.has("json") {
         reader.refuse(fields.key_at("except"), Mistake::ExceptWithoutEach);
     }
-    // What the column of a message or of JSON holds is not a template.
-    if ["message", "repeated", "json"].into_iter().any(|key| fields.has(key)) {
-        return None;
-    }
+    fields.choice(reader, "json", &[("*", ())]);
+    let (packed, packed_at) = packed(reader, &fields)?;
     let qualifier = qualifier?;
     let spec = ColumnSpec {
         qualifier: qualifier.owned(),
@@ -192,7 +238,7 @@ fn column<'a>(
         timestamp,
         each: fields.has("each"),
         except: except.iter().map(Text::owned).collect(),
-        ..ColumnSpec::default()
+        packed,
     };
     let places = ColumnPlaces {
         at: fields.at(),
@@ -201,8 +247,30 @@ fn column<'a>(
         timestamp: fields.value_at("timestamp"),
         encoding: fields.value_at("encoding"),
         except,
+        packed: packed_at,
     };
     Some((spec, places))
+}
+
+/// What a column holds instead of one value, and where that stands; `None` if it is refused.
+fn packed<'a>(reader: &mut Reader<'_>, fields: &Fields<'a>) -> Option<(PackedSpec, Option<Text<'a>>)> {
+    let keys: Vec<_> = ["message", "repeated", "json"].into_iter().filter(|key| fields.has(key)).collect();
+    match keys.as_slice() {
+        [] => Some((PackedSpec::None, None)),
+        ["json"] => Some((PackedSpec::Json, Some(fields.required_text(reader, "json")?))),
+        ["message"] => {
+            let name = fields.required_text(reader, "message")?;
+            Some((PackedSpec::Message(name.owned()), Some(name)))
+        }
+        ["repeated"] => {
+            let name = fields.required_text(reader, "repeated")?;
+            Some((PackedSpec::Repeated(name.owned()), Some(name)))
+        }
+        [.., last] => {
+            reader.refuse(fields.key_at(last), Mistake::PackedTwice);
+            None
+        }
+    }
 }
 
 fn timestamp(reader: &mut Reader<'_>, fields: &Fields<'_>) -> TimestampSpec {

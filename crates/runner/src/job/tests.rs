@@ -9,6 +9,7 @@ use tidetable_source::MaxRejected;
 
 use super::*;
 
+mod messages;
 mod mistakes;
 
 const SMART_METERS: &str = r##"name     = "smart-meters"

@@ -7,8 +7,8 @@ use arrow::array::{
     TimestampMicrosecondArray, UInt64Array,
 };
 use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, Keys, QualifierKind, Qualifiers, StoredSchema,
-    TailPart, TimestampKind, ValueType,
+    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, Keys, Packed, PackedForm, QualifierKind,
+    Qualifiers, StoredSchema, TailPart, TimestampKind, ValueType,
 };
 
 /// A small generator of its own, so that a seed means the same block for ever.
@@ -66,10 +66,15 @@ pub(super) fn schema(random: &mut Random) -> StoredSchema {
         });
         let columns = columns.collect();
         let timestamps = if random.one_in(3) { TimestampKind::Zero } else { TimestampKind::Stored };
+        let form = match random.below(4) {
+            0 => Some(PackedForm::Json),
+            1 if !dynamic => Some(PackedForm::Repeated { fields: Vec::new(), number: 1 }),
+            _ => None,
+        };
         Group {
             qualifier: if dynamic { QualifierKind::Dynamic } else { QualifierKind::Constant },
             timestamps,
-            packed: None,
+            packed: form.map(|form| Packed { family: "METER".to_owned(), qualifier: Vec::new(), form }),
             columns,
         }
     });
@@ -80,6 +85,18 @@ pub(super) fn block(schema: &StoredSchema, rows: usize, random: &mut Random) -> 
     let keys = keys(schema, rows, random);
     let groups = schema.groups.iter().map(|group| Some(group_block(group, rows, random))).collect();
     Block { keys, groups }
+}
+
+/// Cells of a block: values, or in a packed group records, or rows that have any.
+pub(super) fn cells(schema: &StoredSchema, block: &Block) -> u64 {
+    let of_group = |(group, block): (&Group, &GroupBlock)| match &group.packed {
+        None => block.columns.iter().flatten().map(|array| array.len() - array.null_count()).sum(),
+        Some(Packed { form: PackedForm::Repeated { .. }, .. }) => {
+            (0..block.row_ends.len()).filter(|row| !block.records(*row).is_empty()).count()
+        }
+        Some(_) => block.len(),
+    };
+    schema.groups.iter().zip(block.groups.iter().flatten()).map(of_group).sum::<usize>() as u64
 }
 
 fn keys(schema: &StoredSchema, rows: usize, random: &mut Random) -> Keys {

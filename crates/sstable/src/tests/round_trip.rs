@@ -24,6 +24,7 @@ fn check(seed: u64, rows: usize) {
     assert_eq!((summary.first_key, summary.last_key), (block.keys.get(0), block.keys.get(rows - 1)));
     let verified = reader.verify().unwrap();
     assert_eq!((verified.rows, verified.cells), (summary.rows, summary.cells));
+    assert_eq!(summary.cells, generate::cells(&schema, &block));
     assert!((0..rows).all(|row| reader.may_contain(&block.keys.get(row))));
     for (index, cut) in cuts.iter().enumerate() {
         assert_rows(&schema, &reader.read_stripe(index, &all).unwrap(), &block, cut.clone());

@@ -1,3 +1,14 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, UInt64Array};
+use arrow::datatypes::UInt64Type;
+use tidetable_layout::{
+    Block, Column, Encoding, FieldType, Group, GroupBlock, Keys, Merge, Packed, PackedForm, Projection, QualifierKind,
+    StoredSchema, TimestampKind, ValueType,
+};
+
+use super::apply::Collector;
 use super::rule::GcRule;
 
 const DAY: i64 = 86_400_000_000;
@@ -52,4 +63,60 @@ fn wrong_rules_are_pointed_at() {
         assert!(error.wanted.starts_with(wanted), "{bad}: {error}");
         assert_eq!(error.at, at, "{bad}");
     }
+}
+
+/// What `rule` leaves of a row with two records of two fields; the newest lacks the second field.
+fn left_of_packed(form: PackedForm, rule_text: &str, now: i64) -> Vec<(i64, Option<u64>, Option<u64>)> {
+    let column = |name: &str| Column {
+        family: "F".to_owned(),
+        qualifier: name.as_bytes().to_vec(),
+        value: ValueType::Field(FieldType::UInt64),
+        encoding: Encoding::Text,
+        merge: Merge::Newest,
+    };
+    let packed = Packed { family: "F".to_owned(), qualifier: b"q".to_vec(), form };
+    let group = Group {
+        qualifier: QualifierKind::Constant,
+        timestamps: TimestampKind::Stored,
+        packed: Some(packed),
+        columns: vec![column("a"), column("b")],
+    };
+    let schema = StoredSchema { tail: Default::default(), groups: vec![group], upsert: false };
+    let mut keys = Keys::new(Arc::new(schema.tail.clone()));
+    keys.push(b"k", 0);
+    let values = |of: [Option<u64>; 2]| -> Option<Arc<dyn Array>> { Some(Arc::new(UInt64Array::from(of.to_vec()))) };
+    let records = GroupBlock {
+        row_ends: vec![2],
+        qualifiers: None,
+        timestamps: Some(vec![10 * DAY, 0]),
+        columns: vec![values([Some(1), Some(2)]), values([None, Some(3)])],
+    };
+    let rules = BTreeMap::from([("F".to_owned(), rule(rule_text))]);
+    let collector = Collector::new(&schema, &rules, now).unwrap();
+    // No field must be read for the judgement.
+    let mut projection = Projection::all(&schema);
+    projection.groups[0].as_mut().unwrap().columns = vec![false, true];
+    collector.widen(&schema, &mut projection);
+    assert_eq!(projection.groups[0].as_ref().unwrap().columns, [false, true]);
+    let left = collector.collect(&schema, Block { keys, groups: vec![Some(records)] }).unwrap();
+    let group = left.groups[0].as_ref().unwrap();
+    let value = |column: usize, at: usize| {
+        let values = group.columns[column].as_ref().unwrap().as_primitive::<UInt64Type>();
+        values.is_valid(at).then(|| values.value(at))
+    };
+    let times = group.timestamps.as_ref().unwrap();
+    times.iter().enumerate().map(|(at, time)| (*time, value(0, at), value(1, at))).collect()
+}
+
+#[test]
+fn a_packed_record_goes_or_stays_whole() {
+    let all = || PackedForm::Repeated { fields: Vec::new(), number: 1 };
+    let (newer, older) = ((10 * DAY, Some(1), None), (0, Some(2), Some(3)));
+    assert_eq!(left_of_packed(PackedForm::Json, "maxversions=1", 0), [newer]);
+    assert_eq!(left_of_packed(PackedForm::Json, "maxage=5d", 11 * DAY), [newer]);
+    assert_eq!(left_of_packed(PackedForm::Json, "maxversions=2", 0), [newer, older]);
+    // One cell of the row, with one version, at timestamp 0.
+    assert_eq!(left_of_packed(all(), "maxversions=1", 0), [newer, older]);
+    assert_eq!(left_of_packed(all(), "maxage=12d", 11 * DAY), [newer, older]);
+    assert_eq!(left_of_packed(all(), "maxage=10d", 11 * DAY), []);
 }

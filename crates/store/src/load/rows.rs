@@ -168,6 +168,9 @@ impl<'a> Records<'a> {
         if older.is_empty() {
             return self.push_record(*newest);
         }
+        if self.group.packed.is_some() {
+            return self.push_newest(alike);
+        }
         if self.group.timestamps == TimestampKind::Stored {
             let cells = |column: usize| alike.iter().filter(|event| self.has(**event, column)).count() as u64;
             let columns = self.group.columns.iter().enumerate().filter(|(_, column)| column.merge.is_newest());
@@ -187,6 +190,16 @@ impl<'a> Records<'a> {
             }
         }
         self.picks.push(*newest);
+    }
+
+    /// The same where a record is one cell: the last event that has any of its fields.
+    fn push_newest(&mut self, alike: &[u32]) {
+        let cells = || alike.iter().copied().filter(|event| !self.all_sparse || self.has_any(*event));
+        let (count, newest) = (cells().count() as u64, cells().next_back());
+        if self.group.timestamps == TimestampKind::Stored {
+            self.overwritten += count.saturating_sub(1);
+        }
+        self.picks.extend(newest);
     }
 
     fn into_block(self, keys: &Keys, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {

@@ -258,8 +258,11 @@ fn combine(
             records.iter().for_each(|(source, record)| picks.push(*source, *record..record + 1));
             continue;
         }
-        let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
-        fill_from_older(group, parts, (source, record), older, picks);
+        // A packed record is one cell, which replaces another whole.
+        if group.packed.is_none() {
+            let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
+            fill_from_older(group, parts, (source, record), older, picks);
+        }
         if aggregates && alike.len() > 1 {
             picks.folds.push(picks.records, alike.iter().map(|at| (cursors[*at].0, cursors[*at].1.start)));
         }

@@ -131,7 +131,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     (
         r#"value = "{kwh}""#,
         r#"except = ["ts"]"#,
-        &[r#"22:30 `except` goes with `each` | add `each = "*"`, or leave `except` out"#],
+        &[r#"22:30 `except` goes with `each` or `json` | add `each = "*"`, or leave `except` out"#],
     ),
     (
         r#"qualifier = "ID",        value"#,
@@ -234,21 +234,20 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ),
     (
         r#"{ qualifier = "ID",        value = "{meter}" }"#,
-        r#"{ qualifier = "b", message = "R" }, { qualifier = "c", repeated = "R" }, { qualifier = "d", json = "*" }"#,
+        r#"{ qualifier = "b", message = "R" }, { qualifier = "c", repeated = "R", json = "*" }, { qualifier = "d", json = "all" }"#,
         &[
-            "21:22 not built yet: message | leave it out",
-            "21:58 not built yet: repeated | leave it out",
-            "21:95 not built yet: json | leave it out",
+            "21:32 there is no message `R` | add `[messages.NAME]` with `fields = { column = 1, .. }`",
+            "21:74 a column holds one of `message`, `repeated` and `json` | make a column of each",
+            "21:114 `json` cannot be `all` | write one of `*`",
         ],
     ),
     (
         "[exports",
-        "[messages.R]\nfields = { a = 1 }\n[checks.x]\n[hooks]\n[metrics]\n[exports",
+        "[checks.x]\n[hooks]\n[metrics]\n[exports",
         &[
-            "25:2 not built yet: messages | leave it out",
-            "27:2 not built yet: checks | leave it out",
-            "28:2 not built yet: hooks | leave it out",
-            "29:2 not built yet: metrics | leave it out",
+            "25:2 not built yet: checks | leave it out",
+            "26:2 not built yet: hooks | leave it out",
+            "27:2 not built yet: metrics | leave it out",
         ],
     ),
     (r#""day""#, r#""month""#, &[r#"26:9 not built yet: per = "month" | leave it out"#]),

@@ -1,0 +1,19 @@
+//! `tidetable proto`: a `.proto` with which any program reads the protobuf cells of a table.
+
+use std::io::Write;
+
+use super::store;
+use crate::args::{Global, Proto};
+use crate::error::CliError;
+use crate::output::stdout;
+
+/// Prints the `.proto`.
+pub fn proto(global: &Global, args: &Proto) -> Result<(), CliError> {
+    let snapshot = store(global)?.snapshot(&args.table)?;
+    let no_messages = || CliError::NoMessages { table: args.table.clone() };
+    let text = snapshot.layout().proto().ok_or_else(no_messages)?;
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
