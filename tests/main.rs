@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod changes;
+mod current;
 mod damage;
 mod deletes;
 mod derived;
