@@ -138,6 +138,9 @@ fn totals_are_those_of_the_live_inputs() {
     project.write(&path(FILES), &files[&FILES]);
     run();
     check(&project, &files);
+
+    project.ok(&["compact", "SALES"]);
+    check(&project, &files);
 }
 
 #[test]
