@@ -58,7 +58,11 @@ fn current(project: &Project) -> Vec<String> {
 #[test]
 fn the_newest_row_of_each_host_replaces_the_whole_row_before() {
     let project = Project::new("fleet", JOB);
-    write(&project, "1", &["a,2026-01-01T10:00:00Z,1,10", "b,2026-01-01T10:00:00Z,2,20", "gone,2026-01-01T09:00:00Z,3,30"]);
+    write(
+        &project,
+        "1",
+        &["a,2026-01-01T10:00:00Z,1,10", "b,2026-01-01T10:00:00Z,2,20", "gone,2026-01-01T09:00:00Z,3,30"],
+    );
     project.run_job("fleet");
     assert_eq!(current(&project).len(), 3);
 

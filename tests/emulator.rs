@@ -19,7 +19,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tidetable_testkit::Seeded;
 
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, cell_integer, json_lines};
 
 /// A call of `cbt` takes about a second; it retries forever when nobody answers.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -109,6 +109,14 @@ impl Bigtable {
         self.cbt(&["import", table, "rows.csv", "timestamp=value-encoded"]);
     }
 
+    /// Waits until it has collected what `left` no longer holds: it looks at its tables every second or so.
+    fn collected(&self, table: &str, left: &[Cell]) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while self.cells(table).len() > left.len() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(250));
+        }
+    }
+
     /// All cells in the order in which it returns them.
     fn cells(&self, table: &str) -> Vec<Cell> {
         let mut cells: Vec<Cell> = Vec::new();
@@ -119,7 +127,8 @@ impl Bigtable {
             } else if expects_key {
                 (key, expects_key) = (line.to_owned(), false);
             } else if let Some(value) = line.strip_prefix("    ") {
-                cells.last_mut().unwrap().value = value.trim_matches('"').to_owned();
+                let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+                cells.last_mut().unwrap().value = value.to_owned();
             } else if let Some(cell) = line.strip_prefix("  ") {
                 let (column, time) = cell.split_once(" @ ").unwrap();
                 let column = column.trim_end().to_owned();
@@ -293,6 +302,7 @@ fn the_emulator_holds_the_same_cells() {
         let words: Vec<&str> = rule.split(' ').collect();
         bigtable.cbt(&[&["setgcpolicy", "T", family], words.as_slice()].concat());
     }
+    bigtable.collected("T", &cells(&project, "T"));
     same("versions, and a union of age and versions");
     project.ok(&["compact", "T", "--now", "2020-01-05T00:00:00Z"]);
     same("compacted under rules");
@@ -301,4 +311,106 @@ fn the_emulator_holds_the_same_cells() {
         all
     });
     assert!(versions.values().any(|count| *count == 2), "{:?}", json!(versions));
+}
+
+/// The bytes that `cbt` prints between quotes, in Go's notation.
+fn unquoted(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let number = |digits: &str| u32::from_str_radix(digits, 16).unwrap();
+        let length = if c != '\\' {
+            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            c.len_utf8()
+        } else {
+            match rest.as_bytes()[1] {
+                b'x' => {
+                    bytes.push(number(&rest[2..4]) as u8);
+                    4
+                }
+                b'u' => {
+                    let c = char::from_u32(number(&rest[2..6])).unwrap();
+                    bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    6
+                }
+                escaped => {
+                    let known = b"abtnvfr".iter().position(|name| *name == escaped);
+                    bytes.push(known.map_or(escaped, |at| [7, 8, 9, 10, 11, 12, 13][at]));
+                    2
+                }
+            }
+        };
+        rest = &rest[length..];
+    }
+    bytes
+}
+
+/// Sums only: of the other kinds of aggregate families the emulator keeps the last write, and its sums wrap around.
+#[test]
+fn the_emulator_adds_up_the_same_sums() {
+    let Some(program) = emulator().filter(|_| has_cbt()) else {
+        println!("skipped: cbtemulator and cbt of the Google Cloud CLI are not on this machine");
+        return;
+    };
+    let bigtable = Bigtable::start(&program);
+    bigtable.cbt(&["createtable", "S", "families=C:never:intsum,D:never:intsum"]);
+    let column = |qualifier: &str, timestamp: &str| {
+        format!("columns = [{{ qualifier = \"{qualifier}\", value = \"{{n}}\"{timestamp} }}]")
+    };
+    let job = format!(
+        "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nid = \"uint64\"\n\
+         ts = \"timestamp\"\nq = \"text\"\nn = \"int64\"\n[tables.S]\nrow_key = \"r{{id:02}}\"\n[tables.S.families.C]\n\
+         kind = \"sum\"\n{}\n[tables.S.families.D]\nkind = \"sum\"\n{}\n",
+        column("{q}", ", timestamp = 0"),
+        column("each", "")
+    );
+    let project = Project::new("j", &job);
+    let mut random = Seeded::new(20_200_102);
+    for file in 0..3 {
+        let mut ours = "id,ts,q,n\n".to_owned();
+        let mut theirs: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+        for _ in 0..60 {
+            let mut below = |most: u64| random.bits() % most;
+            // Rows that span days, and many values for one cell.
+            let (id, day, q, n) = (below(6), below(3), ["a", "b"][below(2) as usize], below(2000) as i64 - 900);
+            ours.push_str(&format!("{id},2020-01-{:02}T06:00:00Z,{q},{n}\n", day + 1));
+            let at = START + (day as i64 * 24 + 6) * HOUR;
+            let row = theirs.entry(format!("r{id:02}")).or_default();
+            *row.entry(format!("C:{q}@0")).or_default() += n;
+            *row.entry(format!("D:each@{at}")).or_default() += n;
+        }
+        project.write(&format!("in/{file}.csv"), ours);
+        project.ok(&["run", "j", "--now", "2020-01-05T00:00:00Z"]);
+        for (row, cells) in &theirs {
+            // Summed up by file, since each call of cbt takes its time.
+            let cell = |(place, n): (&String, &i64)| {
+                let (column, timestamp) = place.split_once('@').unwrap();
+                format!("{column}={n}@{timestamp}")
+            };
+            let cells: Vec<String> = cells.iter().map(cell).collect();
+            let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+            bigtable.cbt(&[&["addtocell", "S", row.as_str()], cells.as_slice()].concat());
+        }
+        if file == 1 {
+            project.ok(&["compact", "S"]);
+        }
+        let ours: Vec<(String, String, String, i64)> = json_lines(&project.ok(&["read", "S", "--output", "json"]))
+            .iter()
+            .flat_map(|row| {
+                let key = row["key"].as_str().unwrap().to_owned();
+                let cells = row["cells"].as_array().unwrap().clone();
+                cells.into_iter().map(move |cell| {
+                    let column =
+                        format!("{}:{}", cell["family"].as_str().unwrap(), cell["qualifier"].as_str().unwrap());
+                    let time = project_time(cell["timestamp"].as_i64().unwrap());
+                    (key.clone(), column, time, cell_integer(&cell["value"]))
+                })
+            })
+            .collect();
+        let sum = |cell: Cell| {
+            let value = i64::from_be_bytes(unquoted(&cell.value).try_into().unwrap());
+            (cell.key, cell.column, cell.time, value)
+        };
+        assert_eq!(ours, bigtable.cells("S").into_iter().map(sum).collect::<Vec<_>>());
+    }
 }

@@ -1,0 +1,140 @@
+//! From compiled templates to what is stored: columns in their groups, the row key in its two parts.
+
+use super::{CompiledColumn, Content};
+use crate::layout::{GroupPlan, KeyPlan, TailField, ValuePlan};
+use crate::schema::{Column, Group, KeyTail, Merge, Packed, QualifierKind, TailPart, TimestampKind};
+use crate::segment::{FieldSegment, Segment};
+use crate::spec::{SourceSchema, TableSpec};
+use crate::value::{Encoding, ValueType};
+
+/// Most digits of a tail: what a u64 always holds.
+const TAIL_DIGITS: u32 = 19;
+
+/// Columns in their groups, in the order [`Group`] promises.
+pub(super) fn group(
+    spec: &TableSpec,
+    source: &SourceSchema,
+    columns: &[CompiledColumn],
+) -> (Vec<GroupPlan>, Vec<Group>) {
+    // A dynamic group is named by its template, a constant one by where its timestamps come from.
+    type GroupKey<'a> = (Option<&'a [Segment]>, Option<usize>);
+    let taken = |column: &CompiledColumn| {
+        let same_family = columns.iter().filter(|other| other.family == column.family);
+        same_family.filter_map(|other| Some(other.constant()?.as_bytes().to_vec())).collect::<Vec<_>>()
+    };
+    let key = |column: &CompiledColumn| column.constant().is_none().then(|| column.qualifier.clone());
+    let rank = |column: &CompiledColumn| match (column.constant(), column.time) {
+        (Some(_), None) => 0,
+        (Some(_), Some(_)) if column.is_event_time => 1,
+        (Some(_), Some(_)) => 2,
+        (None, _) => 3,
+    };
+    let mut order: Vec<&CompiledColumn> = columns.iter().collect();
+    order.sort_by_key(|column| rank(column));
+    let mut plans: Vec<GroupPlan> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for column in order {
+        let template = key(column);
+        let family = spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
+        let qualifier = column.constant().unwrap_or_default().as_bytes().to_vec();
+        let new_group = |packed: Option<Packed>| Group {
+            qualifier: if template.is_some() { QualifierKind::Dynamic } else { QualifierKind::Constant },
+            timestamps: if column.time.is_some() { TimestampKind::Stored } else { TimestampKind::Zero },
+            packed,
+            columns: Vec::new(),
+        };
+        let new_plan =
+            || GroupPlan { qualifier: template.clone(), taken: Vec::new(), time: column.time, columns: Vec::new() };
+        let (value, kind, encoding) = match &column.content {
+            Content::One { value, kind, encoding } => (value, *kind, *encoding),
+            Content::Packed { form, fields } => {
+                let mut group = new_group(Some(Packed { family: family.clone(), qualifier, form: form.clone() }));
+                let mut plan = new_plan();
+                if template.is_some() {
+                    plan.taken = taken(column);
+                }
+                plan.columns = fields.iter().copied().map(ValuePlan::Field).collect();
+                group.columns = fields
+                    .iter()
+                    .filter_map(|field| source.fields.get(*field))
+                    .map(|field| Column {
+                        family: family.clone(),
+                        qualifier: field.name.as_bytes().to_vec(),
+                        value: ValueType::Field(field.kind),
+                        encoding: Encoding::Text,
+                        merge: Merge::Newest,
+                    })
+                    .collect();
+                plans.push(plan);
+                groups.push(group);
+                continue;
+            }
+        };
+        let wanted: GroupKey<'_> = (template.as_deref(), column.time);
+        let alike = |(plan, group): (&GroupPlan, &Group)| {
+            group.packed.is_none() && (plan.qualifier.as_deref(), plan.time) == wanted
+        };
+        let at = plans.iter().zip(&groups).position(alike).unwrap_or_else(|| {
+            plans.push(new_plan());
+            groups.push(new_group(None));
+            plans.len() - 1
+        });
+        let (Some(plan), Some(group)) = (plans.get_mut(at), groups.get_mut(at)) else { continue };
+        if plan.qualifier.is_some() {
+            plan.taken.extend(taken(column));
+        }
+        plan.columns.push(value.clone());
+        group.columns.push(Column {
+            family,
+            qualifier,
+            value: kind,
+            encoding,
+            merge: spec.families.get(column.family).map(|family| family.kind).unwrap_or_default(),
+        });
+    }
+    (plans, groups)
+}
+
+/// Splits the fixed-width end off the key, from the leftmost time in it that 19 digits reach.
+pub(super) fn split_key(segments: Vec<Segment>) -> (KeyPlan, KeyTail) {
+    let mut start = None;
+    let mut digits = 0;
+    for (at, segment) in segments.iter().enumerate().rev() {
+        let Some(parts) = segment.tail_parts() else { break };
+        digits += KeyTail { parts }.digits();
+        if digits > TAIL_DIGITS {
+            break;
+        }
+        if segment.field().is_some_and(FieldSegment::is_time) {
+            start = Some(at);
+        }
+    }
+    let whole = segments.len();
+    let prefix = start.unwrap_or(whole);
+    // Without a literal after each text, one prefix could start another.
+    let prefix_free = segments.iter().take(prefix).enumerate().all(|(at, segment)| {
+        segment.width().is_some() || (at + 1 < prefix && matches!(segments.get(at + 1), Some(Segment::Literal(_))))
+    });
+    let prefix = if prefix_free { prefix } else { whole };
+
+    let mut parts: Vec<TailPart> = Vec::new();
+    for part in segments.iter().skip(prefix).filter_map(Segment::tail_parts).flatten() {
+        match (parts.last_mut(), part) {
+            (Some(TailPart::Digits(last)), TailPart::Digits(more)) => *last += more,
+            (Some(TailPart::Literal(last)), TailPart::Literal(more)) => last.push_str(&more),
+            (_, part) => parts.push(part),
+        }
+    }
+    let mut tail = Vec::new();
+    let mut shift = 1u64;
+    for (at, segment) in segments.iter().enumerate().skip(prefix).rev() {
+        if segment.field().is_some() {
+            let digits = KeyTail { parts: segment.tail_parts().unwrap_or_default() }.digits();
+            let modulus = 10u64.saturating_pow(digits);
+            tail.push(TailField { segment: at, shift, modulus });
+            shift = shift.saturating_mul(modulus);
+        }
+    }
+    tail.reverse();
+    (KeyPlan { segments, prefix, tail }, KeyTail { parts })
+}
