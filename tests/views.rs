@@ -121,3 +121,16 @@ fn what_is_made_by_day_or_from_records_takes_no_rows() {
     let error = project.fails(2, &["check", "j"]);
     assert!(error.contains("rows.T"), "{error}");
 }
+
+#[test]
+fn what_is_deleted_is_in_no_view() {
+    let project = project();
+    project.ok(&["delete", "T", "--yes", "--row", "001", "--column", "info"]);
+    project.ok(&["delete", "T", "--yes", "--row", "002", "--column", "info"]);
+    for columns in ["_key", "_key, count", "_key, info", "_key, MAP_EMPTY(info) AS e"] {
+        let rows = project.sql(&format!("SELECT {columns} FROM T(include_expired => true)"));
+        assert_eq!(rows.len(), 1, "{columns}: {rows:?}");
+        assert_eq!(rows[0]["_key"], "001", "{columns}");
+    }
+    assert_eq!(project.sql("SELECT info FROM rows.T"), [json!({ "info": {} })]);
+}
