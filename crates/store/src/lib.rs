@@ -34,6 +34,8 @@ pub use load::{
     Feed, FeedEnd, FileFeed, InputPlan, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress, RejectedRow,
     Target, UnpreparedRow,
 };
+#[doc(hidden)]
+pub use load::order_events;
 pub use local::LocalBlobs;
 pub use merge::slice;
 pub use published::{Part, Published};

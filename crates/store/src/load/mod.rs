@@ -31,6 +31,8 @@ use crate::error::Result;
 use crate::ids::Ids;
 use crate::table::Table;
 use crate::version::{Edit, Sst, Version};
+#[doc(hidden)]
+pub use order::order_events;
 pub use feed::{Feed, FeedEnd, FileFeed, Piece};
 use pass::{Pass, passes};
 pub use plan::InputPlan;
