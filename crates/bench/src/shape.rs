@@ -71,12 +71,7 @@ impl Shape {
             Self::Metric => ("METRIC", "{host}#{ts:ms}", vec![column("HOSTNAME", "{host}"), each]),
         };
         let family = FamilySpec { name: "TIDE".to_owned(), columns, ..FamilySpec::default() };
-        TableSpec {
-            name: name.to_owned(),
-            row_key: row_key.to_owned(),
-            families: vec![family],
-            ..TableSpec::default()
-        }
+        TableSpec { name: name.to_owned(), row_key: row_key.to_owned(), families: vec![family], ..TableSpec::default() }
     }
 
     /// The layout of the table.

@@ -44,5 +44,5 @@ fn assert_bounded(shape: Shape, entities: u32, steps: u32) {
 #[test]
 fn ten_times_the_rows_need_no_more_memory() {
     assert_bounded(Shape::Meter, 500, 2);
-    assert_bounded(Shape::Metric, 100, 100);
+    assert_bounded(Shape::Metric, 40, 100);
 }

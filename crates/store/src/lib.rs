@@ -34,6 +34,12 @@ pub use load::{
     Feed, FeedEnd, FileFeed, InputPlan, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress, RejectedRow,
     Target, UnpreparedRow,
 };
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    //! Manifests as bytes, for a fuzz target.
+    pub use crate::manifest::{decode, encode};
+}
 #[doc(hidden)]
 pub use load::order_events;
 pub use local::LocalBlobs;

@@ -71,7 +71,8 @@ impl Metrics {
         write_files(paths, &header, sums, |file, out| {
             let mut random = Seeded::part(self.seed, u64::from(file));
             let bound = |file: u32| (u64::from(self.instants) * u64::from(file) / u64::from(FILES)) as u32;
-            (bound(file)..bound(file + 1)).try_for_each(|instant| self.write_instant(instant, &habits, &mut random, out))
+            (bound(file)..bound(file + 1))
+                .try_for_each(|instant| self.write_instant(instant, &habits, &mut random, out))
         })
     }
 
@@ -110,7 +111,11 @@ impl Metrics {
                     out.fixed::<2>(value);
                     value
                 } else {
-                    let value = if at < FLOATS + COUNTERS { habit.counted(instant, random) } else { habit.sized(instant, random) };
+                    let value = if at < FLOATS + COUNTERS {
+                        habit.counted(instant, random)
+                    } else {
+                        habit.sized(instant, random)
+                    };
                     out.integer(value);
                     value
                 };
@@ -152,8 +157,7 @@ mod tests {
 
     #[test]
     fn samples_have_their_shape_and_their_sums() {
-        let metrics =
-            Metrics { hosts: 3, instants: 25, first: NaiveDate::from_ymd_opt(2015, 3, 16).unwrap(), seed: 1 };
+        let metrics = Metrics { hosts: 3, instants: 25, first: NaiveDate::from_ymd_opt(2015, 3, 16).unwrap(), seed: 1 };
         let folder = tempfile::tempdir().unwrap();
         let written = metrics.write_csv(folder.path()).unwrap();
         assert_eq!((written.paths.len(), written.rows, metrics.cells()), (10, 75, 7500));

@@ -31,9 +31,9 @@ use crate::error::Result;
 use crate::ids::Ids;
 use crate::table::Table;
 use crate::version::{Edit, Sst, Version};
+pub use feed::{Feed, FeedEnd, FileFeed, Piece};
 #[doc(hidden)]
 pub use order::order_events;
-pub use feed::{Feed, FeedEnd, FileFeed, Piece};
 use pass::{Pass, passes};
 pub use plan::InputPlan;
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
