@@ -162,7 +162,7 @@ mod tests {
         let written = metrics.write_csv(folder.path()).unwrap();
         assert_eq!((written.paths.len(), written.rows, metrics.cells()), (10, 75, 7500));
         let mut sums = vec![0.0; 100];
-        let mut last = vec![0u64; 3];
+        let mut last = [0u64; 3];
         for (at, path) in written.paths.iter().enumerate() {
             let text = std::fs::read_to_string(path).unwrap();
             for (row, line) in text.lines().skip(1).enumerate() {
