@@ -18,6 +18,9 @@ release := target / "release/tidetable"
 venv := target / "venv"
 export TIDETABLE_PYTHON := venv / "bin/python"
 
+# The engines that `bench` compares with, apart from what tests need.
+peers := target / "bench-venv"
+
 # List the recipes.
 default:
     @"{{ just_executable() }}" --list
@@ -58,11 +61,23 @@ lint:
 ci: lint _venv test
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
 
-# Load generated readings with tidetable and DuckDB in turn: `just bench --scale 1 --runs 5`.
-bench *ARGS: _release _venv
-    cargo build --release --package tidetable-testkit --example readings
-    mkdir -p data/bench
-    "$TIDETABLE_PYTHON" bench/load.py "{{ release }}" "{{ target }}/release/examples/readings" data/bench "$@"
+# Load generated telemetry with tidetable and its peers in turn: `just bench --only csv --scale 1 --runs 5`.
+bench *ARGS: _release _peers
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/run.py "{{ release }}" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
+
+# Measure the parts of a load and of reading: `just bench-micro`, `just bench-micro parse`.
+bench-micro *ARGS:
+    cargo bench --package tidetable-bench --bench micro -- "$@"
+
+# Time the stages of a load of FOLDER, without SQL in the build: `just bench-load data/bench/inputs/meter-20000x10/csv`.
+bench-load *ARGS:
+    cargo run --release --package tidetable-bench --bin load -- "$@"
+
+# Feed TARGET (csv, sst, manifest or layout) arbitrary bytes for so many SECONDS. Needs cargo-fuzz and a C++ compiler.
+fuzz TARGET SECONDS="60":
+    mkdir -p "fuzz/corpus/$1"
+    CARGO_TARGET_DIR="{{ target }}/fuzz" cargo fuzz run --sanitizer none "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- -max_total_time="$2" -max_len=65536 -timeout=20
 
 # Fetch the whole of a sample's data set into data/fetched/NAME.
 fetch-data NAME: _venv
@@ -85,3 +100,8 @@ _release:
 _venv:
     @[ -x "$TIDETABLE_PYTHON" ] || python3 -m venv "{{ venv }}"
     @"$TIDETABLE_PYTHON" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt -r sample-data/smart-meters/requirements.txt
+
+# One by one: a peer that cannot be installed is missing, and the others are measured.
+_peers:
+    @[ -x "{{ peers }}/bin/python" ] || python3 -m venv "{{ peers }}"
+    @while read -r peer; do "{{ peers }}/bin/python" -m pip install --quiet --disable-pip-version-check "$peer" </dev/null || echo "missing: $peer" >&2; done <bench/requirements.txt

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 
 /// Whole records of a CSV file, or a slice of a row group of a Parquet file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Chunk {
     pub(crate) index: u64,
     pub(crate) first_line: u64,
     pub(crate) body: Body,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Body {
     Csv { bytes: Bytes, lines: usize, plain: bool },
     Parquet { group: usize, skip: usize, rows: usize },

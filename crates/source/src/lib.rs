@@ -50,6 +50,9 @@ mod csv;
 mod decode;
 mod error;
 mod field;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hash;
 mod number;
 mod origin;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::checksum::matches;
 use crate::error::{Part, ReadError};
 use crate::format::{FOOTER_LEN, FOOTER_MAGIC, HEADER_LEN, VERSION};
 use crate::wire::Input;
@@ -48,7 +49,7 @@ impl Footer {
             return Err(ReadError::UnsupportedVersion { found, newest: VERSION });
         }
         let whole: [u8; FOOTER_LEN] = bytes.as_ref().try_into().map_err(|_| input.corrupt())?;
-        if checksum(&whole) != stated {
+        if !matches(checksum(&whole), stated) {
             return Err(ReadError::Checksum { stripe: None, stream: Part::Footer, page: 0, offset });
         }
         if length > file_len {

@@ -57,7 +57,7 @@ impl Reader {
         } else {
             read(source.as_ref(), "meta", footer.meta_offset, meta_len)?
         };
-        if checksum::in_file(footer.uid, footer.meta_offset, &bytes) != footer.meta_checksum {
+        if !checksum::matches(checksum::in_file(footer.uid, footer.meta_offset, &bytes), footer.meta_checksum) {
             let offset = footer.meta_offset;
             return Err(ReadError::Checksum { stripe: None, stream: Part::Meta, page: 0, offset });
         }
@@ -101,7 +101,7 @@ impl Reader {
     pub(crate) fn read_filter(&self) -> Result<Option<KeyFilter>, ReadError> {
         let FilterRef { kind, offset, len, checksum } = self.file.meta.filter;
         let bytes = read(self.file.source.as_ref(), "filter", offset, len)?;
-        if checksum::in_file(self.uid(), offset, &bytes) != checksum {
+        if !checksum::matches(checksum::in_file(self.uid(), offset, &bytes), checksum) {
             return Err(ReadError::Checksum { stripe: None, stream: Part::Filter, page: 0, offset });
         }
         KeyFilter::read(kind, bytes, offset, &self.file.tail)
@@ -185,7 +185,7 @@ impl Reader {
 
     fn head_bytes(&self, index: usize, meta: &StripeMeta) -> Result<Bytes, ReadError> {
         let bytes = read(self.file.source.as_ref(), "stripe head", meta.offset, meta.head_len)?;
-        if checksum::in_file(self.uid(), meta.offset, &bytes) != meta.head_checksum {
+        if !checksum::matches(checksum::in_file(self.uid(), meta.offset, &bytes), meta.head_checksum) {
             let offset = meta.offset;
             return Err(ReadError::Checksum { stripe: Some(index), stream: Part::Head, page: 0, offset });
         }

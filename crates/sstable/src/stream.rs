@@ -282,6 +282,10 @@ impl PageSource<'_> {
             return Err(failed);
         }
         let payload = bytes.slice(start..start + entry.len);
-        if checksum::in_stripe(entry.offset, &payload) == entry.checksum { Ok(payload) } else { Err(failed) }
+        if checksum::matches(checksum::in_stripe(entry.offset, &payload), entry.checksum) {
+            Ok(payload)
+        } else {
+            Err(failed)
+        }
     }
 }

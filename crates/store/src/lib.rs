@@ -32,6 +32,8 @@ pub use drops::{AppliedDrop, DropPlan, DropTarget};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
+#[doc(hidden)]
+pub use load::order_events;
 pub use load::{
     Feed, FeedEnd, FileFeed, InputPlan, LargestRow, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress,
     RejectedRow, Target, UnpreparedRow,
@@ -43,3 +45,10 @@ pub use scan::BlockScan;
 pub use snapshot::{Slice, Snapshot};
 pub use table::{Store, Table};
 pub use version::{Edit, Input, Sst, TableIdentity, Version, WindowState};
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    //! Manifests as bytes, for a fuzz target.
+    pub use crate::manifest::{decode, encode};
+}

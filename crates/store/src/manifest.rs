@@ -44,7 +44,8 @@ pub fn decode(bytes: &[u8], number: u64) -> Result<Version, String> {
     if manifest.format != FORMAT {
         return Err(format!("it has format {}, this build reads format {FORMAT}", manifest.format));
     }
-    if checksum(manifest.version) != manifest.checksum {
+    // A fuzzer would never guess it.
+    if !cfg!(fuzzing) && checksum(manifest.version) != manifest.checksum {
         return Err("its checksum does not match its contents".to_owned());
     }
     let version: Version = serde_json::from_str(manifest.version.get()).map_err(|error| error.to_string())?;

@@ -1,12 +1,14 @@
-//! Writes generated readings: `readings FOLDER METERS DAYS`, 96 a meter and day, one CSV file a day.
+//! Writes generated readings: `readings FOLDER METERS DAYS`, 96 a meter and day, one CSV file a day. Prints how many
+//! there are and their sum.
 
+use std::io::{self, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use chrono::NaiveDate;
 use tidetable_testkit::Readings;
 
-fn main() -> ExitCode {
+fn main() -> io::Result<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (Some(folder), Some(meters), Some(days), Some(first)) = (
         args.first().map(PathBuf::from),
@@ -14,11 +16,9 @@ fn main() -> ExitCode {
         args.get(2).and_then(|days| days.parse().ok()),
         NaiveDate::from_ymd_opt(2017, 7, 26),
     ) else {
-        return ExitCode::from(2);
+        return Ok(ExitCode::from(2));
     };
     let readings = Readings { meters, per_day: 96, first, days, seed: 1 };
-    match readings.write_csv(&folder) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    readings.write_csv(&folder)?.report(&mut stdout())?;
+    Ok(ExitCode::SUCCESS)
 }

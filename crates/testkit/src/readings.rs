@@ -1,41 +1,13 @@
 //! Meter readings in the shape of the reference set: log-normal loads with a daily curve, three
 //! decimals, in time order, one CSV file a day.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use chrono::{Days, NaiveDate};
 
-/// A small random number generator (SplitMix64): the same seed, the same numbers.
-#[derive(Debug, Clone)]
-pub struct Seeded(u64);
-
-impl Seeded {
-    /// A generator that starts from `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next 64 bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number in 0..1.
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A standard normal number, near enough (the sum of twelve uniform ones).
-    pub fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
-    }
-}
+use crate::seeded::Seeded;
+use crate::written::{Text, Written, write_files};
 
 /// Readings of meters 1 to `meters` on `days` days from `first`.
 #[derive(Debug, Clone)]
@@ -58,42 +30,71 @@ impl Readings {
         u64::from(self.meters) * u64::from(self.per_day) * u64::from(self.days)
     }
 
-    /// Writes a CSV file a day into `folder`; returns their paths in order.
+    /// Writes a CSV file a day into `folder`, several at a time.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write_csv(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+    pub fn write_csv(&self, folder: &Path) -> io::Result<Written> {
         std::fs::create_dir_all(folder)?;
         let mut random = Seeded::new(self.seed);
         let base: Vec<f64> = (0..self.meters).map(|_| (random.normal() * 0.6 - 1.2).exp()).collect();
-        let mut paths = Vec::new();
-        for day in 0..self.days {
-            let date = self.first + Days::new(u64::from(day));
-            let path = folder.join(format!("{date}.csv"));
-            self.write_day(&path, date, &base, &mut random)?;
-            paths.push(path);
-        }
-        Ok(paths)
+        let date = |day: u32| self.first + Days::new(u64::from(day));
+        let paths = (0..self.days).map(|day| folder.join(format!("{}.csv", date(day)))).collect();
+        write_files(paths, "meter,ts,kwh\n", vec![("kwh".to_owned(), 3)], |day, out| {
+            self.write_day(date(day), &base, &mut Seeded::part(self.seed, u64::from(day)), out)
+        })
     }
 
-    fn write_day(&self, path: &Path, date: NaiveDate, base: &[f64], random: &mut Seeded) -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        out.write_all(b"meter,ts,kwh\n")?;
+    fn write_day(&self, date: NaiveDate, base: &[f64], random: &mut Seeded, out: &mut Text) -> io::Result<()> {
         let step = 1440 / self.per_day;
         for reading in 0..self.per_day {
             let minute = reading * step;
             let hour = f64::from(minute) / 60.0;
             // Low at night, a peak in the morning and a greater one in the evening.
             let curve = 0.5 + 0.6 * bump(hour, 7.5, 2.0) + bump(hour, 19.0, 3.0);
+            let time = format!(",{date}T{:02}:{:02}:00Z,", minute / 60, minute % 60);
             for (meter, base) in (1..).zip(base) {
-                let kwh = base * curve * (random.normal() * 0.35).exp();
-                writeln!(out, "{meter},{date}T{:02}:{:02}:00Z,{kwh:.3}", minute / 60, minute % 60)?;
+                let watts = (base * curve * (random.normal() * 0.35).exp() * 1000.0).round() as u64;
+                out.integer(meter);
+                out.line.extend_from_slice(time.as_bytes());
+                out.fixed::<3>(watts);
+                out.sums[0] += u128::from(watts);
+                out.end_row()?;
             }
         }
-        out.flush()
+        Ok(())
     }
 }
 
 fn bump(hour: f64, at: f64, width: f64) -> f64 {
     (-((hour - at) / width).powi(2)).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_decides_the_bytes_and_the_sums_are_theirs() {
+        let readings = |seed| Readings {
+            meters: 7,
+            per_day: 4,
+            first: NaiveDate::from_ymd_opt(2017, 7, 26).unwrap(),
+            days: 3,
+            seed,
+        };
+        let make = |seed| {
+            let folder = tempfile::tempdir().unwrap();
+            let written = readings(seed).write_csv(folder.path()).unwrap();
+            let texts = written.paths.iter().map(|path| std::fs::read_to_string(path).unwrap());
+            (texts.collect::<String>(), written.rows, written.sum(0))
+        };
+        let (text, rows, sum) = make(1);
+        assert_eq!((text.clone(), rows, sum), make(1));
+        assert_ne!(text, make(2).0);
+        let fields: Vec<f64> = text.lines().filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
+        assert_eq!((rows, fields.len()), (readings(1).count(), 84));
+        assert!((fields.iter().sum::<f64>() - sum).abs() < 1e-6);
+        assert!(text.starts_with("meter,ts,kwh\n1,2017-07-26T00:00:00Z,0."), "{text}");
+    }
 }

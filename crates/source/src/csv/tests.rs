@@ -2,7 +2,7 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use proptest::prelude::*;
 use tidetable_layout::FieldType;
 
-use super::rows::{Parsed, Rows};
+use super::rows::Parsed;
 use super::*;
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
@@ -33,11 +33,8 @@ fn parts(parsed: Parsed) -> (Vec<ArrayRef>, Vec<u32>, Vec<Rejected>, u64) {
 }
 
 fn both_ways(plan: &CsvPlan, bytes: &[u8]) {
-    let mut fast = Rows::new(plan, block(bytes), true);
-    fast.fast();
-    let mut general = Rows::new(plan, block(bytes), true);
-    general.general();
-    let (fast, general) = (parts(fast.finish().unwrap()), parts(general.finish().unwrap()));
+    let [fast, general] = super::both_ways(plan, bytes).unwrap().unwrap();
+    assert_eq!(fast.starts.len() + fast.rejected.len(), fast.read as usize);
     assert_eq!(format!("{fast:?}"), format!("{general:?}"));
     assert_eq!(fast, general);
 }

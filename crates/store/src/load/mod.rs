@@ -36,6 +36,8 @@ use crate::ids::Ids;
 use crate::table::Table;
 use crate::version::{Edit, Sst, Version};
 pub use feed::{Feed, FeedEnd, FileFeed, Piece};
+#[doc(hidden)]
+pub use order::order_events;
 use pass::{Pass, passes};
 pub use plan::InputPlan;
 pub use prepare::{Prepare, Prepared, UnpreparedRow};

@@ -61,6 +61,13 @@ impl RowOrder {
     }
 }
 
+/// Orders events by rank and tail, for a bench: how many rows that makes.
+#[doc(hidden)]
+pub fn order_events(ranks: Vec<u32>, tails: Vec<u64>, prefixes: usize) -> usize {
+    let window = WindowEvents { ranks, tails, groups: Vec::new(), units: None };
+    RowOrder::new(&window, prefixes).rows.len()
+}
+
 /// A stable counting sort of event numbers by rank. Few events under many ranks are compared
 /// instead: clearing the counts would cost more.
 fn place_by_rank(ranks: &[u32], prefixes: usize) -> Vec<u32> {

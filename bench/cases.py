@@ -1,0 +1,49 @@
+"""What is measured: for each case, which engines load which inputs, and what their times are compared with."""
+
+from engines import Tidetable, peers
+from inputs import Input
+from shapes import METER, METRIC
+
+METERS, DAYS = 20_000, 10
+HOSTS, INSTANTS = 1_000, 200
+
+
+class Case:
+    """`entries` are pairs of engine and input. Times are compared with tidetable's own (`among`: "engines") or with the
+    first entry's time for as many items ("sizes")."""
+
+    def __init__(self, name, title, entries, among="engines"):
+        self.name, self.title, self.entries, self.among = name, title, entries, among
+
+
+def against_peers(name, title, tools, given, text_key=False):
+    return Case(name, title, [(engine, given) for engine in [Tidetable(tools), *peers(tools, text_key)]])
+
+
+def all_cases(tools, scale):
+    """Every case at `scale`: so many times the meters or hosts."""
+    meters = METERS * scale
+    reference = Input(METER, meters, DAYS)
+    growth = [("a tenth", 0.1), ("once", 1), ("five times", 5)]
+    return [
+        against_peers("csv", "reference, CSV", tools, reference, text_key=True),
+        against_peers("parquet", "reference, Parquet", tools, Input(METER, meters, DAYS, "parquet"), text_key=True),
+        against_peers("metric", "METRIC, CSV", tools, Input(METRIC, HOSTS * scale, INSTANTS)),
+        against_peers("metric-parquet", "METRIC, Parquet", tools, Input(METRIC, HOSTS * scale, INSTANTS, "parquet")),
+        Case(
+            "memory",
+            "reference, CSV, less memory",
+            [(Tidetable(tools, "tidetable, default"), reference), (Tidetable(tools, "tidetable, 256 MiB", ["--memory", "256MiB"]), reference)],
+            "sizes",
+        ),
+        Case(
+            "growth",
+            "growth, CSV",
+            [(Tidetable(tools, f"tidetable, {name}"), Input(METER, meters * times, DAYS)) for name, times in growth],
+            "sizes",
+        ),
+        Case("year", "a year, CSV", [(Tidetable(tools, "tidetable"), Input(METER, 2_000 * scale, 365))], "sizes"),
+    ]
+
+
+NAMES = ["csv", "parquet", "metric", "metric-parquet", "memory", "growth", "year"]

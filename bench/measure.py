@@ -1,0 +1,78 @@
+"""Running commands and measuring them: seconds, peak memory, bytes on disk; and what the machine is."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+THREADS = 2
+# No load takes longer, however large; a command that hangs is killed.
+LIMIT_SECONDS = 3600
+
+
+class Failed(Exception):
+    """A command that did not end well."""
+
+
+def two_cores():
+    """Holds the calling process, and what it starts, to two cores."""
+    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:THREADS]))
+
+
+def measured(command, cwd, env=None):
+    """Seconds, peak resident bytes and output of a command held to two cores; of its children the largest counts.
+
+    What earlier commands left to be written is written first, so that nobody pays for another.
+    """
+    os.sync()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [str(part) for part in command], cwd=cwd, env=env, stdout=out, stderr=error, preexec_fn=two_cores
+        )
+        watch = threading.Timer(LIMIT_SECONDS, os.kill, (process.pid, signal.SIGKILL))
+        watch.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        watch.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        error.seek(0)
+        if process.returncode != 0:
+            lines = error.read().decode(errors="replace").strip().splitlines() or ["no message"]
+            raise Failed(f"exit {process.returncode}: {lines[-1][:200]}")
+        return seconds, usage.ru_maxrss * 1024, out.read().decode()
+
+
+def size(path):
+    """Bytes of a file, or of all files in a folder."""
+    path = pathlib.Path(path)
+    return path.stat().st_size if path.is_file() else sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+
+
+def warm(folder):
+    """Reads all files of a folder, so that they are in the page cache; says whether they fit there."""
+    fits = size(folder) < memory("MemAvailable") * 0.6
+    if fits:
+        for path in sorted(folder.iterdir()):
+            with open(path, "rb", buffering=0) as file:
+                while file.read(16 << 20):
+                    pass
+    return fits
+
+
+def memory(what):
+    with open("/proc/meminfo") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what + ":"))
+
+
+def machine():
+    """One line about the machine."""
+    with open("/proc/cpuinfo") as lines:
+        names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0))
+    kernel = os.uname().release
+    return f"{names[0] if names else os.uname().machine}, {cores} cores, {memory('MemTotal') / 2**30:.0f} GiB, Linux {kernel}"

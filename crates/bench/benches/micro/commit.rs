@@ -1,0 +1,74 @@
+//! A commit: the next version made, checked, written and synced.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use divan::{Bencher, black_box};
+use tidetable_bench::{Bench, Shape};
+use tidetable_source::ContentHash;
+use tidetable_store::{Edit, Input, Sst, Version, ulid_text};
+
+use crate::files;
+
+const DAY: i64 = 86_400_000_000;
+const DAYS: usize = 365;
+
+fn sst(id: u128) -> Sst {
+    Sst {
+        id: ulid_text(id),
+        order: 0,
+        level: 0,
+        bytes: 2_600_000,
+        checksum: format!("{id:032x}"),
+        rows: 20_000,
+        cells: 1_940_000,
+        first_key: b"0000000001#20170726".to_vec(),
+        last_key: b"0000020000#20170726".to_vec(),
+        min_timestamp: Some(0),
+        max_timestamp: Some(DAY - 1),
+    }
+}
+
+fn input(number: usize) -> Input {
+    Input {
+        sequence: number as u64 + 1,
+        path: format!("data/{number:04}.csv"),
+        size: 65_000_000,
+        version: number.to_string(),
+        hash: ContentHash(number as u128),
+        read: 1_920_000,
+        rejected: 0,
+        days: vec![number as i32],
+        windows: vec![number as i64 * DAY],
+    }
+}
+
+/// A version of `ssts` SSTs over at most a year of days, with an input a day.
+fn version(bench: &Bench, ssts: usize) -> Version {
+    let mut edit = Edit { inputs: (0..DAYS.min(ssts)).map(input).collect(), ..Edit::default() };
+    for at in 0..ssts {
+        let day = at % DAYS;
+        edit.ssts.entry(day as i64 * DAY).or_default().push(sst(at as u128 + 1));
+        edit.days.entry(day as i64 * DAY).or_default().insert(day as i32);
+    }
+    bench.table().commit(Version::empty(bench.identity()), &edit, bench.ids(), 0).unwrap()
+}
+
+/// Puts one SST in the place of those of a window, so that the number of SSTs, the argument, hardly changes.
+#[divan::bench(args = [10, 1_000, 10_000], sample_count = 30, sample_size = 1)]
+fn commit(bencher: Bencher, ssts: usize) {
+    let folder = files::folder(&format!("commit-{ssts}"));
+    let bench = Bench::new(Shape::Meter, &folder, &folder).unwrap();
+    let mut current = version(&bench, ssts);
+    let mut next = 1u128 << 64;
+    bencher.bench_local(|| {
+        next += 1;
+        let edit = Edit {
+            base: current.number,
+            rebuilt: vec![0],
+            ssts: BTreeMap::from([(0, vec![sst(next)])]),
+            days: BTreeMap::from([(0, BTreeSet::from([0]))]),
+            ..Edit::default()
+        };
+        current = bench.table().commit(black_box(current.clone()), &edit, bench.ids(), 0).unwrap();
+    });
+}

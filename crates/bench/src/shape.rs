@@ -1,0 +1,101 @@
+//! The two shapes of telemetry that loads are measured with.
+
+use std::path::Path;
+
+use chrono::NaiveDate;
+use tidetable_layout::{ColumnSpec, FamilySpec, FieldType, Layout, TableSpec};
+use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec};
+use tidetable_testkit::{Metrics, Readings, Written};
+
+use crate::Result;
+
+/// A source and the table that is made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A row for a meter's day, a column for each reading: `{meter:010}#{ts:%Y%m%d}`.
+    Meter,
+    /// A row for a machine's sample, a column for each of its hundred metrics: `{host}#{ts:ms}`.
+    Metric,
+}
+
+impl Shape {
+    /// The shape that a command line calls `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "meter" => Some(Self::Meter),
+            "metric" => Some(Self::Metric),
+            _ => None,
+        }
+    }
+
+    /// What its files hold, found by `patterns`.
+    pub fn source(self, patterns: &[&str]) -> SourceSpec {
+        let columns = match self {
+            Self::Meter => vec![
+                SourceColumn::new("meter", FieldType::UInt64),
+                SourceColumn { format: Some("%Y-%m-%dT%H:%M:%SZ".to_owned()), ..timestamp() },
+                SourceColumn::new("kwh", FieldType::Float64),
+            ],
+            Self::Metric => {
+                let kind = |float| if float { FieldType::Float64 } else { FieldType::UInt64 };
+                let metrics = Metrics::columns().map(|(name, float)| SourceColumn::new(name, kind(float)));
+                [SourceColumn::new("host", FieldType::Text), timestamp()].into_iter().chain(metrics).collect()
+            }
+        };
+        SourceSpec {
+            name: "telemetry".to_owned(),
+            files: patterns.iter().map(|&pattern| pattern.to_owned()).collect(),
+            columns,
+            time: "ts".to_owned(),
+            ..SourceSpec::default()
+        }
+    }
+
+    /// The table.
+    pub fn table(self) -> TableSpec {
+        let column = |qualifier: &str, value: &str| ColumnSpec {
+            qualifier: qualifier.to_owned(),
+            value: value.to_owned(),
+            ..ColumnSpec::default()
+        };
+        let each = ColumnSpec {
+            each: true,
+            except: vec!["host".to_owned(), "ts".to_owned()],
+            ..column("{column}", "{value}")
+        };
+        let (name, row_key, columns) = match self {
+            Self::Meter => {
+                let columns = vec![column("ID", "{meter}"), column("{ts:%H%M}", "{kwh}")];
+                ("SENSOR", "{meter:010}#{ts:%Y%m%d}", columns)
+            }
+            Self::Metric => ("METRIC", "{host}#{ts:ms}", vec![column("HOSTNAME", "{host}"), each]),
+        };
+        let family = FamilySpec { name: "TIDE".to_owned(), columns, ..FamilySpec::default() };
+        TableSpec { name: name.to_owned(), row_key: row_key.to_owned(), families: vec![family], ..TableSpec::default() }
+    }
+
+    /// The layout of the table.
+    ///
+    /// # Errors
+    /// Only if the specs above do not fit each other.
+    pub fn layout(self) -> Result<Layout> {
+        Ok(Layout::compile(&self.table(), &self.source(&[]).schema()).map_err(|errors| format!("{errors:?}"))?)
+    }
+
+    /// Writes CSV files into `folder`: `entities` meters or machines, 96 readings a day or one sample a minute, for
+    /// `steps` days or minutes.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(self, folder: &Path, entities: u32, steps: u32) -> Result<Written> {
+        let first = NaiveDate::from_ymd_opt(2017, 7, 26).unwrap_or_default();
+        Ok(match self {
+            Self::Meter => Readings { meters: entities, per_day: 96, first, days: steps, seed: 1 }.write_csv(folder)?,
+            Self::Metric => Metrics { hosts: entities, instants: steps, first, seed: 1 }.write_csv(folder)?,
+        })
+    }
+}
+
+fn timestamp() -> SourceColumn {
+    SourceColumn::new("ts", FieldType::Timestamp)
+}

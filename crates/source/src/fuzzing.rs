@@ -1,0 +1,63 @@
+//! What fuzz targets compare: two ways to read the same bytes, which must mean the same.
+
+use std::io::Cursor;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+
+pub use crate::csv::Outcome;
+use crate::csv::{CsvPlan, Dialect};
+use crate::error::SourceError;
+use crate::plan::plans;
+use crate::reader::InputReader;
+use crate::reject::Rejected;
+use crate::spec::SourceSpec;
+
+/// Rows without a header the fast way and the general way; `None` if the fast way is not for them. `steps` says for
+/// each field of a row which column it is.
+///
+/// # Errors
+/// If `spec` is wrong, or columns cannot be made.
+pub fn both_ways(
+    spec: &SourceSpec,
+    steps: Vec<Option<usize>>,
+    bytes: &[u8],
+) -> Result<Option<[Outcome; 2]>, SourceError> {
+    let plan = CsvPlan { dialect: Dialect::new(&spec.csv), columns: plans(spec)?, steps };
+    let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
+    crate::csv::both_ways(&plan, bytes).map_err(arrow)
+}
+
+/// A file as all its chunks together have it.
+#[derive(Debug, PartialEq)]
+pub struct Whole {
+    /// Accepted rows.
+    pub batch: RecordBatch,
+    /// The line and the text of each.
+    pub origins: Vec<(u64, String)>,
+    /// The other rows.
+    pub rejected: Vec<Rejected>,
+    /// Rows seen.
+    pub read: u64,
+}
+
+/// Reads a file that is `bytes`, cut into chunks of about `chunk_bytes`.
+///
+/// # Errors
+/// Those of a reader and a parser.
+pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<Whole, SourceError> {
+    let from = Box::new(Cursor::new(bytes.to_vec()));
+    let mut reader = InputReader::csv(spec, plans(spec)?, "fuzz.csv".to_owned(), from, chunk_bytes)?;
+    let parser = reader.parser();
+    let (mut batches, mut origins, mut rejected, mut read) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for chunk in &mut reader {
+        let parsed = parser.parse(chunk?)?;
+        origins.extend((0..parsed.batch.num_rows()).map(|row| (parsed.origin.line(row), parsed.origin.raw(row))));
+        batches.push(parsed.batch);
+        rejected.extend(parsed.rejected);
+        read += parsed.rows_read;
+    }
+    let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
+    let batch = concat_batches(parser.schema(), &batches).map_err(arrow)?;
+    Ok(Whole { batch, origins, rejected, read })
+}
