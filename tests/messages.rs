@@ -207,3 +207,23 @@ fn a_later_cell_replaces_the_whole_of_an_earlier_one() {
     assert_eq!(value(), [json!({ "value": format!("{{\"ts\":\"{time}\",\"count\":4}}") })]);
     assert_eq!(project.sql("select seq, count, note from EVENT"), [json!({ "seq": null, "count": 4, "note": null })]);
 }
+
+#[test]
+fn events_of_one_moment_are_all_kept_and_doubles_are_not() {
+    let project = Project::new("samples", JOB);
+    project.write("jobs/samples/protos/sample.proto", PROTO);
+    let header = "host,ts,seq,count,load,price,ok,day,note\n";
+    let event = |seq: i64, count: &str| format!("a,2021-03-01T00:00:00Z,{seq},{count},,,,,\n");
+    // In one file, and the same and another in a file that comes later.
+    project.write("in/a.csv", format!("{header}{}{}{}", event(1, ""), event(2, "7"), event(1, "")));
+    project.run_job("samples");
+    project.write("in/b.csv", format!("{header}{}{}", event(2, "7"), event(1, "8")));
+    project.run_job("samples");
+    let expected =
+        [json!({ "seq": 1, "count": 8 }), json!({ "seq": 1, "count": null }), json!({ "seq": 2, "count": 7 })];
+    assert_eq!(project.sql("select seq, count from WEEK order by seq, count"), expected);
+    // What is told apart by a field that is not asked for still is.
+    assert_eq!(project.sql("select seq from WEEK order by seq").len(), 3);
+    assert_eq!(project.sql("select count(*) as n from WEEK"), [json!({ "n": 3 })]);
+    assert_eq!(project.sql("select count(*) as n from cells.WEEK where qualifier = 'all'"), [json!({ "n": 1 })]);
+}
