@@ -95,8 +95,6 @@ impl Snapshot {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The same version with the cells that garbage collection hides.
-    #[must_use]
     /// The version it reads.
     pub fn version(&self) -> &Version {
         &self.inner.version
