@@ -33,7 +33,10 @@ def all_cases(tools, scale):
         Case(
             "memory",
             "reference, CSV, less memory",
-            [(Tidetable(tools, "tidetable, default"), reference), (Tidetable(tools, "tidetable, 256 MiB", ["--memory", "256MiB"]), reference)],
+            [
+                (Tidetable(tools, "tidetable, default"), reference),
+                (Tidetable(tools, "tidetable, 256 MiB", ["--memory", "256MiB"]), reference),
+            ],
             "sizes",
         ),
         Case(

@@ -1,4 +1,4 @@
-"""The engines: each loads an input, answers what it holds, and tells its bytes. All of it under one folder, removed after."""
+"""The engines: each loads an input, answers what it holds, and tells its bytes, in a folder of its own, removed after."""
 
 import json
 import os
@@ -7,6 +7,10 @@ import shutil
 import subprocess
 
 from measure import THREADS, Failed, measured, size
+
+
+# Of a load, as its record names them.
+STEPS = ("read", "parse", "sort", "encode", "write")
 
 
 class Tools:
@@ -58,8 +62,8 @@ class Tidetable:
         (self.home / "tidetable.toml").write_text('root = "data"\n')
         seconds, peak, text = self.command("run", given.shape.name, *self.options, "--output", "json")
         record = json.loads(text.strip().splitlines()[-1])
-        steps = {name: sum(load.get(name, 0.0) for load in record["loads"]) for name in ("read", "parse", "sort", "encode", "write")}
-        self.stages = record["seconds"] | steps
+        taken = lambda step: sum(load.get(step, 0.0) for load in record["loads"])
+        self.stages = record["seconds"] | {step: taken(step) for step in STEPS}
         return seconds, peak
 
     def command(self, *words):

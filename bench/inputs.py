@@ -45,7 +45,8 @@ class Input:
         making = home / "parquet.making"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir()
-        tools.peer("duckdb", {"do": "convert", "shape": self.shape.name, "source": str(home / "csv"), "out": str(making)})
+        names = {"shape": self.shape.name, "source": str(home / "csv"), "out": str(making)}
+        tools.peer("duckdb", {"do": "convert", **names})
         making.rename(self.folder)
 
     def warm(self):

@@ -74,5 +74,5 @@ def machine():
     with open("/proc/cpuinfo") as lines:
         names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     cores = len(os.sched_getaffinity(0))
-    kernel = os.uname().release
-    return f"{names[0] if names else os.uname().machine}, {cores} cores, {memory('MemTotal') / 2**30:.0f} GiB, Linux {kernel}"
+    name, kernel = names[0] if names else os.uname().machine, os.uname().release
+    return f"{name}, {cores} cores, {memory('MemTotal') / 2**30:.0f} GiB, Linux {kernel}"

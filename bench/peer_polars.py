@@ -38,7 +38,8 @@ def load(shape, order):
 
 def answer(shape, order):
     names = [name for name, _ in shape.columns]
-    found = polars.scan_parquet(order["out"]).select(polars.len().alias("rows"), *(polars.col(name).sum() for name in names))
+    sums = (polars.col(name).sum() for name in names)
+    found = polars.scan_parquet(order["out"]).select(polars.len().alias("rows"), *sums)
     row = found.collect(engine="streaming").row(0, named=True)
     return {"rows": row["rows"], "sums": {name: float(row[name]) for name in names}}
 

@@ -72,9 +72,10 @@ def stage_table(results):
     names = ("load", "commit", "publish", "read", "parse", "sort", "encode", "write")
     lines = [
         "",
-        "Where the time of tidetable goes, from the record of the median run, in seconds. Parsing to writing are added up over the tasks of both cores.",
+        "Where the time of tidetable goes, from the record of the median run, in seconds. Parsing to writing are added up "
+        "over the tasks of both cores.",
         "",
-        f"| input | engine | {' | '.join(('load', 'commit', 'publish', 'waiting for inputs', 'parsing', 'sorting', 'encoding', 'writing'))} |",
+        "| input | engine | load | commit | publish | waiting for inputs | parsing | sorting | encoding | writing |",
         "|---" * (len(names) + 2) + "|",
     ]
     for result in results:

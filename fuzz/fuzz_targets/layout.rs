@@ -12,8 +12,8 @@ use arrow::array::{
 };
 use libfuzzer_sys::fuzz_target;
 use tidetable_layout::{
-    Block, ColumnSpec, Encoder, FamilySpec, Field, FieldType, Granularity, GroupBlock, Keys, LaidOut, Layout, Qualifiers,
-    SourceSchema, TableSpec, Window,
+    Block, ColumnSpec, Encoder, FamilySpec, Field, FieldType, Granularity, GroupBlock, Keys, LaidOut, Layout,
+    Qualifiers, SourceSchema, TableSpec, Window,
 };
 
 fn source() -> SourceSchema {
@@ -118,7 +118,9 @@ fuzz_target!(|data: &[u8]| {
         }
         let records = layout.decode(block(&layout, &encoder, &laid), &fields).expect("it was made by this layout");
         for name in ["u", "i", "f", "d", "s", "b", "day"] {
-            let (Some(found), Some(given)) = (records.column_by_name(name), batch.column_by_name(name)) else { continue };
+            let (Some(found), Some(given)) = (records.column_by_name(name), batch.column_by_name(name)) else {
+                continue;
+            };
             if records.num_rows() == 1 && found.is_valid(0) {
                 assert_eq!(found.as_ref(), given.slice(row, 1).as_ref(), "column {name} of row {row}");
             }
