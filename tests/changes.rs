@@ -241,3 +241,34 @@ fn rejected_rows_are_kept_before_anything_is_committed() {
     assert!(!project.path("data/tables/SENSOR/manifest").exists());
     assert!(project.files("data/tables").is_empty(), "nothing is left of a load that was not committed");
 }
+
+#[test]
+fn a_file_that_becomes_a_copy_of_another_counts_once() {
+    let job = "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nh = \"text\"\n\
+        ts = \"timestamp\"\nv = \"int64\"\n[tables.A]\nrow_key = \"{h}\"\n[tables.A.families.F]\nkind = \"sum\"\n\
+        columns = [{ qualifier = \"v\", value = \"{v}\", timestamp = 0 }]\n";
+    let project = Project::new("j", job);
+    let write =
+        |file: &str, v: u32| project.write(&format!("in/{file}.csv"), format!("h,ts,v\na,2020-01-01T00:00:00Z,{v}\n"));
+    let total = || project.sql("SELECT v FROM A")[0]["v"].clone();
+    write("1", 1);
+    write("2", 2);
+    project.run_job("j");
+    assert_eq!(total(), 3);
+    write("2", 1);
+    project.run_job("j");
+    assert_eq!(total(), 1);
+    // It is told from its copy again when it changes.
+    write("2", 5);
+    project.run_job("j");
+    assert_eq!(total(), 6);
+    // Both change, into each other's content and into one content.
+    write("1", 5);
+    write("2", 1);
+    project.run_job("j");
+    assert_eq!(total(), 6);
+    write("1", 7);
+    write("2", 7);
+    project.run_job("j");
+    assert_eq!(total(), 7);
+}

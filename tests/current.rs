@@ -111,3 +111,20 @@ fn late_rows_of_a_day_that_shows_nothing_are_only_added() {
     assert_eq!(record["loads"][1]["rebuilt"], serde_json::json!(["all"]));
     assert_eq!(current(&project), ["a 2026-01-02T10:00:00Z 2 20"]);
 }
+
+/// Cells with a time that is not the event's outlive the event that wrote them, unless all is asked for again.
+#[test]
+fn cells_of_other_times_are_taken_back_too() {
+    let column = "\n  { qualifier = \"day{ts:%d}\", value = \"{cpu}\", timestamp = 0 },\n  { each";
+    let job = JOB.replace("columns = [\n", "columns = [").replace("\n  { each", column);
+    assert_ne!(job, JOB);
+    let project = Project::new("fleet", &job);
+    write(&project, "1", &["a,2026-01-01T10:00:00Z,1,", "b,2026-01-01T10:00:00Z,5,"]);
+    write(&project, "2", &["a,2026-01-02T10:00:00Z,2,", "b,2026-01-02T10:00:00Z,6,"]);
+    project.run_job("fleet");
+    write(&project, "1", &["b,2026-01-01T10:00:00Z,5,"]);
+    project.run_job("fleet");
+    let read = project.ok(&["read", "CURRENT", "--output", "json"]);
+    project.ok(&["run", "fleet", "--root", "fresh"]);
+    assert_eq!(read, project.ok(&["read", "CURRENT", "--output", "json", "--root", "fresh"]));
+}

@@ -180,3 +180,41 @@ fn a_table_added_later_is_loaded_beside_the_others() {
     assert_eq!(load("METRIC")[0]["load"], 50);
     assert_eq!(load("BY_TIME")[0]["load"], 6);
 }
+
+#[test]
+fn a_query_sees_whole_windows_of_the_table_it_makes() {
+    let job = JOB.replace("[tables.METRIC]\n", "[tables.METRIC]\nwindow = \"hour\"\n");
+    let project = Project::new("hours", &job.replace("{hour:%Y%m%d%H}", "{hour:%Y%m%d}"));
+    let days = HOURS.replace("'hour'", "'day'");
+    project.write("jobs/hours/hours.sql", &days);
+    project.write("in/1.csv", "host,ts,load\na,2026-01-01T10:00:00Z,4\na,2026-01-01T12:00:00Z,8\n");
+    let record = project.run_job("hours");
+    assert_eq!(inputs(&record, "HOURS", "new"), ["METRIC@2026-01-01"]);
+    assert_eq!(hours(&project), project.sql(&format!("SELECT * FROM ({days}) ORDER BY host, hour")));
+    assert_eq!(hours(&project)[0]["samples"], 2);
+}
+
+#[test]
+fn windows_that_are_no_more_are_taken_out() {
+    let project = project();
+    project.run_job("hours");
+    project.write("jobs/hours/job.toml", JOB.replacen("[tables.METRIC]\n", "[tables.METRIC]\nwindow = \"month\"\n", 1));
+    assert!(project.fails(2, &["run", "hours"]).contains("--rebuild"));
+    project.ok(&["run", "hours", "--rebuild"]);
+    assert_eq!(hours(&project), fresh(&project));
+    let table = project.path("data/tables/METRIC");
+    std::fs::remove_dir_all(table).unwrap();
+    project.write("in/2.csv", "host,ts,load\nz,2026-02-02T10:00:00Z,5\n");
+    project.run_job("hours");
+    assert_eq!(hours(&project), fresh(&project));
+}
+
+#[test]
+fn a_table_is_there_after_a_first_run_without_rows() {
+    let project = project();
+    for file in ["1", "2"] {
+        project.write(&format!("in/{file}.csv"), "host,ts,load\n");
+    }
+    project.run_job("hours");
+    assert!(hours(&project).is_empty());
+}

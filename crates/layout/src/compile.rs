@@ -433,6 +433,12 @@ impl Compiler {
         let aggregate = |column: &&CompiledColumn| {
             spec.families.get(column.family).is_some_and(|family| !family.kind.is_newest()) && column.time.is_some()
         };
+        let repeated = |column: &&CompiledColumn| {
+            matches!(&column.content, Content::Packed { form: PackedForm::Repeated { .. }, .. })
+        };
+        for column in columns.iter().filter(|_| spec.upsert).filter(repeated) {
+            self.error(column.place, column.span.clone(), Problem::RepeatedUpsert);
+        }
         for column in columns.iter().filter(|_| spec.upsert).filter(aggregate) {
             let Place::Column { family, column, .. } = column.place else { continue };
             let place = Place::Column { family, column, part: ColumnPart::Timestamp };

@@ -112,6 +112,8 @@ pub enum Problem {
     AggregateEncoding { kind: &'static str, encoding: &'static str },
     #[error("`upsert` leaves one event of a row, so nothing meets in these cells: write `timestamp = 0`")]
     AggregateUpsert,
+    #[error("`upsert` leaves one event of a row, and this cell is of all its events: write `message` for `repeated`")]
+    RepeatedUpsert,
     #[error("`{column}` is {kind}, and a cell timestamp must be a timestamp column")]
     TimestampNeedsTime { column: String, kind: &'static str },
     #[error("the event time of the source must be a timestamp column: set `time`")]

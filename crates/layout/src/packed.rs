@@ -14,6 +14,8 @@ use crate::schema::{Group, MessageField, PackedForm};
 pub struct PackedWriter<'a> {
     group: &'a Group,
     views: Vec<View<'a>>,
+    /// Of each record, where they tell which are of one moment.
+    timestamps: Option<&'a [i64]>,
     calendar: Calendar,
     scratch: Vec<u8>,
     message: Vec<u8>,
@@ -26,31 +28,50 @@ impl<'a> PackedWriter<'a> {
         Some(Self {
             group,
             views: columns.into_iter().map(View::new).collect(),
+            timestamps: None,
             calendar: Calendar::default(),
             scratch: Vec::new(),
             message: Vec::new(),
         })
     }
 
+    /// The writer, with the timestamps of the group's records: those of one moment stay in the order they came.
+    #[must_use]
+    pub fn with_timestamps(self, timestamps: Option<&'a [i64]>) -> Self {
+        Self { timestamps, ..self }
+    }
+
     /// Appends the bytes of the cell that `records` of one row make: one record, or for a repeated message all of
-    /// them, which are stored newest first and written oldest first.
+    /// them, which are stored newest first and written oldest first; those of one moment in the order they came.
     pub fn write(&mut self, records: Range<usize>, out: &mut Vec<u8>) {
         let group = self.group;
         match group.packed.as_ref().map(|packed| &packed.form) {
             Some(PackedForm::Json) => records.for_each(|record| self.object(record, out)),
             Some(PackedForm::Message { fields }) => records.for_each(|record| self.fields(fields, record, out)),
             Some(PackedForm::Repeated { fields, number }) => {
-                for record in records.rev() {
-                    let mut message = std::mem::take(&mut self.message);
-                    message.clear();
-                    self.fields(fields, record, &mut message);
-                    write_key(*number, LENGTH, out);
-                    write_delimited(&message, out);
-                    self.message = message;
+                let mut end = records.end;
+                while end > records.start {
+                    let start = self.moment(records.start, end);
+                    for record in start..end {
+                        let mut message = std::mem::take(&mut self.message);
+                        message.clear();
+                        self.fields(fields, record, &mut message);
+                        write_key(*number, LENGTH, out);
+                        write_delimited(&message, out);
+                        self.message = message;
+                    }
+                    end = start;
                 }
             }
             None => {}
         }
+    }
+
+    /// Where the records of one moment begin that end before `end`, not before `first`.
+    fn moment(&self, first: usize, end: usize) -> usize {
+        let time = |record: usize| self.timestamps.and_then(|times| times.get(record));
+        let alike = (first..end).rev().take_while(|record| time(*record) == time(end - 1)).count();
+        end - if self.timestamps.is_some() { alike.max(1) } else { 1 }
     }
 
     fn object(&mut self, record: usize, out: &mut Vec<u8>) {

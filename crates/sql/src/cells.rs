@@ -130,7 +130,8 @@ impl<'a> Maker<'a> {
             Source::Column(column, values) => Ok(Writer::Column(CellWriter::new(column, *values))),
             Source::Packed(_, columns) => {
                 let writer = PackedWriter::new(self.group, columns.iter().copied());
-                writer.map(Writer::Packed).ok_or(lacks("a packed cell"))
+                let timestamps = self.stored.timestamps.as_deref();
+                writer.map(|writer| Writer::Packed(writer.with_timestamps(timestamps))).ok_or(lacks("a packed cell"))
             }
         }
     }

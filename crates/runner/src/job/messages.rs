@@ -78,7 +78,8 @@ impl Messages {
             return made.clone();
         }
         let declared = self.declared.iter().find(|(declared, _)| declared == name);
-        let made = declared.and_then(|(_, declared)| declared.as_ref()?.of_source(reader, name, owner, schema));
+        let named = |name: &str| self.declared.iter().any(|(declared, _)| declared == name);
+        let made = declared.and_then(|(_, declared)| declared.as_ref()?.of_source(reader, name, owner, schema, &named));
         self.made.insert(key, made.clone());
         made
     }
@@ -209,6 +210,7 @@ impl Declared {
         name: &str,
         owner: &str,
         schema: &SourceSchema,
+        named: &dyn Fn(&str) -> bool,
     ) -> Option<MessageSpec> {
         let before = reader.count();
         let spec = match &self.body {
@@ -228,7 +230,10 @@ impl Declared {
                         }
                     }
                 }
-                let list = (format!("{name}List"), 1);
+                let mut list = (format!("{name}List"), 1);
+                while named(&list.0) {
+                    list.0.push('_');
+                }
                 let spec = MessageSpec { name: name.to_owned(), fields, list, ..MessageSpec::default() };
                 // What remains, such as a keyword for a name, is for the language itself to say.
                 let text = proto_file("", &[(&spec, true)], &[]);

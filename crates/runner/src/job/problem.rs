@@ -177,6 +177,8 @@ pub(crate) enum Mistake {
     Expression { error: ExpressionError },
     #[error("{error}")]
     Query { error: QueryError },
+    #[error("a cell of all events of a row has timestamp 0, so `maxage` would drop it at once")]
+    AgeOfRepeated,
     #[error("which column of the query is the event time?")]
     QueryTime,
     #[error("a row of this table may lie in several windows, so its cells cannot have a timestamp of their own")]
@@ -313,6 +315,7 @@ impl Mistake {
             }
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
             Self::Query { .. } => "write a query over the tables that come before this one in the file".to_owned(),
+            Self::AgeOfRepeated => "move the column to a family of its own, or leave `maxage` out".to_owned(),
             Self::QueryTime => {
                 "add `time = \"COLUMN\"` beside `query`, with a timestamp column of the query".to_owned()
             }

@@ -187,9 +187,13 @@ fn family<'a>(
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Family, name: named.name.to_owned() });
     }
     let fields = Fields::of_value(reader, &FAMILY, named.value, named.at.clone())?;
+    let mut aged = None;
     if let Some(rule) = fields.text(reader, "gc") {
         match GcRule::parse(rule.value) {
-            Ok(_) => rules.push((named.name.to_owned(), rule.owned())),
+            Ok(parsed) => {
+                aged = Some(rule.at.clone()).filter(|_| parsed.looks_at_age());
+                rules.push((named.name.to_owned(), rule.owned()));
+            }
             Err(error) => reader.refuse(rule.within(error.at), Mistake::Gc { wanted: error.wanted }),
         }
     }
@@ -202,6 +206,11 @@ fn family<'a>(
     let (columns, places): (Vec<_>, Vec<_>) = list.iter().filter_map(|value| column(reader, value, kind)).unzip();
     if columns.is_empty() {
         return None;
+    }
+    if let Some(at) = aged
+        && columns.iter().any(|column| matches!(column.packed, PackedSpec::Repeated(_)))
+    {
+        reader.refuse(at, Mistake::AgeOfRepeated);
     }
     let spec = FamilySpec { name: named.name.to_owned(), columns, kind };
     Some((spec, FamilyPlaces { at: named.at.clone(), columns: places }))

@@ -1,11 +1,12 @@
 //! Tables made from other tables: the windows of those are their inputs.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 
 use futures::StreamExt;
-use tidetable_layout::{Field, KeyRange, Projection, Window, window_bounds, window_name};
+use tidetable_layout::{Field, KeyRange, Projection, TimestampSpec, Window, window_bounds, window_name, window_of};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{Session, SessionOptions, SqlError, in_columns};
 use tidetable_store::{Feed, FeedEnd, InputPlan, Piece, Result as StoreResult, Snapshot, StoreError, Version};
@@ -29,14 +30,16 @@ impl LoadStage<'_> {
         let stored = self.store.table(&table.spec.name);
         let base = self.base(&stored, table, None)?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
-        let windows = windows(&read);
+        let windows = windows(&read, unit(&read, table));
         let found: Vec<InputFile> =
             windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
         let mut plan = InputPlan::new(&base.version, found, |file| Ok(hash(file))).map_err(StoreError::from)?;
+        // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
+        plan.given_up.append(&mut plan.vanished);
         if let (Some(latest), Some(_)) = (&base.latest, &base.reset) {
-            self.keep_order(&mut plan, latest)?;
+            plan.order_as_in(latest);
         }
-        if table.spec.upsert && !plan.changed.is_empty() {
+        if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
             keep_what_is_newer(&stored, &base.version, &mut plan)?;
         }
         let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
@@ -73,17 +76,38 @@ struct SourceWindow {
     version: String,
 }
 
-/// The windows of tables that are read together, by name, in order of time. Tables cut alike are read window
-/// by window, others whole.
-fn windows(read: &[Snapshot]) -> Vec<(String, SourceWindow)> {
-    let unit_of = |snapshot: &Snapshot| snapshot.layout().spec().window;
-    let first = read.first().map_or(Window::None, unit_of);
-    let unit = if read.iter().all(|snapshot| unit_of(snapshot) == first) { first } else { Window::None };
+/// How much the query is asked for at a time: a window of the table it makes, or one of those it reads if that is
+/// coarser, so that what it groups by such a window is whole. Of an upserted row only the newest event counts.
+fn unit(read: &[Snapshot], table: &Table) -> Window {
+    let sources = read.iter().map(|snapshot| snapshot.layout().spec().window);
+    let own = Some(table.spec.window).filter(|_| !table.spec.upsert);
+    sources.chain(own).reduce(coarser).unwrap_or(Window::None)
+}
+
+/// The least unit that windows of both lie in.
+fn coarser(a: Window, b: Window) -> Window {
+    let rank = |window| match window {
+        Window::Hour => 0,
+        Window::Day => 1,
+        Window::Week | Window::Month => 2,
+        Window::None => 3,
+    };
+    match rank(a).cmp(&rank(b)) {
+        _ if a == b => a,
+        Ordering::Less => b,
+        Ordering::Greater => a,
+        // Weeks do not lie inside months.
+        Ordering::Equal => Window::None,
+    }
+}
+
+/// The windows of tables that are read together, a `unit` at a time, by name, in order of time.
+fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
     let mut changed: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
     for (at, snapshot) in read.iter().enumerate() {
         for window in &snapshot.version().windows {
-            let start = if unit == Window::None { 0 } else { window.start };
+            let start = if unit == Window::None { 0 } else { window_of(unit, window.start) };
             let versions = changed.entry(start).or_insert_with(|| vec![0; read.len()]);
             if let Some(version) = versions.get_mut(at) {
                 *version = window.days.values().copied().chain([*version]).max().unwrap_or(0);
@@ -105,6 +129,18 @@ fn windows(read: &[Snapshot]) -> Vec<(String, SourceWindow)> {
 /// Stands for the rows of a window: they can only differ if a version changed it.
 fn hash(input: &InputFile) -> ContentHash {
     ContentHash(xxh3_128(format!("{}\0{}", input.path, input.version).as_bytes()))
+}
+
+/// Whether the cells of a row that change with its events have the time of the event.
+fn has_event_times(table: &Table) -> bool {
+    let source = table.layout.source();
+    let time = source.fields.get(source.time).map(|field| field.name.as_str());
+    let mut columns = table.spec.families.iter().flat_map(|family| &family.columns);
+    columns.all(|column| match &column.timestamp {
+        TimestampSpec::Implied => true,
+        TimestampSpec::Zero => false,
+        TimestampSpec::Field(name) => Some(name.as_str()) == time,
+    })
 }
 
 /// A changed window whose old rows are none of those that the table shows need not be taken out of a table that

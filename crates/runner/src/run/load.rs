@@ -7,8 +7,8 @@ use chrono::NaiveDate;
 use tidetable_layout::window_name;
 use tidetable_source::{InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Edit, Feed, FileFeed, Ids, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store, StoreError,
-    Table as StoredTable, TableIdentity, Target, Version,
+    Edit, Feed, FileFeed, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store,
+    StoreError, Table as StoredTable, TableIdentity, Target, Version,
 };
 
 use super::RunOptions;
@@ -170,15 +170,6 @@ impl LoadStage<'_> {
     /// Inputs of a rebuild keep the order they had, and with it the drops that hold for them; one that is
     /// gone must be given up by name.
     pub(super) fn keep_order(&self, plan: &mut InputPlan, latest: &Version) -> Result<(), RunError> {
-        let mut sequences: HashMap<String, u64> =
-            latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
-        // Content that was first seen under another name was seen then.
-        for (file, first) in &plan.same {
-            if let Some(seen) = sequences.get(&file.path).copied() {
-                sequences.entry(first.clone()).or_insert(seen);
-            }
-        }
-        plan.new.sort_by_key(|file| sequences.get(&file.path).copied().unwrap_or(u64::MAX));
         let there = |path: &String| {
             plan.new.iter().any(|file| file.path == *path) || plan.same.iter().any(|(file, _)| file.path == *path)
         };
@@ -190,8 +181,7 @@ impl LoadStage<'_> {
                 Err(RunError::RebuildGone { table, gone })
             }
             None => {
-                sequences.retain(|path, _| plan.new.iter().any(|file| file.path == *path));
-                plan.sequences = sequences;
+                plan.order_as_in(latest);
                 Ok(())
             }
         }
@@ -232,6 +222,9 @@ impl LoadStage<'_> {
         for (file, other) in &plan.same {
             inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, "same content") });
         }
+        let copies = |input: &&Input| plan.same.iter().any(|(file, _)| file.path == input.path);
+        inputs
+            .extend(plan.given_up.iter().filter(|input| !copies(input)).map(|input| record(&input.path, "taken out")));
         for input in &plan.vanished {
             let left_out = self.options.without.contains(&input.path);
             inputs.push(record(&input.path, if left_out { "left out" } else { "gone" }));
@@ -304,7 +297,8 @@ impl Pending {
     /// Commits what was loaded, if it changes anything.
     pub(super) fn commit(self, ids: &dyn Ids, now: i64) -> Result<LoadRecord, StoreError> {
         let mut record = self.record;
-        if !self.edit.is_empty() {
+        // A table of a job is there after its first run, even if nothing came.
+        if !self.edit.is_empty() || self.base.number == 0 {
             let base = if self.edit.reset.is_some() { self.table.latest()?.unwrap_or(self.base) } else { self.base };
             record.version = self.table.commit(base, &self.edit, ids, now)?.number;
         }

@@ -237,6 +237,7 @@ fn note(input: &InputRecord) -> Option<String> {
         ("same content", Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
+        ("taken out", _) => Some(format!("{} is no more: what it brought is taken out", input.path)),
         ("gone", _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
         ("changed", _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,

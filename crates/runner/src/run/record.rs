@@ -73,7 +73,7 @@ pub struct LoadRecord {
 pub struct InputRecord {
     /// Path or URL.
     pub path: String,
-    /// `new`, `changed`, `grown`, `unchanged`, `same content` or `gone`.
+    /// `new`, `changed`, `grown`, `unchanged`, `same content`, `taken out`, `left out` or `gone`.
     pub state: &'static str,
     /// For `same content`: the input it equals.
     #[serde(skip_serializing_if = "Option::is_none")]

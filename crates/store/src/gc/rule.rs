@@ -98,7 +98,7 @@ impl GcRule {
     }
 
     /// Whether age matters: then any cell may go, whatever its versions.
-    pub(crate) fn looks_at_age(&self) -> bool {
+    pub fn looks_at_age(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::MaxAge(_)))
     }
 

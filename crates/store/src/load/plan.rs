@@ -22,6 +22,9 @@ pub struct InputPlan {
     pub same: Vec<(InputFile, String)>,
     /// Held, but no longer there. Their cells stay.
     pub vanished: Vec<Input>,
+    /// Held, and to be taken out: the windows they touched are built anew without them. Among them are inputs that
+    /// changed into copies of others, which are in `same` too.
+    pub given_up: Vec<Input>,
     /// Sequences that new inputs had in a version that is built anew, by path: they keep them, so that
     /// drops hold for those they held for.
     pub sequences: HashMap<String, u64>,
@@ -41,7 +44,7 @@ impl InputPlan {
         let mut plan = Self::default();
         let paths: HashSet<String> = found.iter().map(|file| file.path.clone()).collect();
         let live: HashMap<&str, &Input> = version.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
-        let mut fresh = Vec::new();
+        let (mut changed, mut fresh) = (Vec::new(), Vec::new());
         let mut known: HashMap<u64, Vec<Known>> = HashMap::new();
         let held = |input: &Input| Known { path: input.path.clone(), hash: Some(input.hash), file: None };
         for file in found {
@@ -51,44 +54,48 @@ impl InputPlan {
                     known.entry(input.size).or_default().push(held(input));
                     plan.unchanged.push((file, (*input).clone()));
                 }
-                Some(input) => {
-                    // What it held is content no more; what it holds now is.
-                    known.entry(file.size).or_default().push(Known::of(&file));
-                    plan.changed.push((file, (*input).clone()));
-                }
+                // What it held is content no more; what it holds now is.
+                Some(input) => changed.push((file, (*input).clone())),
             }
         }
         for input in version.inputs.iter().filter(|input| !paths.contains(&input.path)) {
             known.entry(input.size).or_default().push(held(input));
             plan.vanished.push(input.clone());
         }
+        for (file, input) in changed {
+            let alike = known.entry(file.size).or_default();
+            match copied(&file, alike, &mut hash)? {
+                Some(other) => {
+                    plan.same.push((file, other));
+                    plan.given_up.push(input);
+                }
+                None => plan.changed.push((file, input)),
+            }
+        }
         for file in fresh {
             let alike = known.entry(file.size).or_default();
-            plan.place_new(file, alike, &mut hash)?;
+            match copied(&file, alike, &mut hash)? {
+                Some(other) => plan.same.push((file, other)),
+                None => plan.new.push(file),
+            }
         }
         Ok(plan)
     }
 
-    /// A path not seen before: new, unless one of `alike`, of the same size, has its content.
-    fn place_new(
-        &mut self,
-        file: InputFile,
-        alike: &mut Vec<Known>,
-        hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
-    ) -> Result<(), SourceError> {
-        let own = if alike.is_empty() { None } else { Some(hash(&file)?) };
-        for other in alike.iter_mut() {
-            if other.hash.is_none() {
-                other.hash = other.file.as_ref().map(&mut *hash).transpose()?;
-            }
-            if other.hash == own {
-                self.same.push((file, other.path.clone()));
-                return Ok(());
+    /// Puts new inputs, of a table that is built anew, in the order they had in `latest`, and gives them the
+    /// sequences they had.
+    pub fn order_as_in(&mut self, latest: &Version) {
+        let mut sequences: HashMap<String, u64> =
+            latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
+        // Content that was first seen under another name was seen then.
+        for (file, first) in &self.same {
+            if let Some(seen) = sequences.get(&file.path).copied() {
+                sequences.entry(first.clone()).or_insert(seen);
             }
         }
-        alike.push(Known { hash: own, ..Known::of(&file) });
-        self.new.push(file);
-        Ok(())
+        self.new.sort_by_key(|file| sequences.get(&file.path).copied().unwrap_or(u64::MAX));
+        sequences.retain(|path, _| self.new.iter().any(|file| file.path == *path));
+        self.sequences = sequences;
     }
 
     /// The new inputs, each with its sequence: the one it had, or the next from `next` on.
@@ -103,7 +110,7 @@ impl InputPlan {
 
     /// Whether the table holds everything already.
     pub fn is_empty(&self) -> bool {
-        self.new.is_empty() && self.changed.is_empty() && self.grown.is_empty()
+        self.new.is_empty() && self.changed.is_empty() && self.grown.is_empty() && self.given_up.is_empty()
     }
 }
 
@@ -119,6 +126,25 @@ fn is_unchanged(
     Ok(file.version == input.version || hash(file)? == input.hash)
 }
 
+/// The path of the one of `alike`, all of the size of `file`, that has its content. If none has, it joins them.
+fn copied(
+    file: &InputFile,
+    alike: &mut Vec<Known>,
+    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+) -> Result<Option<String>, SourceError> {
+    let own = if alike.is_empty() { None } else { Some(hash(file)?) };
+    for other in alike.iter_mut() {
+        if other.hash.is_none() {
+            other.hash = other.file.as_ref().map(&mut *hash).transpose()?;
+        }
+        if other.hash == own {
+            return Ok(Some(other.path.clone()));
+        }
+    }
+    alike.push(Known { path: file.path.clone(), hash: own, file: Some(file.clone()) });
+    Ok(None)
+}
+
 /// Content that is held, or about to be loaded.
 struct Known {
     path: String,
@@ -126,10 +152,4 @@ struct Known {
     hash: Option<ContentHash>,
     /// The file to ask for it.
     file: Option<InputFile>,
-}
-
-impl Known {
-    fn of(file: &InputFile) -> Self {
-        Self { path: file.path.clone(), hash: None, file: Some(file.clone()) }
-    }
 }

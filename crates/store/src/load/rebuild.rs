@@ -59,6 +59,13 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>], without: &[String]
         }
         inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true, expected: None });
     }
+    for old in &plan.given_up {
+        rebuilt.extend(old.windows.iter().copied());
+        for (start, days) in days_by_window(old, window) {
+            edit.days.entry(start).or_default().extend(days);
+        }
+        edit.removed.push(old.path.clone());
+    }
     for (file, old) in &plan.grown {
         inputs.push(ToRead {
             file: file.clone(),

@@ -269,6 +269,19 @@ fn wrong_files() {
     }
 }
 
+/// One cell of all events of a row, under rules that would leave nothing of it.
+#[test]
+fn wrong_cells_of_all_events() {
+    let job = edited("[tables.SENSOR.families", "[messages.R]\nfields = { kwh = 1 }\n[tables.SENSOR.families");
+    let repeated = job.replace("value = \"{kwh}\"", "").replace("{ts:%H%M}\", ", "all\", repeated = \"R\" ");
+    let aged = repeated.replace("maxversions=1", "maxage=1d or maxversions=1");
+    let found = problems(&aged);
+    assert!(found.len() == 1 && found[0].contains("`maxage` would drop it at once"), "{found:?}");
+    let upsert = repeated.replace("row_key =", "upsert = \"row\"\nwindow = \"none\"\nrow_key =");
+    let found = problems(&upsert);
+    assert!(found.len() == 1 && found[0].contains("write `message` for `repeated`"), "{found:?}");
+}
+
 /// A table made from a query over those before it.
 #[test]
 fn wrong_queries_of_tables() {
