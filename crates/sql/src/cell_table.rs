@@ -12,10 +12,9 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
-use crate::key_filter::{intersect, key_ranges};
+use crate::key_filter::{key_push_down, keys_of};
 use crate::records::{ALWAYS, data_source};
 use crate::source::{Shape, TableScan, cells_schema};
 
@@ -57,11 +56,7 @@ impl TableProvider for CellsTable {
     /// Filters on the row key narrow the keys that are read (inexact: the bytes are compared again).
     /// The others are about what is inside rows, which are read whole.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match key_ranges(filter, ROW_KEY) {
-            Some(_) if self.push_down => TableProviderFilterPushDown::Inexact,
-            _ => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(support).collect())
+        Ok(key_push_down(filters, ROW_KEY, self.push_down))
     }
 
     async fn scan(
@@ -71,12 +66,7 @@ impl TableProvider for CellsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut keys = vec![KeyRange::all()];
-        if self.push_down {
-            for ranges in filters.iter().filter_map(|filter| key_ranges(filter, ROW_KEY)) {
-                keys = intersect(&keys, &ranges);
-            }
-        }
+        let keys = keys_of(filters, ROW_KEY, self.push_down);
         // Across windows, so that a row and the table come in key order.
         let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
         let scan = TableScan { snapshot: self.snapshot.clone(), shape: Shape::Cells, keys, time: ALWAYS };

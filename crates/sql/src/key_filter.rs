@@ -4,13 +4,28 @@
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::{BinaryExpr, InList, Like};
-use datafusion::logical_expr::{Between, Expr, Operator};
+use datafusion::logical_expr::{Between, Expr, Operator, TableProviderFilterPushDown};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::KeyRange;
 
+/// Which of `filters` narrow the keys in `column` (inexact: bytes are compared again); with `push_down` off none does.
+pub(crate) fn key_push_down(filters: &[&Expr], column: &str, push_down: bool) -> Vec<TableProviderFilterPushDown> {
+    let support = |filter: &&Expr| match key_ranges(filter, column) {
+        Some(_) if push_down => TableProviderFilterPushDown::Inexact,
+        _ => TableProviderFilterPushDown::Unsupported,
+    };
+    filters.iter().map(support).collect()
+}
+
+/// The keys that all of `filters` on `column` leave; all keys with `push_down` off.
+pub(crate) fn keys_of(filters: &[Expr], column: &str, push_down: bool) -> Vec<KeyRange> {
+    let narrowing = filters.iter().filter(|_| push_down).filter_map(|filter| key_ranges(filter, column));
+    narrowing.fold(vec![KeyRange::all()], |keys, ranges| intersect(&keys, &ranges))
+}
+
 /// The keys that `filter` on the column `name` leaves, ascending and apart. `None`: it is about
 /// something else, or negates; the engine checks it row by row.
-pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
+fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
             match (key_ranges(left, name), key_ranges(right, name)) {
@@ -50,7 +65,7 @@ pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
 }
 
 /// The keys of both lists.
-pub(crate) fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
+fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
     let pairs = a.iter().flat_map(|left| b.iter().map(move |right| (left, right)));
     let common = pairs.map(|(left, right)| KeyRange {
         start: left.start.clone().max(right.start.clone()),

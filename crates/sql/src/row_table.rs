@@ -13,11 +13,11 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_layout::{KeyRange, Layout};
+use tidetable_layout::Layout;
 use tidetable_store::Snapshot;
 
 use crate::history::CellsShown;
-use crate::key_filter::{intersect, key_ranges};
+use crate::key_filter::{key_push_down, keys_of};
 use crate::records::{ALWAYS, data_source};
 use crate::source::{Shape, TableScan};
 
@@ -100,11 +100,7 @@ impl TableProvider for RowsTable {
 
     /// As for cells: the row key narrows what is read, and is compared again.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match key_ranges(filter, KEY) {
-            Some(_) if self.push_down => TableProviderFilterPushDown::Inexact,
-            _ => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(support).collect())
+        Ok(key_push_down(filters, KEY, self.push_down))
     }
 
     async fn scan(
@@ -114,12 +110,7 @@ impl TableProvider for RowsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut keys = vec![KeyRange::all()];
-        if self.push_down {
-            for ranges in filters.iter().filter_map(|filter| key_ranges(filter, KEY)) {
-                keys = intersect(&keys, &ranges);
-            }
-        }
+        let keys = keys_of(filters, KEY, self.push_down);
         // Across windows: a row may lie in several, and is one row here.
         let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
         let shape = Shape::Rows(self.view.clone());
