@@ -48,8 +48,10 @@ use state::TargetState;
 pub use stats::{LargestRow, LoadStats};
 use write::SstWriter;
 
-/// Pieces parsed side by side before they are put away.
+/// Most pieces parsed side by side before they are put away, and most that wait to be.
 const ROUND: usize = 16;
+/// Memory for each of those: a piece is about 4 MiB of text, and twice that once parsed and laid out.
+const PIECE_MEMORY: u64 = 32 << 20;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A load of one source into the tables that are made of it.
@@ -141,8 +143,10 @@ impl Loader<'_> {
         let mut busy = std::time::Duration::ZERO;
         let on_bytes = |bytes| (self.on_progress)(Progress::Read { bytes, rows: 0 });
         let files: Vec<_> = pass.readings.iter().map(|reading| &reading.file).collect();
-        read_ahead(self.feed, &files, &on_bytes, |messages| {
-            while let round = messages.take(ROUND).collect::<Result<Vec<ReadMessage>>>()?
+        // Little memory is for few pieces at a time; two keep two cores busy.
+        let pieces = usize::try_from(self.memory / PIECE_MEMORY).unwrap_or(ROUND).clamp(2, ROUND);
+        read_ahead(self.feed, &files, pieces, &on_bytes, |messages| {
+            while let round = messages.take(pieces).collect::<Result<Vec<ReadMessage>>>()?
                 && !round.is_empty()
             {
                 let clock = Instant::now();

@@ -9,9 +9,6 @@ use super::feed::{Feed, FeedEnd, Piece};
 use super::prepare::{Prepared, UnpreparedRow};
 use crate::error::Result;
 
-/// Pieces that may wait between the reader and the parsers.
-const AHEAD: usize = 16;
-
 /// A row that was not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RejectedRow {
@@ -38,15 +35,16 @@ pub(super) enum ReadMessage {
     End { input: usize, end: FeedEnd },
 }
 
-/// Reads `inputs` in order on a thread of its own while `consume` takes what it reads.
+/// Reads `inputs` in order on a thread of its own while `consume` takes what it reads; at most `ahead` pieces wait.
 pub(super) fn read_ahead(
     feed: &dyn Feed,
     inputs: &[&InputFile],
+    ahead: usize,
     on_bytes: &(dyn Fn(u64) + Sync),
     consume: impl FnOnce(&mut dyn Iterator<Item = Result<ReadMessage>>) -> Result<()>,
 ) -> Result<()> {
     std::thread::scope(|scope| {
-        let (sender, receiver): (SyncSender<Result<ReadMessage>>, Receiver<_>) = sync_channel(AHEAD);
+        let (sender, receiver): (SyncSender<Result<ReadMessage>>, Receiver<_>) = sync_channel(ahead);
         scope.spawn(move || {
             for (at, input) in inputs.iter().enumerate() {
                 match send_input(feed, at, input, on_bytes, &sender) {

@@ -142,7 +142,7 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
         works.iter().map(|work| vec![BTreeSet::new(); work.inputs.len()]).collect();
     for pass in passes(&works) {
         let files: Vec<&InputFile> = pass.readings.iter().map(|reading| &reading.file).collect();
-        read_ahead(loader.feed, &files, &|_| {}, |messages| {
+        read_ahead(loader.feed, &files, 2, &|_| {}, |messages| {
             for message in messages {
                 let outcome = loader.lay_out(message?, &pass.readings, &works, &states)?;
                 let Outcome::Laid { input, parts } = outcome else { continue };
