@@ -218,3 +218,25 @@ fn a_table_is_there_after_a_first_run_without_rows() {
     project.run_job("hours");
     assert!(hours(&project).is_empty());
 }
+
+#[test]
+fn rows_of_a_query_that_do_not_fit_are_kept_and_told() {
+    let project = project();
+    project.write("jobs/hours/hours.sql", HOURS.replace("SELECT host,", "SELECT nullif(host, 'b') AS host,"));
+    let told = project.fails(1, &["run", "hours"]);
+    assert!(told.contains("2 of 4 rows that the query of table HOURS gave were rejected"), "{told}");
+    let logs: Vec<String> = project.files("data/rejected").into_keys().collect();
+    assert!(
+        logs.len() == 1 && logs[0].ends_with(".HOURS.jsonl") && told.contains(&logs[0]["data/".len()..]),
+        "{logs:?}"
+    );
+    let rejected = crate::harness::json_lines(&project.read(&logs[0]));
+    let places: Vec<_> = rejected.iter().map(|row| (row["file"].as_str().unwrap(), row["column"].as_str())).collect();
+    assert_eq!(places, [("METRIC@2026-01-01", Some("host")), ("METRIC@2026-01-02", Some("host"))]);
+    // What it reads is there; the table is not, until its query is mended.
+    assert_eq!(project.sql("SELECT count(*) AS n FROM METRIC")[0]["n"], 5);
+    assert!(project.fails(1, &["sql", "-c", "SELECT * FROM HOURS"]).contains("HOURS"));
+    project.write("jobs/hours/hours.sql", HOURS);
+    project.run_job("hours");
+    assert_eq!(hours(&project).len(), 4);
+}

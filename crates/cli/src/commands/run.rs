@@ -138,6 +138,12 @@ fn exports(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
 }
 
 fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
+    for load in &report.record.loads {
+        if let Some(path) = &load.rejected {
+            let rows = count(load.stats.rows_rejected, "row");
+            writeln!(out, "rejected {rows} of the query of {}, all in {path}", load.table)?;
+        }
+    }
     let Some(path) = &report.record.rejected else { return Ok(()) };
     writeln!(out, "rejected {}, all in {path}:", count(report.record.rows_rejected, "row"))?;
     let several = report.record.loads.len() > 1;

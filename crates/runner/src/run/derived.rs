@@ -1,14 +1,14 @@
 //! Tables made from other tables: the windows of those are their inputs.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
 use futures::StreamExt;
 use tidetable_layout::{Field, KeyRange, Projection, TimestampSpec, Window, window_bounds, window_name, window_of};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
-use tidetable_sql::{Session, SessionOptions, SqlError, in_columns};
+use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
 use tidetable_store::{Feed, FeedEnd, InputPlan, Piece, Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
@@ -16,17 +16,19 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::error::RunError;
 use super::load::{LoadStage, Pending, Planned};
 use super::record::LoadRecord;
-use crate::job::{From, Table};
+use crate::job::Table;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 impl LoadStage<'_> {
     /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed
     /// since are asked for again.
-    pub(super) fn load_derived(&self, table: &Table, handle: &Handle) -> Result<Pending, RunError> {
-        let From::Query { sql, shape } = &table.from else {
-            return Err(RunError::NoSource { table: table.spec.name.clone(), source_name: String::new() });
-        };
+    pub(super) fn load_derived(
+        &self,
+        table: &Table,
+        (sql, shape): (&str, &QueryShape),
+        handle: &Handle,
+    ) -> Result<Vec<Pending>, RunError> {
         let stored = self.store.table(&table.spec.name);
         let base = self.base(&stored, table, None)?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
@@ -49,9 +51,7 @@ impl LoadStage<'_> {
         let session = session.sequential();
         let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle };
         let planned = vec![Planned { table, stored, base, plan }];
-        let mut pending = self.load_planned(&shape.reads.join(", "), &feed, None, planned)?;
-        // One was planned.
-        pending.pop().ok_or_else(|| RunError::NoSource { table: table.spec.name.clone(), source_name: String::new() })
+        self.load_planned(&shape.reads.join(", "), &feed, None, planned)
     }
 }
 
@@ -69,7 +69,6 @@ pub(super) fn check_query_rejected(run: &str, record: &LoadRecord) -> Result<(),
 /// A window of the tables that a query reads.
 #[derive(Debug)]
 struct SourceWindow {
-    start: i64,
     /// Event times, microseconds.
     time: Range<i64>,
     /// For each table, which of its versions was the last to change the window.
@@ -119,11 +118,9 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
         let born = read.iter().map(|snapshot| snapshot.version().born.as_str());
         let version: Vec<String> = born.zip(versions).map(|(born, version)| format!("{born}:{version}")).collect();
         let name = format!("{}@{}", names.join("+"), window_name(unit, start));
-        (name, SourceWindow { start, time, version: version.join(" ") })
+        (name, SourceWindow { time, version: version.join(" ") })
     };
-    let mut named: Vec<(String, SourceWindow)> = changed.into_iter().map(named).collect();
-    named.sort_by_key(|(_, window)| window.start);
-    named
+    changed.into_iter().map(named).collect()
 }
 
 /// Stands for the rows of a window: they can only differ if a version changed it.
@@ -154,15 +151,15 @@ fn keep_what_is_newer(
     let days = days_shown(&Snapshot::new(stored.clone(), std::sync::Arc::new(version.clone()))?)?;
     let (changed, grown) = std::mem::take(&mut plan.changed)
         .into_iter()
-        .partition(|(_, old)| old.days.iter().any(|day| days.contains_key(day)));
+        .partition(|(_, old)| old.days.iter().any(|day| days.contains(day)));
     plan.changed = changed;
     plan.grown = grown;
     Ok(())
 }
 
-/// The UTC days that the events of a table lie in, with their cells' number.
-fn days_shown(snapshot: &Snapshot) -> Result<HashMap<i32, u64>, StoreError> {
-    let mut days = HashMap::new();
+/// The UTC days that the events of a table lie in.
+fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
+    let mut days = HashSet::new();
     let mut projection = Projection::all(snapshot.schema());
     for group in projection.groups.iter_mut().flatten() {
         group.qualifiers = false;
@@ -171,9 +168,7 @@ fn days_shown(snapshot: &Snapshot) -> Result<HashMap<i32, u64>, StoreError> {
     let Some(whole) = snapshot.whole(&KeyRange::all()) else { return Ok(days) };
     for block in snapshot.scan(&whole, &projection)? {
         for times in block?.groups.iter().flatten().filter_map(|group| group.timestamps.as_ref()) {
-            for time in times {
-                *days.entry(time.div_euclid(MICROS_PER_DAY) as i32).or_default() += 1;
-            }
+            days.extend(times.iter().map(|time| time.div_euclid(MICROS_PER_DAY) as i32));
         }
     }
     Ok(days)

@@ -71,14 +71,6 @@ pub enum RunError {
         /// What is wrong with it.
         found: String,
     },
-    /// A table of a source that the job does not have.
-    #[error("table {table} is from {source_name}, which is no source of the job")]
-    NoSource {
-        /// The table.
-        table: String,
-        /// The source it names.
-        source_name: String,
-    },
     /// A store root that cannot be written to yet.
     #[error("the store's root {root} is a URL; stores in buckets are not built yet, name a folder")]
     RemoteRoot {

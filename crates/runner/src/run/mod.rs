@@ -168,27 +168,36 @@ impl Run<'_> {
     /// Brings the tables that are made from others up to date, in the order of the job file. Each is
     /// committed before the next, which may read it.
     fn derive(&self, record: &mut RunRecord) -> Result<(), RunError> {
-        let derived = || self.job.tables.iter().filter(|table| matches!(table.from, From::Query { .. }));
-        if derived().next().is_none() {
+        let derived = self.job.tables.iter().filter_map(|table| match &table.from {
+            From::Query { sql, shape } => Some((table, sql.as_str(), shape)),
+            From::Source(_) => None,
+        });
+        let mut derived = derived.peekable();
+        if derived.peek().is_none() {
             return Ok(());
         }
         let clock = Instant::now();
-        for table in derived() {
+        for (table, sql, shape) in derived {
             let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(&table.spec.name));
             let on_reject = |row: &RejectedRow| rejects.keep(row);
             let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
             let stage = self.stage(&storage, &on_reject);
-            let loaded = stage.load_derived(table, self.runtime);
+            let loaded = stage.load_derived(table, (sql, shape), self.runtime);
             let kept = rejects.finish();
-            let mut pending = loaded?;
-            let checked = check_query_rejected(&self.options.run, &pending.record);
-            if let (Ok(()), Ok(kept)) = (&checked, &kept) {
-                pending.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
-                record.loads.push(pending.commit(self.ids, self.options.now)?);
-            } else {
-                pending.discard();
-                checked?;
-                kept?;
+            let pending = loaded?;
+            let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.options.run, &load.record));
+            match (checked, kept) {
+                (Ok(()), Ok(kept)) => {
+                    for mut load in pending {
+                        load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
+                        record.loads.push(load.commit(self.ids, self.options.now)?);
+                    }
+                }
+                (checked, kept) => {
+                    pending.iter().for_each(Pending::discard);
+                    checked?;
+                    kept?;
+                }
             }
         }
         record.seconds.insert("derive".to_owned(), clock.elapsed().as_secs_f64());
@@ -237,7 +246,6 @@ fn note(input: &InputRecord) -> Option<String> {
         ("same content", Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
-        ("taken out", _) => Some(format!("{} is no more: what it brought is taken out", input.path)),
         ("gone", _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
         ("changed", _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,
