@@ -8,6 +8,7 @@
 mod alike;
 mod blobs;
 mod compaction;
+mod disk;
 mod drops;
 mod error;
 mod fold;
@@ -28,6 +29,7 @@ mod version;
 
 pub use blobs::{BlobWriter, Blobs};
 pub use compaction::{Compacted, Compaction, CompactionPlan, CompactionReason, WindowPlan};
+pub use disk::{Disk, DiskFile, OsDisk};
 pub use drops::{AppliedDrop, DropPlan, DropTarget};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};

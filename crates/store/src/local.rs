@@ -4,16 +4,16 @@
 //! if that is taken), and the folder is synced. `object_store` does the link before the bytes are
 //! safe, and never syncs, so it is not used here.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use tidetable_sstable::{FileSource, ReadAt};
+use tidetable_sstable::ReadAt;
 
 use crate::blobs::{BlobWriter, Blobs};
+use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::{Result, StoreError};
 
 /// Temporary files start with this, so that a listing never shows them.
@@ -23,6 +23,7 @@ const WRITE_BUFFER: usize = 1 << 20;
 /// A folder of the local disk.
 #[derive(Debug)]
 pub struct LocalBlobs {
+    disk: Arc<dyn Disk>,
     root: PathBuf,
     next: AtomicU64,
 }
@@ -30,7 +31,12 @@ pub struct LocalBlobs {
 impl LocalBlobs {
     /// The folder `root`, which is made when the first file is written.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, next: AtomicU64::new(0) }
+        Self::on(Arc::new(OsDisk), root)
+    }
+
+    /// The folder `root` of another disk.
+    pub fn on(disk: Arc<dyn Disk>, root: PathBuf) -> Self {
+        Self { disk, root, next: AtomicU64::new(0) }
     }
 
     fn full(&self, path: &str) -> PathBuf {
@@ -40,18 +46,19 @@ impl LocalBlobs {
     fn local_writer(&self, path: &str, publish: Publish) -> Result<LocalWriter> {
         let (temporary, file) = self.temporary(path)?;
         let out = BufWriter::with_capacity(WRITE_BUFFER, file);
-        Ok(LocalWriter { out: Some(out), temporary, target: self.full(path), path: path.to_owned(), publish })
+        let (disk, target, path) = (Arc::clone(&self.disk), self.full(path), path.to_owned());
+        Ok(LocalWriter { out: Some(out), disk, temporary, target, path, publish })
     }
 
     /// A new file in the folder of `path`, under a name no other writer uses.
-    fn temporary(&self, path: &str) -> Result<(PathBuf, File)> {
+    fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
         let folder = target.parent().unwrap_or(&self.root);
-        make_folder(folder).map_err(io_error("make the folder of", path))?;
+        make_folder(&*self.disk, folder).map_err(io_error("make the folder of", path))?;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&name) {
+            match self.disk.create(&name) {
                 Ok(file) => return Ok((name, file)),
                 // Left by a killed process that had our number.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -64,11 +71,11 @@ impl LocalBlobs {
 impl Blobs for LocalBlobs {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let (temporary, mut file) = self.temporary(path)?;
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        let made = written.and_then(|()| publish(&temporary, &self.full(path)));
+        let written = file.write_all(bytes).and_then(|()| file.sync());
+        let made = written.and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
         if made.is_err() {
             // The temporary file has no other reader; if this fails too, vacuum sweeps it.
-            let _ = fs::remove_file(&temporary);
+            let _ = self.disk.remove(&temporary);
         }
         match made {
             Ok(()) => Ok(true),
@@ -80,9 +87,9 @@ impl Blobs for LocalBlobs {
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let (temporary, mut file) = self.temporary(path)?;
         let target = self.full(path);
-        let replaced = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| replace(&temporary, &target));
-        replaced.map_err(|error| {
-            let _ = fs::remove_file(&temporary);
+        let written = file.write_all(bytes).and_then(|()| file.sync());
+        written.and_then(|()| replace(&*self.disk, &temporary, &target)).map_err(|error| {
+            let _ = self.disk.remove(&temporary);
             io_error("write", path)(error)
         })
     }
@@ -96,38 +103,30 @@ impl Blobs for LocalBlobs {
     }
 
     fn read(&self, path: &str) -> Result<Option<Bytes>> {
-        match fs::read(self.full(path)) {
-            Ok(bytes) => Ok(Some(bytes.into())),
+        match self.disk.read(&self.full(path)) {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", path)(error)),
         }
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        let file = File::open(self.full(path)).map_err(io_error("open", path))?;
-        let reader = FileSource::new(file).map_err(io_error("open", path))?;
-        Ok(Arc::new(reader))
+        self.disk.open(&self.full(path)).map_err(io_error("open", path))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let entries = match fs::read_dir(self.full(folder)) {
-            Ok(entries) => entries,
+        let mut names = match self.disk.list(&self.full(folder)) {
+            Ok(names) => names,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(io_error("list", folder)(error)),
         };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(io_error("list", folder))?.file_name();
-            if let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) {
-                names.push(name.to_owned());
-            }
-        }
+        names.retain(|name| !name.starts_with('.'));
         names.sort_unstable();
         Ok(names)
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        match fs::remove_file(self.full(path)) {
+        match self.disk.remove(&self.full(path)) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(io_error("delete", path)(error)),
@@ -141,7 +140,8 @@ impl Blobs for LocalBlobs {
 
 /// A file under its temporary name; removed again if it is dropped unfinished.
 struct LocalWriter {
-    out: Option<BufWriter<File>>,
+    out: Option<BufWriter<Box<dyn DiskFile>>>,
+    disk: Arc<dyn Disk>,
     temporary: PathBuf,
     target: PathBuf,
     path: String,
@@ -149,7 +149,7 @@ struct LocalWriter {
 }
 
 /// Gives a synced file its name.
-type Publish = fn(temporary: &Path, target: &Path) -> io::Result<()>;
+type Publish = fn(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()>;
 
 impl Write for LocalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -164,10 +164,10 @@ impl Write for LocalWriter {
 impl BlobWriter for LocalWriter {
     fn finish(mut self: Box<Self>) -> Result<()> {
         let synced = match self.out.take() {
-            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all()),
+            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| file.sync()),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        let made = synced.and_then(|()| (self.publish)(&self.temporary, &self.target));
+        let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
             _ => io_error("write", &self.path)(error),
@@ -178,42 +178,38 @@ impl BlobWriter for LocalWriter {
 impl Drop for LocalWriter {
     fn drop(&mut self) {
         // Gone already when the file was finished.
-        let _ = fs::remove_file(&self.temporary);
+        let _ = self.disk.remove(&self.temporary);
     }
 }
 
 /// Gives a synced file its name, unless that is taken, and makes the name durable.
-fn publish(temporary: &Path, target: &Path) -> io::Result<()> {
-    fs::hard_link(temporary, target)?;
-    fs::remove_file(temporary)?;
-    sync_folder_of(target)
+fn publish(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
+    disk.link(temporary, target)?;
+    disk.remove(temporary)?;
+    sync_folder_of(disk, target)
 }
 
 /// Gives a synced file its name, in place of the file that has it, and makes that durable.
-fn replace(temporary: &Path, target: &Path) -> io::Result<()> {
-    fs::rename(temporary, target)?;
-    sync_folder_of(target)
+fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
+    disk.rename(temporary, target)?;
+    sync_folder_of(disk, target)
 }
 
-fn sync_folder_of(path: &Path) -> io::Result<()> {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_folder)
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
 }
 
 /// Makes a folder and its ancestors, each entry durable in its parent.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
+fn make_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    if disk.is_folder(folder) {
         return Ok(());
     }
     if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_folder(parent)?;
+        make_folder(disk, parent)?;
     }
-    match fs::create_dir(folder) {
-        Ok(()) => sync_folder_of(folder),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+    match disk.make_folder(folder) {
+        Ok(()) => sync_folder_of(disk, folder),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_folder(folder) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -225,6 +221,8 @@ fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreErro
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn blobs() -> (tempfile::TempDir, LocalBlobs) {

@@ -1,0 +1,112 @@
+//! What a local store asks of a disk, one call of the operating system each.
+//!
+//! [`LocalBlobs`](crate::LocalBlobs) says in which order they come, and that order is what makes a file durable. It is
+//! apart from the calls themselves so that a proof can count them, let each fail, and drop what was not synced.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidetable_sstable::{FileSource, ReadAt};
+
+/// Files and folders, by path. Errors are those of the operating system.
+#[expect(clippy::missing_errors_doc, reason = "each is one call, and its errors are the system's")]
+pub trait Disk: Debug + Send + Sync {
+    /// Makes an empty file; `AlreadyExists` if the name is taken.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Gives a file a second name; `AlreadyExists` if that is taken.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives a file another name, in place of the file that has it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Takes the name of a file away.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes a folder; `AlreadyExists` if the name is taken.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Whether there is a folder of this name.
+    fn is_folder(&self, path: &Path) -> bool;
+
+    /// Makes the names in a folder durable.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// The names in a folder, in any order; those that are no UTF-8 are left out.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+
+    /// The whole of a file.
+    fn read(&self, path: &Path) -> io::Result<Bytes>;
+
+    /// A file for positioned reads.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
+}
+
+/// A file that is being written.
+pub trait DiskFile: Write + Send {
+    /// Makes its bytes durable, not its name.
+    ///
+    /// # Errors
+    /// After one the bytes count as lost, whatever a second call says.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// The disk of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsDisk;
+
+impl Disk for OsDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).create_new(true).open(path)?))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path)? {
+            names.extend(entry?.file_name().to_str().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Bytes> {
+        fs::read(path).map(Bytes::from)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        Ok(Arc::new(FileSource::new(File::open(path)?)?))
+    }
+}
+
+impl DiskFile for File {
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
