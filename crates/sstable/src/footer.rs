@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::checksum::matches;
 use crate::error::{Part, ReadError};
-use crate::format::{FOOTER_LEN, FOOTER_MAGIC, HEADER_LEN, VERSION};
+use crate::format::{FOOTER_LEN, FOOTER_MAGIC, HEADER_LEN, check_version};
 use crate::wire::Input;
 
 /// Where the checksum lies; it covers what is before and after.
@@ -18,6 +18,7 @@ pub(crate) struct Footer {
     pub(crate) file_len: u64,
     pub(crate) meta_checksum: u64,
     pub(crate) uid: u128,
+    pub(crate) version: u32,
 }
 
 impl Footer {
@@ -27,7 +28,7 @@ impl Footer {
         out[8..16].copy_from_slice(&self.file_len.to_le_bytes());
         out[16..24].copy_from_slice(&self.meta_checksum.to_le_bytes());
         out[24..40].copy_from_slice(&self.uid.to_le_bytes());
-        out[48..52].copy_from_slice(&VERSION.to_le_bytes());
+        out[48..52].copy_from_slice(&self.version.to_le_bytes());
         out[56..].copy_from_slice(&FOOTER_MAGIC);
         let checksum = checksum(&out);
         out[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
@@ -44,10 +45,8 @@ impl Footer {
         let (meta_offset, length, meta_checksum) = (input.u64()?, input.u64()?, input.u64()?);
         let uid = input.u128()?;
         let stated = input.u64()?;
-        let found = input.u32()?;
-        if found != VERSION {
-            return Err(ReadError::UnsupportedVersion { found, newest: VERSION });
-        }
+        let version = input.u32()?;
+        check_version(version)?;
         let whole: [u8; FOOTER_LEN] = bytes.as_ref().try_into().map_err(|_| input.corrupt())?;
         if !matches(checksum(&whole), stated) {
             return Err(ReadError::Checksum { stripe: None, stream: Part::Footer, page: 0, offset });
@@ -58,7 +57,7 @@ impl Footer {
         if length != file_len || !(HEADER_LEN as u64..=offset).contains(&meta_offset) {
             return Err(input.corrupt());
         }
-        Ok(Self { meta_offset, file_len, meta_checksum, uid })
+        Ok(Self { meta_offset, file_len, meta_checksum, uid, version })
     }
 }
 
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn round_trip_and_corruption() {
-        let footer = Footer { meta_offset: 1000, file_len: 2000, meta_checksum: 3, uid: 4 };
+        let footer = Footer { meta_offset: 1000, file_len: 2000, meta_checksum: 3, uid: 4, version: 2 };
         let bytes = footer.encode();
         assert_eq!(Footer::decode(&Bytes::copy_from_slice(&bytes), 2000).unwrap(), footer);
         assert!(Footer::decode(&Bytes::copy_from_slice(&bytes), 1999).is_err());

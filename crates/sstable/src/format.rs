@@ -1,4 +1,4 @@
-//! The bytes of an SST, version 1. All integers are little-endian; `varint` is LEB128.
+//! The bytes of an SST, version 2. All integers are little-endian; `varint` is LEB128.
 //!
 //! ```text
 //! file    header 32 B | stripe | stripe | .. | filter | meta | footer 64 B
@@ -29,13 +29,19 @@
 //! Checksums are xxh3-64. A page's is seeded with its offset in its stripe and kept in the head; the head's is seeded
 //! with the file's uid and the stripe's offset and kept in meta; meta's is seeded so too and kept in the footer. So a
 //! stripe can be copied into another file without decoding it, and yet nothing misplaced is ever read.
+//!
+//! Version 1 has no [`Codec::Scaled`], and is the same in all else.
+
+use crate::error::ReadError;
 
 /// First bytes of a file.
 pub(crate) const HEADER_MAGIC: [u8; 8] = *b"TIDESST\n";
 /// Last bytes of a file.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"TSSTEND\n";
-/// The version this build writes and the only one it reads.
-pub const VERSION: u32 = 1;
+/// The version this build writes.
+pub const VERSION: u32 = 2;
+/// The oldest version it reads.
+pub const OLDEST_VERSION: u32 = 1;
 /// Bytes of the header.
 pub(crate) const HEADER_LEN: usize = 32;
 /// Bytes of the footer.
@@ -76,6 +82,8 @@ pub(crate) enum Codec {
     Text = 7,
     /// Presence is the value.
     Unit = 8,
+    /// Scale and pco chunk meta in the setup, one pco page of integers a page.
+    Scaled = 9,
 }
 
 impl Codec {
@@ -90,6 +98,7 @@ impl Codec {
             Self::Dictionary,
             Self::Text,
             Self::Unit,
+            Self::Scaled,
         ]
         .into_iter()
         .find(|codec| *codec as u8 == byte)
@@ -97,7 +106,7 @@ impl Codec {
 
     /// Whether the pages of such a stream hold values, not presence only.
     pub(crate) fn fills_pages(self) -> bool {
-        matches!(self, Self::Pco | Self::Raw | Self::Bits | Self::Dictionary | Self::Text)
+        matches!(self, Self::Pco | Self::Scaled | Self::Raw | Self::Bits | Self::Dictionary | Self::Text)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -111,8 +120,20 @@ impl Codec {
             Self::Dictionary => "dictionary",
             Self::Text => "text",
             Self::Unit => "unit",
+            Self::Scaled => "scaled",
         }
     }
+}
+
+/// Whether this build reads files of version `found`.
+///
+/// # Errors
+/// [`ReadError::UnsupportedVersion`].
+pub(crate) fn check_version(found: u32) -> Result<(), ReadError> {
+    if (OLDEST_VERSION..=VERSION).contains(&found) {
+        return Ok(());
+    }
+    Err(ReadError::UnsupportedVersion { found, newest: VERSION })
 }
 
 #[cfg(test)]
@@ -120,14 +141,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_of_version_1_never_change() {
+    fn constants_of_version_2_never_change() {
         assert_eq!(HEADER_MAGIC, [0x54, 0x49, 0x44, 0x45, 0x53, 0x53, 0x54, 0x0a]);
         assert_eq!(FOOTER_MAGIC, [0x54, 0x53, 0x53, 0x54, 0x45, 0x4e, 0x44, 0x0a]);
-        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (1, 32, 64, 4096));
+        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (2, 32, 64, 4096));
         assert_eq!((MAX_RECORDS, MAX_RAW_BYTES), (16_777_216, 268_435_456));
         assert_eq!((MODE_EXPLICIT, MODE_SHAPES), (0, 1));
-        let codecs: Vec<_> = (0..=8).filter_map(Codec::of).map(Codec::name).collect();
-        assert_eq!(codecs, ["absent", "const", "step", "pco", "raw", "bits", "dictionary", "text", "unit"]);
-        assert_eq!(Codec::of(9), None);
+        let codecs: Vec<_> = (0..=9).filter_map(Codec::of).map(Codec::name).collect();
+        assert_eq!(codecs, ["absent", "const", "step", "pco", "raw", "bits", "dictionary", "text", "unit", "scaled"]);
+        assert_eq!(Codec::of(10), None);
     }
 }

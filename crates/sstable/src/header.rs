@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::ReadError;
-use crate::format::{HEADER_LEN, HEADER_MAGIC, VERSION};
+use crate::format::{HEADER_LEN, HEADER_MAGIC, VERSION, check_version};
 use crate::wire::Input;
 
 /// The header of file `uid`.
@@ -21,10 +21,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<u128, ReadError> {
     if input.take(HEADER_MAGIC.len())? != HEADER_MAGIC[..] {
         return Err(ReadError::NotAnSst { offset: 0 });
     }
-    let found = input.u32()?;
-    if found != VERSION {
-        return Err(ReadError::UnsupportedVersion { found, newest: VERSION });
-    }
+    check_version(input.u32()?)?;
     if input.u32()? != 0 {
         return Err(input.corrupt());
     }

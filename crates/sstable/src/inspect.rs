@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::error::ReadError;
-use crate::format::{FOOTER_LEN, HEADER_LEN, VERSION};
+use crate::format::{FOOTER_LEN, HEADER_LEN};
 use crate::reader::Reader;
 
 /// Where the bytes of a file are.
@@ -76,7 +76,7 @@ impl Reader {
         let stripes = (0..self.stripes().len()).map(|index| self.inspect_stripe(index)).collect::<Result<_, _>>()?;
         let footer = &self.file.footer;
         Ok(Inspection {
-            version: VERSION,
+            version: footer.version,
             uid: format!("{:032x}", footer.uid),
             bytes: footer.file_len,
             filter: self.file.meta.filter.kind.name(),

@@ -11,6 +11,7 @@ use crate::checksum;
 use crate::error::WriteError;
 use crate::filter;
 use crate::footer::Footer;
+use crate::format::VERSION;
 use crate::format::{FOOTER_LEN, HEADER_LEN};
 use crate::header;
 use crate::meta::{FilterRef, Meta};
@@ -104,7 +105,7 @@ impl<W: Write> Writer<W> {
         let meta_checksum = checksum::in_file(self.uid, meta_offset, &meta);
         self.put(&meta)?;
         let file_len = self.at + FOOTER_LEN as u64;
-        self.put(&Footer { meta_offset, file_len, meta_checksum, uid: self.uid }.encode())?;
+        self.put(&Footer { meta_offset, file_len, meta_checksum, uid: self.uid, version: VERSION }.encode())?;
         self.out.flush()?;
         let summary = FileSummary {
             uid: self.uid,

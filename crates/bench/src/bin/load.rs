@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use tidetable_bench::{Bench, Done, Result, Shape};
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const USAGE: &str = "usage: load FOLDER [--memory 512MiB] [--layout meter|metric] [--keep FOLDER]";
 
 struct Args {

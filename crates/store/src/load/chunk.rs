@@ -100,6 +100,16 @@ impl WindowEvents {
         Ok(Self { ranks: prefix_ranks, tails, groups, units })
     }
 
+    /// Bytes of the values of an event, about.
+    pub(super) fn event_bytes(&self) -> usize {
+        let bytes = |array: &ArrayRef| match array.data_type().primitive_width() {
+            Some(width) => width * array.len(),
+            None => array.to_data().get_slice_memory_size().unwrap_or_default(),
+        };
+        let all: usize = self.groups.iter().flat_map(|group| &group.columns).map(bytes).sum();
+        all / self.ranks.len().max(1)
+    }
+
     /// The source's row of an event; events are rows of their own unless that matters.
     pub(super) fn unit(&self, event: u32) -> u32 {
         self.units.as_ref().map_or(event, |units| units[event as usize])

@@ -69,6 +69,8 @@ struct Part<'a> {
     held: &'a GroupBlock,
     /// Most bytes of the cells of a record, but for values of no fixed width.
     record: u64,
+    /// The columns of such values: most groups have none, and every row is asked.
+    texts: Vec<&'a dyn Array>,
 }
 
 impl<'a> Part<'a> {
@@ -84,13 +86,14 @@ impl<'a> Part<'a> {
             }
             None => group.columns.iter().map(|column| around(column) + longest).sum(),
         };
-        (!held.is_empty()).then_some(Self { group, held, record: record + values })
+        let texts = held.columns.iter().flatten().map(AsRef::as_ref).filter(|array| offsets(*array).is_some()).collect();
+        (!held.is_empty()).then_some(Self { group, held, record: record + values, texts })
     }
 
     /// No fewer bytes than the rows `first` to `last` take.
     fn bound(&self, first: usize, last: usize) -> u64 {
         let records = self.held.records(first).start..self.held.records(last).end;
-        let values = self.held.columns.iter().flatten().map(|array| data_bytes(array.as_ref(), records.clone()));
+        let values = self.texts.iter().map(|array| data_bytes(*array, records.clone()));
         records.len() as u64 * self.record + values.sum::<u64>()
     }
 
@@ -121,11 +124,11 @@ impl<'a> Part<'a> {
     }
 
     fn large_cells(&self) -> u64 {
-        let large = |array: &&arrow::array::ArrayRef| data_bytes(array.as_ref(), 0..array.len()) > CELL_ADVISED as u64;
-        let count = |array: &arrow::array::ArrayRef| {
-            (0..array.len()).filter(|at| data_bytes(array.as_ref(), *at..at + 1) > CELL_ADVISED as u64).count() as u64
+        let large = |array: &&&dyn Array| data_bytes(**array, 0..array.len()) > CELL_ADVISED as u64;
+        let count = |array: &&dyn Array| {
+            (0..array.len()).filter(|at| data_bytes(*array, *at..at + 1) > CELL_ADVISED as u64).count() as u64
         };
-        self.held.columns.iter().flatten().filter(large).map(count).sum()
+        self.texts.iter().filter(large).map(count).sum()
     }
 }
 
@@ -152,15 +155,16 @@ fn widest(column: &Column) -> Option<u64> {
 
 /// Bytes of text and of bytes; 0 for values of a fixed width.
 fn data_bytes(array: &dyn Array, range: std::ops::Range<usize>) -> u64 {
-    let offsets = match (array.as_string_opt::<i32>(), array.as_binary_opt::<i32>()) {
-        (Some(texts), _) => texts.value_offsets(),
-        (_, Some(bytes)) => bytes.value_offsets(),
-        _ => return 0,
-    };
+    let offsets = offsets(array).unwrap_or_default();
     offsets
         .get(range.end)
         .zip(offsets.get(range.start))
         .map_or(0, |(end, start)| u64::from((end - start).cast_unsigned()))
+}
+
+fn offsets(array: &dyn Array) -> Option<&[i32]> {
+    let texts = array.as_string_opt::<i32>().map(|texts| texts.value_offsets());
+    texts.or_else(|| Some(array.as_binary_opt::<i32>()?.value_offsets()))
 }
 
 #[cfg(test)]

@@ -18,8 +18,10 @@ use crate::output::{SstFile, write_error};
 use crate::table::Table;
 use crate::version::Sst;
 
-/// Events a piece of a window has at least: enough stripes to compress side by side.
+/// Events a piece of a window has, about: enough for a few full stripes.
 const PIECE_EVENTS: usize = 262_144;
+/// Bytes of their values, about, where events are wide: two stripes of full size.
+const PIECE_BYTES: usize = 16 << 20;
 
 /// Writes SSTs of one table.
 pub(super) struct SstWriter<'a> {
@@ -40,7 +42,8 @@ impl SstWriter<'_> {
         let mut ssts = Vec::new();
         let mut open: Option<SstFile<'_>> = None;
         // A few pieces at a time bound what waits to be written.
-        for batch in order.pieces(PIECE_EVENTS).chunks(rayon::current_num_threads() * 2) {
+        let events = PIECE_EVENTS.min(PIECE_BYTES / window.event_bytes().max(1));
+        for batch in order.pieces(events).chunks(rayon::current_num_threads() * 2) {
             let clock = Instant::now();
             let uid = match &open {
                 Some(open) => open.uid(),
