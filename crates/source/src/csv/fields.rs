@@ -1,9 +1,14 @@
 //! Where the fields of many plain rows end, found before any of them is read.
+//!
+//! Telemetry has a delimiter every few bytes. Comparing 32 bytes at once and walking over the bits takes FASTER_THAN
+//! what memchr's iterator does, which begins anew behind each hit.
 
-use memchr::memchr2_iter;
+use wide::u8x32;
 
 /// Bytes of rows that are looked at together: they are still near when their values are read.
 const SPAN: usize = 64 << 10;
+/// Bytes that are compared at once.
+const BLOCK: usize = 32;
 
 /// Rows of one width that lie behind each other.
 #[derive(Debug, Default)]
@@ -32,25 +37,32 @@ impl Fields {
         (self.start, self.width, self.rows) = (start, width, 0);
         self.ends.clear();
         let rest = bytes.get(start..).unwrap_or_default();
-        let (mut fields, mut row) = (0, 0);
-        for at in memchr2_iter(delimiter, b'\n', rest) {
-            fields += 1;
-            self.ends.push((start + at) as u32);
-            if rest.get(at) != Some(&b'\n') {
-                if fields == width {
-                    break;
+        let (mut fields, mut row, mut block) = (0, 0, 0);
+        'rows: while block < rest.len() {
+            let (mut hits, line_ends) = hits(rest.get(block..).unwrap_or_default(), delimiter);
+            while hits != 0 {
+                let bit = hits.trailing_zeros();
+                hits &= hits - 1;
+                fields += 1;
+                let at = block + bit as usize;
+                self.ends.push((start + at) as u32);
+                if line_ends & (1 << bit) == 0 {
+                    if fields == width {
+                        break 'rows;
+                    }
+                    continue;
                 }
-                continue;
+                let blank = matches!(rest.get(row), Some(b'\n' | b'\r'));
+                if fields != width || blank {
+                    break 'rows;
+                }
+                (fields, row) = (0, at + 1);
+                self.rows += 1;
+                if self.rows == most || row >= SPAN {
+                    break 'rows;
+                }
             }
-            let blank = matches!(rest.get(row), Some(b'\n' | b'\r'));
-            if fields != width || blank {
-                break;
-            }
-            (fields, row) = (0, at + 1);
-            self.rows += 1;
-            if self.rows == most || row >= SPAN {
-                break;
-            }
+            block += BLOCK;
         }
         self.ends.truncate(self.rows * width);
         row < rest.len() && self.rows < most && row < SPAN
@@ -90,6 +102,23 @@ impl<'a> Slices<'a> {
         }
         Some((self.bytes.get(start..)?, end - start))
     }
+}
+
+/// Which of the first bytes of `rest` are delimiters or line ends, and which are line ends.
+#[inline]
+fn hits(rest: &[u8], delimiter: u8) -> (u32, u32) {
+    let (block, length) = match rest.first_chunk::<BLOCK>() {
+        Some(block) => (*block, BLOCK),
+        None => {
+            let mut block = [0; BLOCK];
+            block.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            (block, rest.len())
+        }
+    };
+    let there = u32::MAX >> (BLOCK - length);
+    let block = u8x32::from(block);
+    let line_ends = block.simd_eq(u8x32::splat(b'\n')).to_bitmask() & there;
+    (block.simd_eq(u8x32::splat(delimiter)).to_bitmask() & there | line_ends, line_ends)
 }
 
 #[cfg(test)]
