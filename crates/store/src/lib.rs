@@ -16,6 +16,7 @@ mod gc;
 mod hex;
 mod ids;
 mod invariants;
+mod landed;
 mod load;
 mod local;
 mod manifest;

@@ -4,10 +4,11 @@
 //! if that is taken), and the folder is synced. `object_store` does the link before the bytes are
 //! safe, and never syncs, so it is not used here.
 
+use std::collections::HashSet;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
@@ -26,6 +27,8 @@ pub struct LocalBlobs {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     next: AtomicU64,
+    /// Folders whose names are known to be durable.
+    durable: Mutex<HashSet<PathBuf>>,
 }
 
 impl LocalBlobs {
@@ -36,7 +39,7 @@ impl LocalBlobs {
 
     /// The folder `root` of another disk.
     pub fn on(disk: Arc<dyn Disk>, root: PathBuf) -> Self {
-        Self { disk, root, next: AtomicU64::new(0) }
+        Self { disk, root, next: AtomicU64::new(0), durable: Mutex::default() }
     }
 
     fn full(&self, path: &str) -> PathBuf {
@@ -50,11 +53,34 @@ impl LocalBlobs {
         Ok(LocalWriter { out: Some(out), disk, temporary, target, path, publish })
     }
 
+    /// Makes a folder of the root and its ancestors, each name durable in the folder above it. One that is there may
+    /// have been left by a process that ended before it synced the name, so each is synced once all the same.
+    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
+        if is_durable() {
+            return Ok(());
+        }
+        if folder == self.root || !folder.starts_with(&self.root) {
+            make_outer_folder(&*self.disk, folder)?;
+        } else {
+            if let Some(parent) = folder.parent() {
+                self.make_folder(parent)?;
+            }
+            match self.disk.make_folder(folder) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && self.disk.is_folder(folder) => {}
+                made => made?,
+            }
+            sync_folder_of(&*self.disk, folder)?;
+        }
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        Ok(())
+    }
+
     /// A new file in the folder of `path`, under a name no other writer uses.
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
         let folder = target.parent().unwrap_or(&self.root);
-        make_folder(&*self.disk, folder).map_err(io_error("make the folder of", path))?;
+        self.make_folder(folder).map_err(io_error("make the folder of", path))?;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -199,19 +225,25 @@ fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
 }
 
-/// Makes a folder and its ancestors, each entry durable in its parent.
-fn make_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+/// Makes the root, and the folders above it that are not there. Its name is synced even if it is there, as far as the
+/// folder above it may be opened at all.
+fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     if disk.is_folder(folder) {
-        return Ok(());
+        use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+        return match sync_folder_of(disk, folder).map_err(|error| (error.kind(), error)) {
+            // Somebody else's folder.
+            Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
+            synced => synced.map_err(|(_, error)| error),
+        };
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_folder(disk, parent)?;
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_folder(parent)) {
+        make_outer_folder(disk, parent)?;
     }
     match disk.make_folder(folder) {
-        Ok(()) => sync_folder_of(disk, folder),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_folder(folder) => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_folder(folder) => {}
+        made => made?,
     }
+    sync_folder_of(disk, folder)
 }
 
 fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError {

@@ -152,10 +152,17 @@ impl Table {
         let mut base = base;
         for _ in 0..REBASES {
             let conflict = |reason| StoreError::Conflict { table: self.name.clone(), reason };
-            let next = base.apply(edit, &commit, now).map_err(|reason| {
-                self.discard(edit);
-                conflict(reason)
-            })?;
+            let next = match base.apply(edit, &commit, now) {
+                Ok(next) => next,
+                Err(reason) => {
+                    // Perhaps because of itself: an earlier try of the caller, whose answer was lost.
+                    let landed = self.landed(edit, &base)?;
+                    if landed.is_none() {
+                        self.discard(edit);
+                    }
+                    return landed.ok_or_else(|| conflict(reason));
+                }
+            };
             let path = self.manifest_path(next.number);
             let bytes =
                 manifest::encode(&next).map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
@@ -163,6 +170,10 @@ impl Table {
                 return Ok(next);
             }
             // Taken: by another, or by ourselves in a try whose reply was lost.
+            if self.latest_number()? < next.number {
+                // By one that was at it at the same time and did not finish either.
+                continue;
+            }
             let taken = self.version(next.number)?;
             if taken.commit == commit {
                 return Ok(taken);
