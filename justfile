@@ -79,6 +79,10 @@ fuzz TARGET SECONDS="60":
     mkdir -p "fuzz/corpus/$1"
     CARGO_TARGET_DIR="{{ target }}/fuzz" cargo fuzz run --sanitizer none "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- -max_total_time="$2" -max_len=65536 -timeout=20
 
+# Prove what the store promises: `just prove model`, `just prove power --seeds 50 --size 20`; alone it lists the proofs.
+prove *ARGS:
+    cargo run --quiet --package tidetable-proof --bin prove -- "$@"
+
 # Fetch the whole of a sample's data set into data/fetched/NAME.
 fetch-data NAME: _venv
     "$TIDETABLE_PYTHON" "sample-data/$1/make.py" --full "data/fetched/$1"

@@ -8,7 +8,7 @@ use crate::harness::repository;
 /// From the bottom to the top: a crate may depend on those before it.
 const FLOORS: [&str; 8] = ["layout", "source", "sstable", "store", "sql", "export", "runner", "cli"];
 /// Crates that only tests may use.
-const DEV_ONLY: [&str; 2] = ["bench", "testkit"];
+const DEV_ONLY: [&str; 3] = ["bench", "proof", "testkit"];
 
 /// For each crate, the crates of the workspace it depends on; those of tests apart.
 fn dependencies() -> BTreeMap<String, (Vec<String>, Vec<String>)> {

@@ -21,8 +21,9 @@ pub(crate) struct ColumnPlan {
     empty_is_null: bool,
     /// `.` or `,`.
     pub point: u8,
-    /// Whether a field in a short form is a value for sure. Not where a null marker looks like one (-999).
-    pub short: bool,
+    /// Whether a field may be read before its end is known. Not where a null marker looks like a value (-999), nor
+    /// where the decimal point is the delimiter.
+    pub prefix: bool,
 }
 
 /// Plans of all columns of a source, in declared order.
@@ -57,10 +58,10 @@ impl ColumnPlan {
                 .collect(),
             empty_is_null: markers.clone().any(str::is_empty),
             point,
-            short: false,
+            prefix: false,
         };
         let looks_like_value = |marker: &Vec<u8>| Column::new(&plan, 1).value(marker).is_ok();
-        plan.short = !plan.nulls.iter().any(looks_like_value);
+        plan.prefix = point != spec.csv.delimiter && !plan.nulls.iter().any(looks_like_value);
         Ok(plan)
     }
 

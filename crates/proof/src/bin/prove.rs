@@ -1,0 +1,58 @@
+//! Runs a proof in any size: `prove PROOF [--seed N] [--seeds N] [--size N]`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command")]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tidetable_proof::{Finding, Result, proofs};
+
+const USAGE: &str = "usage: prove model|power|faults|replies [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
+
+struct Args {
+    proof: String,
+    seed: u64,
+    seeds: Option<u64>,
+    size: Option<u64>,
+}
+
+fn args() -> Result<Args> {
+    let usage = || Finding::new(USAGE);
+    let mut args = std::env::args().skip(1);
+    let mut parsed = Args { proof: args.next().ok_or_else(usage)?, seed: 1, seeds: None, size: None };
+    while let Some(name) = args.next() {
+        let value = args.next().and_then(|value| value.replace('_', "").parse().ok()).ok_or_else(usage)?;
+        match name.as_str() {
+            "--seed" => parsed.seed = value,
+            "--seeds" => parsed.seeds = Some(value),
+            "--size" => parsed.size = Some(value),
+            _ => return Err(usage()),
+        }
+    }
+    Ok(parsed)
+}
+
+fn run() -> Result<()> {
+    let args = args()?;
+    let seeds = |usual: u64| args.seeds.unwrap_or(usual);
+    let size = |usual: u64| args.size.unwrap_or(usual);
+    let begun = Instant::now();
+    let figures = match args.proof.as_str() {
+        "model" => proofs::model::prove(args.seed, seeds(1000), size(1000)),
+        "power" => proofs::power::prove(args.seed, seeds(50), size(20) as usize),
+        "faults" => proofs::faults::prove(args.seed, seeds(20), size(12) as usize),
+        "replies" => proofs::replies::prove(args.seed, seeds(1000), size(100)),
+        _ => Err(Finding::new(USAGE)),
+    }?;
+    println!("{} from seed {}: {figures}; no finding, in {:.0?}", args.proof, args.seed, begun.elapsed());
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(finding) => {
+            eprintln!("{finding}");
+            ExitCode::FAILURE
+        }
+    }
+}

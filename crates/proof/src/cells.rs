@@ -1,0 +1,106 @@
+//! Cells, as a reader of the table sees them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use arrow::array::Array;
+use tidetable_layout::{Block, KeyRange, Projection, QualifierKind, StoredSchema, write_cell};
+use tidetable_store::{DropTarget, Snapshot};
+
+use crate::finding::{Finding, Result};
+
+/// Row key, family, qualifier, time with the newest first.
+pub type CellKey = (String, String, String, Reverse<i64>);
+
+/// Cells and their values.
+pub type Cells = BTreeMap<CellKey, Vec<u8>>;
+
+/// Whether a drop hides a cell.
+pub fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
+    let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
+    match target {
+        DropTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
+        DropTarget::Row { key: row } => is(key, row),
+        DropTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DropTarget::Column { key: row, family, qualifier, times } => {
+            let inside = times.as_ref().is_none_or(|times| times.contains(time));
+            is(key, row) && family == own_family && is(own, qualifier) && inside
+        }
+    }
+}
+
+/// All cells that `snapshot` shows of the rows in `keys`, by way of its slices.
+///
+/// # Errors
+/// Those of reading; a cell that comes twice, and a row without cells.
+pub fn cells_in(snapshot: &Snapshot, keys: &KeyRange) -> Result<Cells> {
+    let mut cells = Cells::new();
+    for slice in snapshot.slices(std::slice::from_ref(keys), &(i64::MIN..i64::MAX)) {
+        for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
+            read(snapshot.schema(), &block?, &mut cells)?;
+        }
+    }
+    Ok(cells)
+}
+
+/// All cells of one row, by way of the filters.
+///
+/// # Errors
+/// Those of reading.
+pub fn cells_of_row(snapshot: &Snapshot, key: &str) -> Result<Cells> {
+    let mut cells = Cells::new();
+    if let Some(block) = snapshot.row(key.as_bytes(), &Projection::all(snapshot.schema()))?
+        && !block.keys.is_empty()
+    {
+        read(snapshot.schema(), &block, &mut cells)?;
+    }
+    Ok(cells)
+}
+
+fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) -> Result<()> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    for row in 0..block.keys.len() {
+        let key = text(&block.keys.get(row));
+        let before = cells.len();
+        for (group, records) in schema.groups.iter().zip(block.groups.iter().flatten()) {
+            for record in records.records(row) {
+                for (column, values) in group.columns.iter().zip(records.columns.iter().flatten()) {
+                    if values.is_null(record) {
+                        continue;
+                    }
+                    let qualifier = match (&records.qualifiers, group.qualifier) {
+                        (Some(names), QualifierKind::Dynamic) => &names.dictionary[names.codes[record] as usize],
+                        _ => column.qualifier.as_slice(),
+                    };
+                    let time = records.timestamps.as_ref().map_or(0, |times| times[record]);
+                    let mut value = Vec::new();
+                    write_cell(column, values.as_ref(), record, &mut value);
+                    let cell = (key.clone(), column.family.clone(), text(qualifier), Reverse(time));
+                    if cells.insert(cell.clone(), value).is_some() {
+                        return Err(Finding::new(format!("cell {cell:?} came twice")));
+                    }
+                }
+            }
+        }
+        if cells.len() == before {
+            return Err(Finding::new(format!("row {key} has no cells")));
+        }
+    }
+    Ok(())
+}
+
+/// Fails unless both are the same, and says where they first differ.
+///
+/// # Errors
+/// The first cell that is not in both, or not the same.
+pub fn same(what: &str, found: &Cells, expected: &Cells) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let lost = expected.iter().find(|(key, value)| found.get(*key) != Some(*value));
+    let strange = found.iter().find(|(key, value)| expected.get(*key) != Some(*value));
+    let (found, expected) = (found.len(), expected.len());
+    Err(Finding::new(format!(
+        "{what}: {found} cells where {expected} were expected; expected {lost:?}, found {strange:?}"
+    )))
+}

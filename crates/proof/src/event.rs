@@ -1,0 +1,155 @@
+//! Rows of made-up inputs, and the feed that gives them to a load.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array};
+use tidetable_layout::{Field, FieldType, SourceSchema};
+use tidetable_source::{ContentHash, InputFile};
+use tidetable_store::{Feed, FeedEnd, Piece, StoreError};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::random::Random;
+
+/// 2018-01-01, microseconds.
+pub const START: i64 = 1_514_764_800_000_000;
+/// Microseconds.
+pub const HOUR: i64 = 3_600_000_000;
+/// Microseconds.
+pub const DAY: i64 = 24 * HOUR;
+
+/// A row of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Part of the row key.
+    pub id: u64,
+    /// Microseconds, whole hours from [`START`] on.
+    pub time: i64,
+    /// Part of a qualifier.
+    pub q: u64,
+    /// A value, which no two events share.
+    pub v: u64,
+    /// A value that may be missing.
+    pub w: Option<i64>,
+    /// What a sum adds up.
+    pub n: i64,
+}
+
+/// How far the rows of a run spread: the smaller, the more often they meet.
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    /// Distinct ids.
+    pub ids: u64,
+    /// Days.
+    pub days: u64,
+    /// Hours of a day.
+    pub hours: u64,
+}
+
+impl Event {
+    /// Any event within `spread`; `v` makes it unlike all others.
+    pub fn any(random: &mut Random, spread: Spread, v: u64) -> Self {
+        let time = START + random.below(spread.days) as i64 * DAY + random.below(spread.hours) as i64 * HOUR;
+        let w = (!random.one_in(4)).then(|| random.below(100) as i64);
+        Self { id: random.below(spread.ids), time, q: random.below(3), v, w, n: random.below(9) as i64 - 4 }
+    }
+}
+
+/// The columns of the rows.
+pub fn source() -> SourceSchema {
+    let fields = [
+        ("id", FieldType::UInt64),
+        ("ts", FieldType::Timestamp),
+        ("q", FieldType::Text),
+        ("v", FieldType::UInt64),
+        ("w", FieldType::Int64),
+        ("n", FieldType::Int64),
+    ];
+    SourceSchema { fields: fields.map(|(name, kind)| Field { name: name.to_owned(), kind }).to_vec(), time: 1 }
+}
+
+fn batch(events: &[Event]) -> Result<RecordBatch, StoreError> {
+    let columns: [(&str, ArrayRef); 6] = [
+        ("id", Arc::new(UInt64Array::from_iter_values(events.iter().map(|event| event.id)))),
+        (
+            "ts",
+            Arc::new(
+                TimestampMicrosecondArray::from_iter_values(events.iter().map(|event| event.time)).with_timezone("UTC"),
+            ),
+        ),
+        ("q", Arc::new(StringArray::from_iter_values(events.iter().map(|event| format!("q{}", event.q))))),
+        ("v", Arc::new(UInt64Array::from_iter_values(events.iter().map(|event| event.v)))),
+        ("w", Arc::new(Int64Array::from_iter(events.iter().map(|event| event.w)))),
+        ("n", Arc::new(Int64Array::from_iter_values(events.iter().map(|event| event.n)))),
+    ];
+    Ok(RecordBatch::try_from_iter(columns)?)
+}
+
+/// Inputs in memory; each may get another content later.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    contents: Vec<(u64, Arc<Vec<Event>>)>,
+}
+
+impl Inputs {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.contents.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.contents.is_empty()
+    }
+
+    /// Adds an input.
+    pub fn add(&mut self, events: Vec<Event>) {
+        self.contents.push((1, Arc::new(events)));
+    }
+
+    /// Gives input `at` another content.
+    pub fn change(&mut self, at: usize, events: Vec<Event>) {
+        if let Some((version, content)) = self.contents.get_mut(at) {
+            *version += 1;
+            *content = Arc::new(events);
+        }
+    }
+
+    /// The rows of each, in order.
+    pub fn events(&self) -> impl Iterator<Item = &[Event]> {
+        self.contents.iter().map(|(_, events)| events.as_slice())
+    }
+
+    /// What a discovery would find.
+    pub fn found(&self) -> Vec<InputFile> {
+        let file = |(at, (version, _)): (usize, &(u64, _))| InputFile::of_rows(&path(at), &version.to_string());
+        self.contents.iter().enumerate().map(file).collect()
+    }
+
+    /// The hash of an input's content.
+    pub fn hash(&self, input: &InputFile) -> ContentHash {
+        let content = self.content(input).map(|(_, events)| format!("{}{events:?}", input.path));
+        ContentHash(xxh3_128(content.unwrap_or_default().as_bytes()))
+    }
+
+    fn content(&self, input: &InputFile) -> Option<&(u64, Arc<Vec<Event>>)> {
+        self.contents.get(input.path.strip_prefix("input-")?.parse::<usize>().ok()?)
+    }
+}
+
+fn path(at: usize) -> String {
+    format!("input-{at:06}")
+}
+
+impl Feed for Inputs {
+    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>, StoreError> {
+        let Some((_, events)) = self.content(input) else {
+            return Err(StoreError::InputMoved { path: input.path.clone() });
+        };
+        for piece in events.chunks(10_000) {
+            if !give(Piece::Rows(batch(piece)?), 0) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(FeedEnd { hash: self.hash(input), bytes: 0 }))
+    }
+}

@@ -1,0 +1,146 @@
+//! What a table must hold, worked out in the plainest way there is.
+
+use std::cmp::Reverse;
+
+use tidetable_layout::KeyRange;
+use tidetable_store::{DropTarget, GcRule};
+
+use crate::cells::{CellKey, Cells, hides};
+use crate::event::{DAY, Event, Inputs, START};
+use crate::step::Step;
+
+/// A map of cells, and what they came from.
+#[derive(Debug, Clone)]
+pub struct Model {
+    inputs: Inputs,
+    /// With the number of inputs there were before each.
+    drops: Vec<(usize, DropTarget)>,
+    rule: Option<GcRule>,
+    dated: bool,
+    /// If nothing was ever taken out for good.
+    stored: Cells,
+    /// What a read shows.
+    shown: Cells,
+    now: i64,
+}
+
+impl Model {
+    /// An empty table, with dated keys or not, with this rule in all families.
+    pub fn new(dated: bool, rule: Option<GcRule>) -> Self {
+        let (stored, shown) = (Cells::new(), Cells::new());
+        Self { inputs: Inputs::default(), drops: Vec::new(), rule, dated, stored, shown, now: START + DAY }
+    }
+
+    /// Logical time of the last commit.
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The inputs as they stand.
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    /// A new input.
+    pub fn load(&mut self, events: Vec<Event>) {
+        put(&mut self.stored, self.dated, &events, |_| false);
+        self.inputs.add(events);
+        self.show();
+    }
+
+    /// Another content of an input.
+    pub fn change(&mut self, at: usize, events: Vec<Event>) {
+        self.inputs.change(at, events);
+        self.stored.clear();
+        for (at, events) in self.inputs.events().enumerate() {
+            let dropped = |cell: &_| self.drops.iter().any(|(before, target)| at < *before && hides(target, cell));
+            put(&mut self.stored, self.dated, events, dropped);
+        }
+        self.show();
+    }
+
+    /// A drop of what is there.
+    pub fn drop(&mut self, target: DropTarget) {
+        self.stored.retain(|cell, _| !hides(&target, cell));
+        self.drops.push((self.inputs.len(), target));
+        self.show();
+    }
+
+    /// Whether a drop would hide something that a read shows; something that is stored.
+    pub fn would_hide(&self, target: &DropTarget) -> (bool, bool) {
+        let any = |cells: &Cells| cells.keys().any(|cell| hides(target, cell));
+        (any(&self.shown), any(&self.stored))
+    }
+
+    /// The same of a step, if it is a drop.
+    pub fn would_hide_by(&self, step: &Step) -> Option<(bool, bool)> {
+        if let Step::Drop(target) = step { Some(self.would_hide(target)) } else { None }
+    }
+
+    /// A compaction at a later logical time.
+    pub fn compact(&mut self, now: i64) {
+        self.now = now;
+        self.show();
+    }
+
+    /// What a read shows.
+    pub fn cells(&self) -> &Cells {
+        &self.shown
+    }
+
+    /// What a read of a range of keys shows.
+    pub fn cells_in(&self, keys: &KeyRange) -> Cells {
+        let inside = |key: &str| {
+            let key = key.as_bytes();
+            key >= keys.start.as_slice() && keys.end.as_ref().is_none_or(|end| key < end.as_slice())
+        };
+        let cells = self.shown.iter().filter(|(cell, _)| inside(&cell.0));
+        cells.map(|(cell, value)| (cell.clone(), value.clone())).collect()
+    }
+
+    fn show(&mut self) {
+        let Some(rule) = &self.rule else {
+            self.shown.clone_from(&self.stored);
+            return;
+        };
+        self.shown.clear();
+        let mut column: Option<(&str, &str, &str)> = None;
+        let mut newer = 0;
+        for (cell, value) in &self.stored {
+            let own = Some((cell.0.as_str(), cell.1.as_str(), cell.2.as_str()));
+            newer = if own == column { newer + 1 } else { 0 };
+            column = own;
+            if !rule.drops(newer, cell.3.0, self.now) {
+                self.shown.insert(cell.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// The row key of an event.
+pub fn key(dated: bool, event: &Event) -> String {
+    let day = (event.time - START) / DAY + 1;
+    if dated { format!("{:05}#201801{day:02}", event.id) } else { format!("{:05}", event.id) }
+}
+
+/// Writes the cells of `events` over what is there.
+fn put(cells: &mut Cells, dated: bool, events: &[Event], dropped: impl Fn(&CellKey) -> bool) {
+    for event in events {
+        let key = key(dated, event);
+        let mut cell = |family: &str, qualifier: &str, time: i64, value: &dyn Fn(&[u8]) -> Vec<u8>| {
+            let cell = (key.clone(), family.to_owned(), qualifier.to_owned(), Reverse(time));
+            if !dropped(&cell) {
+                let held = cells.entry(cell).or_default();
+                *held = value(held);
+            }
+        };
+        cell("F", "ID", 0, &|_| event.id.to_string().into_bytes());
+        cell("F", "v", event.time, &|_| event.v.to_string().into_bytes());
+        cell("F", &format!("q-q{}", event.q), event.time, &|_| event.v.to_string().into_bytes());
+        if let Some(w) = event.w {
+            cell("G", "w", event.time, &|_| w.to_string().into_bytes());
+        }
+        let sum = |held: &[u8]| <[u8; 8]>::try_from(held).map_or(0, i64::from_be_bytes) + event.n;
+        cell("S", "n", event.time, &|held| sum(held).to_be_bytes().to_vec());
+    }
+}

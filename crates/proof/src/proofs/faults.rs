@@ -1,0 +1,108 @@
+//! Every call of a disk fails once, in every way it can.
+//!
+//! A step that met the fault says so with an error of the store, or was not hurt by it. Either way the table is readable
+//! and as it was before the step or after it; and when the disk is well again, the step can be done again.
+
+use tidetable_store::StoreError;
+
+use super::run::{Run, Taken, world as open};
+use super::{Figures, each_seed};
+use crate::cells::{Cells, same};
+use crate::finding::{Finding, Result};
+use crate::sim::{Fault, FaultKind, Loss, SimDisk};
+use crate::step::{Kind, Step};
+use crate::world::{Done, World};
+
+/// Runs of so many steps, one for each seed.
+///
+/// # Errors
+/// A fault after which the table was not as it should be.
+pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
+    each_seed(first, seeds, |seed| {
+        let run = Run::new(seed, steps, &SimDisk::default())?;
+        let mut figures = Figures(vec![("seeds", 1), ("steps", run.taken.len() as u64)]);
+        let mut before = (Cells::new(), 0);
+        for (at, taken) in run.taken.iter().enumerate() {
+            let calls = {
+                let disk = SimDisk::new(taken.before.clone());
+                open(&disk, run.kind, 1)?.act(&taken.step, &taken.inputs, taken.now)?;
+                disk.calls()
+            };
+            for (number, call) in calls.iter().enumerate() {
+                for kind in FaultKind::ALL.into_iter().filter(|kind| kind.concerns(*call)) {
+                    let fault = Fault { at: number as u64, kind };
+                    let failed = check(run.kind, taken, &before, fault).map_err(|found| {
+                        found.at(format_args!("step {at} ({}), {kind:?} of {call:?}, call {number}", taken.step.name()))
+                    })?;
+                    figures.add(&Figures(vec![("faults", 1), ("errors", u64::from(failed))]));
+                }
+            }
+            before = (taken.cells.clone(), taken.version);
+        }
+        Ok(figures)
+    })
+}
+
+/// Whether the step gave an error.
+fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Result<bool> {
+    let disk = SimDisk::new(taken.before.clone());
+    let world = open(&disk, kind, 2)?;
+    disk.fail(fault);
+    let done = world.act(&taken.step, &taken.inputs, taken.now);
+    disk.heal();
+    let acknowledged = match &done {
+        Ok(Done::Committed(number)) => *number,
+        Ok(Done::Nothing) => before.1,
+        Err(Finding::Store(error)) => {
+            typed(error)?;
+            before.1
+        }
+        Err(Finding::Broken(what)) => return Err(Finding::new(what.clone())),
+    };
+    // Whoever reads now, or after the power went, sees the table as it was before the step or after it.
+    let look = |what: &str, world: &World| -> Result<u64> {
+        let number = world.table().latest_number()?;
+        let cells = world.cells()?;
+        if number == before.1 {
+            same(what, &cells, &before.0)?
+        } else {
+            same(what, &cells, &taken.cells)?
+        }
+        if number < acknowledged || number > taken.version {
+            return Err(Finding::new(format!("{what}: version {number}, where {acknowledged} was acknowledged")));
+        }
+        Ok(number)
+    };
+    look("after the fault", &world)?;
+    look("after a loss of power", &open(&disk.after(Loss::Everything), kind, 3)?)?;
+    if done.is_err() {
+        // By another process, if this one died of it.
+        let world = if fault.kind == FaultKind::Dead { open(&disk, kind, 5)? } else { world };
+        let again = world.act(&taken.step, &taken.inputs, taken.now)?;
+        same("done again", &world.cells()?, &taken.cells)?;
+        if let Done::Committed(number) = again {
+            let left = open(&disk.after(Loss::Everything), kind, 4)?;
+            same("done again, after a loss of power", &left.cells()?, &taken.cells)?;
+            // A rebuild does not ask whether there was one before.
+            let twice = matches!(taken.step, Step::Rebuild) && number == taken.version + 1;
+            if number != taken.version && !twice {
+                return Err(Finding::new(format!("done again it is version {number}, not {}", taken.version)));
+            }
+        }
+    }
+    Ok(done.is_err())
+}
+
+/// A failed call of the disk is an error of reading or writing, never one that blames the file, or another run.
+fn typed(error: &StoreError) -> Result<()> {
+    let reading = match error {
+        StoreError::Io { .. } => true,
+        StoreError::Sst { source, .. } => source.to_string().contains("simulated EIO"),
+        StoreError::Write { source, .. } => {
+            let cause = std::error::Error::source(source).map(ToString::to_string).unwrap_or_default();
+            [source.to_string(), cause].iter().any(|text| text.contains("EIO") || text.contains("space"))
+        }
+        _ => false,
+    };
+    if reading { Ok(()) } else { Err(Finding::new(format!("the error for a failed call is: {error} ({error:?})"))) }
+}

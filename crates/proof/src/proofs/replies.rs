@@ -1,0 +1,138 @@
+//! Commits of several writers over a line that loses answers.
+//!
+//! Each writer holds a version that may be old, has an input and a file to commit, and asks again after an error until
+//! it is told Ok. In the end each input is there once, in one version, with its file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidetable_source::ContentHash;
+use tidetable_store::{Edit, Ids, Input, Sst, Store, StoreError, Table, Version, ulid_text};
+
+use super::{Figures, each_seed};
+use crate::event::{DAY, START};
+use crate::finding::{Finding, Result};
+use crate::random::{Names, Random};
+use crate::sim::{Flaky, Shelf};
+use crate::step::Kind;
+use crate::world::World;
+
+/// Tries after which a writer must have been told Ok.
+const TRIES: usize = 1000;
+/// Versions of which one is taken as the base of a commit: the newest, or an older one.
+const HELD: usize = 4;
+
+/// So many commits to a table of its own for each seed.
+///
+/// # Errors
+/// A commit that is not there exactly once.
+pub fn prove(first: u64, seeds: u64, commits: u64) -> Result<Figures> {
+    each_seed(first, seeds, |seed| one(seed, commits))
+}
+
+fn one(seed: u64, commits: u64) -> Result<Figures> {
+    let mut random = Random::new(seed);
+    let kind = Kind::any(&mut random);
+    let shelf = Shelf::default();
+    let one_in = 1 + random.below(6);
+    let flaky = Flaky::new(shelf.clone(), Random::new(random.number()), 1 + one_in);
+    let world = World::new(Arc::new(flaky), kind, seed)?;
+    let (table, ids) = (world.table().clone(), Names::new(!seed));
+    let mut held = vec![world.prepared(&crate::event::Inputs::default())?.0];
+    let mut figures = Figures::default();
+    let mut acknowledged: BTreeMap<String, u64> = BTreeMap::new();
+    for number in 0..commits {
+        let Some(base) = held.get(random.place(held.len())).cloned() else { break };
+        let edit = edit(&table, &shelf, &base, number, &ids);
+        let (version, errors) = commit(&table, &base, &edit, &ids)?;
+        figures.add(&Figures(vec![("commits", 1), ("errors", errors)]));
+        acknowledged.insert(edit.inputs.iter().map(|input| input.path.clone()).collect(), version.number);
+        held.push(version);
+        if held.len() > HELD {
+            held.remove(0);
+        }
+    }
+    let reliable = Store::new(Arc::new(shelf.clone())).table(table.name());
+    check(&reliable, &shelf, &acknowledged).map(|()| figures)
+}
+
+/// An input of its own and a file, upon `base`.
+fn edit(table: &Table, shelf: &Shelf, base: &Version, number: u64, ids: &Names) -> Edit {
+    let id = ulid_text(ids.next());
+    shelf.put(&table.sst_path(&id), number.to_le_bytes().to_vec());
+    let (window, day) = (START, (START / DAY) as i32);
+    let input = Input {
+        sequence: number + 1,
+        path: format!("input-{number:06}"),
+        size: 0,
+        version: "1".to_owned(),
+        hash: ContentHash(u128::from(number) + 1),
+        read: 1,
+        rejected: 0,
+        days: vec![day],
+        windows: vec![window],
+    };
+    let sst = Sst {
+        id,
+        order: 0,
+        level: 0,
+        bytes: 8,
+        checksum: String::new(),
+        rows: 1,
+        cells: 1,
+        first_key: b"k".to_vec(),
+        last_key: b"k".to_vec(),
+        min_timestamp: None,
+        max_timestamp: None,
+    };
+    Edit {
+        inputs: vec![input],
+        ssts: [(window, vec![sst])].into(),
+        days: [(window, [day].into())].into(),
+        base: base.number,
+        ..Edit::default()
+    }
+}
+
+/// Commits until it is told Ok; also how many errors it met.
+fn commit(table: &Table, base: &Version, edit: &Edit, ids: &Names) -> Result<(Version, u64)> {
+    let mut errors = 0;
+    for _ in 0..TRIES {
+        match table.commit(base.clone(), edit, ids, START) {
+            Ok(version) => return Ok((version, errors)),
+            Err(StoreError::Io { .. }) => errors += 1,
+            Err(error) => return Err(Finding::from(error).at(format_args!("after {errors} lost answers"))),
+        }
+    }
+    Err(Finding::new(format!("no answer in {TRIES} tries")))
+}
+
+/// Every input is there once, came with the version that was acknowledged, and has its file.
+fn check(table: &Table, shelf: &Shelf, acknowledged: &BTreeMap<String, u64>) -> Result<()> {
+    let latest = table.latest()?.ok_or_else(|| Finding::new("there is no version"))?;
+    if latest.number != acknowledged.len() as u64 {
+        return Err(Finding::new(format!("{} commits made {} versions", acknowledged.len(), latest.number)));
+    }
+    for sst in latest.ssts() {
+        if shelf.bytes(&table.sst_path(&sst.id)).is_empty() {
+            return Err(Finding::new(format!("SST {} of version {} is gone", sst.id, latest.number)));
+        }
+    }
+    let ssts = latest.ssts().count();
+    if ssts != acknowledged.len() || latest.inputs.len() != acknowledged.len() {
+        let inputs = latest.inputs.len();
+        return Err(Finding::new(format!("{} commits left {inputs} inputs and {ssts} files", acknowledged.len())));
+    }
+    let mut before: Vec<String> = Vec::new();
+    for number in 1..=latest.number {
+        let version = table.version(number)?;
+        let new: Vec<&Input> = version.inputs.iter().filter(|input| !before.contains(&input.path)).collect();
+        match new.as_slice() {
+            [one] if acknowledged.get(&one.path) == Some(&number) => before.push(one.path.clone()),
+            several => {
+                return Err(Finding::new(format!("version {number} brought {} inputs, or another one", several.len())));
+            }
+        }
+    }
+    Ok(())
+}

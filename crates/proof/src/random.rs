@@ -1,0 +1,64 @@
+//! Numbers from a seed: the same ones for ever, on every machine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tidetable_store::Ids;
+
+/// A generator of its own (splitmix64), so that a seed in a report means the same run in every later build.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// The numbers of `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `most`, which is not 0.
+    pub fn below(&mut self, most: u64) -> u64 {
+        self.number() % most.max(1)
+    }
+
+    /// A place in something of `len` parts.
+    pub fn place(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// Once in so many times.
+    pub fn one_in(&mut self, most: u64) -> bool {
+        self.below(most) == 0
+    }
+
+    /// One of these.
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+        of.get(self.place(of.len())).copied()
+    }
+}
+
+/// Names of files and commits, counted up from a number that no other run has.
+#[derive(Debug)]
+pub struct Names {
+    run: u64,
+    next: AtomicU64,
+}
+
+impl Names {
+    /// The names of run `run`.
+    pub fn new(run: u64) -> Self {
+        Self { run, next: AtomicU64::new(1) }
+    }
+}
+
+impl Ids for Names {
+    fn next(&self) -> u128 {
+        u128::from(self.run) << 64 | u128::from(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,365 @@
+//! A disk that counts its calls, lets one of them fail, and remembers how it looked before each.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tidetable_sstable::ReadAt;
+use tidetable_store::{Disk, DiskFile};
+
+use super::platter::{Loss, Platter};
+
+/// A call of the operating system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the calls")]
+pub enum Call {
+    Create,
+    Write,
+    Sync,
+    Link,
+    Rename,
+    Remove,
+    MakeFolder,
+    SyncFolder,
+    List,
+    Read,
+    Open,
+    ReadAt,
+}
+
+impl Call {
+    /// Whether it changes the disk.
+    pub fn changes(self) -> bool {
+        !matches!(self, Self::List | Self::Read | Self::Open | Self::ReadAt)
+    }
+}
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// EIO, and nothing was done; a sync that fails so loses the bytes for good.
+    Io,
+    /// EIO, and it was done all the same.
+    IoAfter,
+    /// ENOSPC, half of a write done; and so on, for every call that needs space, until [`SimDisk::heal`].
+    NoSpace,
+    /// A write of half the bytes, which is no error.
+    Short,
+    /// EINTR: nothing was done.
+    Interrupted,
+    /// Every call fails from here on.
+    Dead,
+}
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Io, Self::IoAfter, Self::NoSpace, Self::Short, Self::Interrupted, Self::Dead];
+
+    /// Whether a call can fail so.
+    pub fn concerns(self, call: Call) -> bool {
+        let needs_space = call.changes() && call != Call::Remove;
+        match self {
+            Self::Io | Self::Dead => true,
+            Self::IoAfter => call.changes(),
+            Self::NoSpace => needs_space,
+            Self::Short => call == Call::Write,
+            Self::Interrupted => call == Call::Write,
+        }
+    }
+}
+
+/// A call that fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// Its number, from 0.
+    pub at: u64,
+    /// How.
+    pub kind: FaultKind,
+}
+
+/// How the disk looked before a call that changed it.
+#[derive(Debug, Clone)]
+pub struct Boundary {
+    /// The disk.
+    pub platter: Platter,
+    /// What [`SimDisk::mark`] said last.
+    pub mark: u64,
+    /// The call, and of what.
+    pub call: (Call, PathBuf),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    platter: Platter,
+    calls: Vec<Call>,
+    fault: Option<Fault>,
+    full: bool,
+    dead: bool,
+    mark: u64,
+    boundaries: Option<Vec<Boundary>>,
+}
+
+/// A disk in memory. A clone is the same disk.
+#[derive(Debug, Clone, Default)]
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+/// What a call is to do before it answers.
+enum Then {
+    Do,
+    Half,
+    DoAndFail,
+}
+
+impl SimDisk {
+    /// A disk that looks like this.
+    pub fn new(platter: Platter) -> Self {
+        Self { state: Arc::new(Mutex::new(State { platter, ..State::default() })) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a call fail, counted from here.
+    pub fn fail(&self, fault: Fault) {
+        let mut state = self.state();
+        state.calls.clear();
+        state.fault = Some(fault);
+    }
+
+    /// No call fails any more.
+    pub fn heal(&self) {
+        let mut state = self.state();
+        (state.fault, state.full, state.dead) = (None, false, false);
+    }
+
+    /// The calls since the disk was made, or told to fail.
+    pub fn calls(&self) -> Vec<Call> {
+        self.state().calls.clone()
+    }
+
+    /// How it looks.
+    pub fn platter(&self) -> Platter {
+        self.state().platter.clone()
+    }
+
+    /// How it looks after the power went.
+    pub fn after(&self, loss: Loss) -> Self {
+        Self::new(self.state().platter.after(loss))
+    }
+
+    /// From here on, remembers how it looked before each change.
+    pub fn remember(&self) {
+        self.state().boundaries = Some(Vec::new());
+    }
+
+    /// How it looked before each change, and in the end.
+    pub fn boundaries(&self) -> Vec<Boundary> {
+        let mut state = self.state();
+        let mut boundaries = state.boundaries.take().unwrap_or_default();
+        let (platter, mark) = (state.platter.clone(), state.mark);
+        boundaries.push(Boundary { platter, mark, call: (Call::Read, PathBuf::new()) });
+        boundaries
+    }
+
+    /// A mark for the boundaries that come.
+    pub fn mark(&self, mark: u64) {
+        self.state().mark = mark;
+    }
+
+    /// Does a call by `act`, unless it is to fail.
+    fn call<T>(&self, call: Call, path: &Path, act: impl FnOnce(&mut Platter, bool) -> io::Result<T>) -> io::Result<T> {
+        let mut state = self.state();
+        let then = state.begin(call, path)?;
+        match then {
+            Then::Do => act(&mut state.platter, false),
+            Then::Half => act(&mut state.platter, true),
+            Then::DoAndFail => act(&mut state.platter, false).and(Err(eio())),
+        }
+    }
+}
+
+fn eio() -> io::Error {
+    io::Error::other("simulated EIO")
+}
+
+fn missing() -> io::Error {
+    ErrorKind::NotFound.into()
+}
+
+impl State {
+    fn begin(&mut self, call: Call, path: &Path) -> io::Result<Then> {
+        let at = self.calls.len() as u64;
+        self.calls.push(call);
+        if self.dead {
+            return Err(eio());
+        }
+        if call.changes()
+            && let Some(boundaries) = &mut self.boundaries
+        {
+            let (platter, mark) = (self.platter.clone(), self.mark);
+            boundaries.push(Boundary { platter, mark, call: (call, path.to_owned()) });
+        }
+        if self.full && FaultKind::NoSpace.concerns(call) {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        let Some(fault) = self.fault.filter(|fault| fault.at == at && fault.kind.concerns(call)) else {
+            return Ok(Then::Do);
+        };
+        match fault.kind {
+            FaultKind::IoAfter => Ok(Then::DoAndFail),
+            FaultKind::Short => Ok(Then::Half),
+            FaultKind::Interrupted => Err(ErrorKind::Interrupted.into()),
+            FaultKind::NoSpace => {
+                self.full = true;
+                Err(ErrorKind::StorageFull.into())
+            }
+            FaultKind::Io | FaultKind::Dead => {
+                self.dead = fault.kind == FaultKind::Dead;
+                if call == Call::Sync
+                    && let Some(file) = self.platter.file(path)
+                {
+                    self.platter.lose(file);
+                }
+                Err(eio())
+            }
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.call(Call::Create, path, |platter, _| {
+            if platter.exists(path) {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            let file = platter.create(path).ok_or_else(missing)?;
+            let (disk, path) = (self.clone(), path.to_owned());
+            Ok(Box::new(SimFile { disk, file, path }) as Box<dyn DiskFile>)
+        })
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call(Call::Link, to, |platter, _| {
+            if platter.exists(to) {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            platter.file(from).ok_or_else(missing)?;
+            platter.link(from, to);
+            Ok(())
+        })
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call(Call::Rename, to, |platter, _| {
+            platter.file(from).ok_or_else(missing)?;
+            platter.rename(from, to);
+            Ok(())
+        })
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.call(Call::Remove, path, |platter, _| {
+            platter.file(path).ok_or_else(missing)?;
+            platter.remove(path);
+            Ok(())
+        })
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.call(Call::MakeFolder, path, |platter, _| {
+            if platter.exists(path) {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            if platter.make_folder(path) { Ok(()) } else { Err(missing()) }
+        })
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        self.state().platter.is_folder(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.call(Call::SyncFolder, path, |platter, _| {
+            platter.sync_folder(path);
+            Ok(())
+        })
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.call(Call::List, path, |platter, _| platter.list(path).ok_or_else(missing))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Bytes> {
+        self.call(Call::Read, path, |platter, _| {
+            let file = platter.file(path).ok_or_else(missing)?;
+            Ok(Bytes::from(platter.bytes(file).to_vec()))
+        })
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        self.call(Call::Open, path, |platter, _| {
+            let bytes = platter.bytes(platter.file(path).ok_or_else(missing)?);
+            Ok(Arc::new(SimReader { disk: self.clone(), path: path.to_owned(), bytes: bytes.to_vec().into() }) as _)
+        })
+    }
+}
+
+/// A file of the disk that is being written.
+struct SimFile {
+    disk: SimDisk,
+    file: usize,
+    path: PathBuf,
+}
+
+impl Write for SimFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let full = |error: io::Error| {
+            // What a full disk took of it stays.
+            if error.kind() == ErrorKind::StorageFull {
+                self.disk.state().platter.write(self.file, &bytes[..bytes.len() / 2]);
+            }
+            error
+        };
+        let done = self.disk.call(Call::Write, &self.path, |platter, half| {
+            let len = if half { bytes.len().div_ceil(2) } else { bytes.len() };
+            platter.write(self.file, &bytes[..len]);
+            Ok(len)
+        });
+        done.map_err(full)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl DiskFile for SimFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.disk.call(Call::Sync, &self.path, |platter, _| {
+            platter.sync(self.file);
+            Ok(())
+        })
+    }
+}
+
+/// An open file; it stays readable when its name is taken away.
+#[derive(Debug)]
+struct SimReader {
+    disk: SimDisk,
+    path: PathBuf,
+    bytes: Bytes,
+}
+
+impl ReadAt for SimReader {
+    fn len(&self) -> u64 {
+        ReadAt::len(&self.bytes)
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes> {
+        self.disk.call(Call::ReadAt, &self.path, |_, _| self.bytes.read_at(offset, len))
+    }
+}

@@ -1,0 +1,11 @@
+//! Disks and buckets in memory, which fail when they are told to.
+
+mod disk;
+mod flaky;
+mod platter;
+mod shelf;
+
+pub use disk::{Boundary, Call, Fault, FaultKind, SimDisk};
+pub use flaky::Flaky;
+pub use platter::{Loss, Platter};
+pub use shelf::Shelf;

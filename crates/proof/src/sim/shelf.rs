@@ -1,0 +1,145 @@
+//! Blobs in memory that never fail.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tidetable_sstable::ReadAt;
+use tidetable_store::{BlobWriter, Blobs, StoreError};
+use xxhash_rust::xxh3::Xxh3;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Files by path. A clone is the same shelf.
+#[derive(Debug, Clone, Default)]
+pub struct Shelf {
+    files: Arc<Mutex<BTreeMap<String, Bytes>>>,
+}
+
+impl Shelf {
+    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A shelf of its own with the same files.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self { files: Arc::new(Mutex::new(self.files().clone())) }
+    }
+
+    /// All paths.
+    pub fn paths(&self) -> Vec<String> {
+        self.files().keys().cloned().collect()
+    }
+
+    /// The bytes of a file, empty if there is none.
+    pub fn bytes(&self, path: &str) -> Bytes {
+        self.files().get(path).cloned().unwrap_or_default()
+    }
+
+    /// Puts other bytes in the place of a file's.
+    pub fn put(&self, path: &str, bytes: impl Into<Bytes>) {
+        self.files().insert(path.to_owned(), bytes.into());
+    }
+
+    /// A hash of all paths and bytes.
+    pub fn hash(&self) -> u128 {
+        let mut hash = Xxh3::new();
+        for (path, bytes) in self.files().iter() {
+            hash.update(path.as_bytes());
+            hash.update(&bytes.len().to_le_bytes());
+            hash.update(bytes);
+        }
+        hash.digest128()
+    }
+}
+
+impl Blobs for Shelf {
+    fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let mut files = self.files();
+        if files.contains_key(path) {
+            return Ok(false);
+        }
+        files.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
+        Ok(true)
+    }
+
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.put(path, Bytes::copy_from_slice(bytes));
+        Ok(())
+    }
+
+    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: false }))
+    }
+
+    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: true }))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Bytes>> {
+        Ok(self.files().get(path).cloned())
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        match self.files().get(path) {
+            Some(bytes) => Ok(Arc::new(bytes.clone())),
+            None => {
+                Err(StoreError::Io { action: "open", path: path.to_owned(), source: io::ErrorKind::NotFound.into() })
+            }
+        }
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let inside = format!("{folder}/");
+        let files = self.files();
+        let mut names: Vec<String> = files
+            .range(inside.clone()..)
+            .map_while(|(path, _)| path.strip_prefix(&inside))
+            .map(|rest| rest.split('/').next().unwrap_or_default().to_owned())
+            .collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.files().remove(path);
+        Ok(())
+    }
+
+    fn display(&self) -> String {
+        "memory".to_owned()
+    }
+}
+
+struct ShelfWriter {
+    shelf: Shelf,
+    path: String,
+    bytes: Vec<u8>,
+    replaces: bool,
+}
+
+impl Write for ShelfWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl BlobWriter for ShelfWriter {
+    fn finish(self: Box<Self>) -> Result<()> {
+        if self.replaces {
+            return self.shelf.replace(&self.path, &self.bytes);
+        }
+        if self.shelf.create_new(&self.path, &self.bytes)? {
+            Ok(())
+        } else {
+            Err(StoreError::Exists { path: self.path.clone() })
+        }
+    }
+}

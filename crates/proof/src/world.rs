@@ -1,0 +1,224 @@
+//! The table itself, on whatever holds its bytes, and what can be done to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
+use tidetable_store::{
+    Blobs, Compaction, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Snapshot, Store, Table,
+    TableIdentity, Target, Version,
+};
+
+use crate::cells::{Cells, cells_in};
+use crate::event::{HOUR, Inputs, source};
+use crate::finding::{Finding, Result};
+use crate::model::Model;
+use crate::random::Names;
+use crate::step::{Kind, Step};
+
+const FAMILIES: [&str; 3] = ["F", "G", "S"];
+
+/// A table, and how it is run.
+#[derive(Debug)]
+pub struct World {
+    table: Table,
+    layout: Layout,
+    kind: Kind,
+    ids: Names,
+    /// Bytes of laid-out cells a load may hold.
+    pub memory: u64,
+}
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// There was nothing to do.
+    Nothing,
+    /// It committed this version.
+    Committed(u64),
+}
+
+impl World {
+    /// The table of `blobs`; `run` makes its names unlike those of any run before.
+    ///
+    /// # Errors
+    /// If the layout does not compile.
+    pub fn new(blobs: Arc<dyn Blobs>, kind: Kind, run: u64) -> Result<Self> {
+        let layout = Layout::compile(&table_spec(kind.dated), &source())
+            .map_err(|errors| Finding::new(format!("the layout does not compile: {errors:?}")))?;
+        Ok(Self { table: Store::new(blobs).table("T"), layout, kind, ids: Names::new(run), memory: 1 << 30 })
+    }
+
+    /// A model of it, empty.
+    ///
+    /// # Errors
+    /// If the rule does not parse.
+    pub fn model(kind: Kind) -> Result<Model> {
+        let rule = (!kind.rule.is_empty()).then(|| GcRule::parse(kind.rule)).transpose();
+        Ok(Model::new(kind.dated, rule.map_err(|error| Finding::new(format!("{}: {error}", kind.rule)))?))
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn identity(&self) -> TableIdentity {
+        let gc = FAMILIES.iter().filter(|_| !self.kind.rule.is_empty());
+        TableIdentity {
+            job: "proof".to_owned(),
+            spec: self.layout.spec().clone(),
+            source: self.layout.source().clone(),
+            layout: self.layout.fingerprint(),
+            gc: gc.map(|family| ((*family).to_owned(), self.kind.rule.to_owned())).collect(),
+        }
+    }
+
+    /// Does a step at logical time `now`, when the inputs are `inputs`. May be done again after an error.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn act(&self, step: &Step, inputs: &Inputs, now: i64) -> Result<Done> {
+        match step {
+            Step::Load(_) | Step::Change(..) => self.load(inputs, now),
+            Step::Drop(target) => {
+                let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
+                let plan = DropPlan::new(&snapshot, target.clone())?;
+                if plan.is_empty() {
+                    return Ok(Done::Nothing);
+                }
+                self.commit(snapshot.version().clone(), &plan.edit(), now)
+            }
+            Step::Compact(hours) => {
+                let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
+                let plan = CompactionPlan::new(&snapshot, now + hours * HOUR)?;
+                let done = Compaction::run(&plan, &self.ids)?;
+                if plan.is_empty() {
+                    return Ok(Done::Nothing);
+                }
+                self.commit(snapshot.version().clone(), &done.edit, plan.now)
+            }
+            Step::Rebuild => self.rebuild(inputs),
+        }
+    }
+
+    /// Loads what is new or changed.
+    fn load(&self, inputs: &Inputs, now: i64) -> Result<Done> {
+        let base = self.table.base(&self.identity())?;
+        let edit = self.loaded(&base, inputs, BTreeMap::new())?;
+        if edit.is_empty() && base.number > 0 {
+            return Ok(Done::Nothing);
+        }
+        self.commit(base, &edit, now)
+    }
+
+    fn rebuild(&self, inputs: &Inputs) -> Result<Done> {
+        let Some(latest) = self.table.latest()? else { return Ok(Done::Nothing) };
+        let mut base = Version::empty(self.identity());
+        (base.number, base.born) = (latest.number, latest.born.clone());
+        base.drops.clone_from(&latest.drops);
+        let sequences = latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
+        let mut edit = self.loaded(&base, inputs, sequences)?;
+        edit.reset = Some(self.identity());
+        let now = latest.now;
+        self.commit(latest, &edit, now)
+    }
+
+    fn commit(&self, base: Version, edit: &Edit, now: i64) -> Result<Done> {
+        Ok(Done::Committed(self.table.commit(base, edit, &self.ids, now)?.number))
+    }
+
+    /// What a load makes of the inputs, not committed.
+    fn loaded(&self, base: &Version, inputs: &Inputs, sequences: BTreeMap<String, u64>) -> Result<Edit> {
+        let mut plan = InputPlan::new(base, inputs.found(), |file| Ok(inputs.hash(file)))
+            .map_err(|error| Finding::new(error.to_string()))?;
+        plan.sequences = sequences.into_iter().collect();
+        let loader = Loader {
+            feed: inputs,
+            derive: None,
+            targets: vec![Target { table: &self.table, layout: &self.layout, filter: None, base, plan: &plan }],
+            ids: &self.ids,
+            memory: self.memory,
+            without: &[],
+            on_reject: &|_| {},
+            on_progress: &|_| {},
+        };
+        loader.load()?.pop().map(|loaded| loaded.edit).ok_or_else(|| Finding::new("a load of one table gave none"))
+    }
+
+    /// The edit that loads what is new, to be committed by the caller with [`Self::ids`].
+    ///
+    /// # Errors
+    /// Those of loading.
+    pub fn prepared(&self, inputs: &Inputs) -> Result<(Version, Edit)> {
+        let base = self.table.base(&self.identity())?;
+        let edit = self.loaded(&base, inputs, BTreeMap::new())?;
+        Ok((base, edit))
+    }
+
+    /// Names for commits.
+    pub fn ids(&self) -> &dyn Ids {
+        &self.ids
+    }
+
+    /// The newest version, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn snapshot(&self) -> Result<Option<Snapshot>> {
+        let Some(version) = self.table.latest()? else { return Ok(None) };
+        Ok(Some(Snapshot::new(self.table.clone(), Arc::new(version))?))
+    }
+
+    /// What a read of the newest version shows.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn cells(&self) -> Result<Cells> {
+        match self.snapshot()? {
+            Some(snapshot) => cells_in(&snapshot, &KeyRange::all()),
+            None => Ok(Cells::new()),
+        }
+    }
+}
+
+/// Tells the model of a step that was done; `false` if the step cannot be done to it at all. `version` is the newest
+/// of the table after the step.
+pub fn tell(model: &mut Model, step: &Step, done: Done, now: i64) {
+    match step {
+        // Their inputs were told before.
+        Step::Load(_) | Step::Change(..) | Step::Rebuild => {}
+        Step::Drop(target) if done != Done::Nothing => model.drop(target.clone()),
+        Step::Compact(_) if done != Done::Nothing => model.compact(now),
+        Step::Drop(_) | Step::Compact(_) => {}
+    }
+}
+
+/// Puts the input of a step, if it brings one, where a load finds it.
+pub fn offer(model: &mut Model, step: &Step) {
+    match step {
+        Step::Load(events) => model.load(events.clone()),
+        Step::Change(at, events) => model.change(*at, events.clone()),
+        Step::Drop(_) | Step::Compact(_) | Step::Rebuild => {}
+    }
+}
+
+fn table_spec(dated: bool) -> TableSpec {
+    let column = |qualifier: &str, value: &str| ColumnSpec {
+        qualifier: qualifier.to_owned(),
+        value: value.to_owned(),
+        ..ColumnSpec::default()
+    };
+    let family = |name: &str, columns| FamilySpec { name: name.to_owned(), columns, ..FamilySpec::default() };
+    let sum = ColumnSpec { encoding: Encoding::Int64, ..column("n", "{n}") };
+    TableSpec {
+        name: "T".to_owned(),
+        row_key: if dated { "{id:05}#{ts:%Y%m%d}" } else { "{id:05}" }.to_owned(),
+        families: vec![
+            family("F", vec![column("ID", "{id}"), column("v", "{v}"), column("q-{q}", "{v}")]),
+            family("G", vec![column("w", "{w}")]),
+            FamilySpec { kind: Merge::Sum, ..family("S", vec![sum]) },
+        ],
+        ..TableSpec::default()
+    }
+}

@@ -1,0 +1,41 @@
+//! Every proof in a small size. The sizes that mean something are those of `just prove`.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
+use tidetable_proof::proofs::{Figures, faults, model, power, replies};
+use tidetable_proof::{Finding, Result};
+
+fn proven(done: Result<Figures>) -> Figures {
+    done.unwrap_or_else(|finding: Finding| panic!("{finding}"))
+}
+
+#[test]
+fn a_table_holds_what_a_map_of_cells_holds() {
+    let figures = proven(model::prove(1, 10, 100));
+    assert_eq!(figures.get("operations"), 1000);
+    for name in ["loads", "changed inputs", "drops", "compactions", "ranges", "rows", "reads of snapshots"] {
+        assert!(figures.get(name) > 0, "{name}: {figures}");
+    }
+}
+
+#[test]
+fn inputs_of_many_pages_are_held_too() {
+    assert!(proven(model::prove(49, 1, 200)).get("loads") > 0);
+}
+
+#[test]
+fn a_loss_of_power_leaves_a_prefix_of_the_commits() {
+    let figures = proven(power::prove(1, 2, 6));
+    assert!(figures.get("boundaries") > 100 && figures.get("runs ended after a loss") > 0, "{figures}");
+}
+
+#[test]
+fn a_failed_call_hurts_nothing() {
+    let figures = proven(faults::prove(1, 2, 5));
+    assert!(figures.get("faults") > 200 && figures.get("errors") > 100, "{figures}");
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_made_once() {
+    let figures = proven(replies::prove(1, 20, 30));
+    assert!(figures.get("commits") == 600 && figures.get("errors") > 50, "{figures}");
+}
