@@ -10,7 +10,8 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::error::ArrowError;
 use tidetable_layout::FieldType;
 
-use crate::field::{ends_at, field_end, trimmed};
+use crate::csv::Slices;
+use crate::field::trimmed;
 use crate::number;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, quoted};
@@ -157,67 +158,56 @@ impl<'p> Column<'p> {
         Ok(())
     }
 
-    /// Adds the unquoted field at the start of `rest` and returns its length. `None` if it cannot be added or its end
-    /// is not in sight; the row then takes the slow way, which knows the reason.
-    #[inline]
-    pub fn push_prefix(&mut self, rest: &[u8], delimiter: u8) -> Option<usize> {
-        if let Some(length) = self.short(rest, |at| ends_at(rest, at, delimiter)) {
-            return Some(length);
-        }
-        let length = field_end(rest, delimiter)?;
-        self.push(rest.get(..length)?, false).ok()?;
-        Some(length)
-    }
-
     /// As [`Self::push`] of the first `length` bytes of `rest`; what follows them only makes reading quicker.
     #[inline]
     pub fn push_first(&mut self, rest: &[u8], length: usize, in_quotes: bool) -> Result<(), RejectReason> {
-        if self.short(rest, |at| at == length).is_some() {
+        let mut slices = std::iter::once((rest, length));
+        if self.push_short(&mut slices).is_none() {
             return Ok(());
         }
         self.push(rest.get(..length).unwrap_or(rest), in_quotes)
     }
 
-    /// Adds the value at the start of `rest` if it is written in a common short form up to where `ends` says yes.
-    #[inline]
-    fn short(&mut self, rest: &[u8], ends: impl Fn(usize) -> bool) -> Option<usize> {
-        let plan = self.plan;
-        if !plan.prefix {
-            return None;
+    /// Adds an unquoted field of each row up to the first that cannot be added: how many that are.
+    pub fn push_all(&mut self, slices: Slices<'_>) -> usize {
+        let mut row = 0;
+        while row < slices.rows {
+            let before = self.len();
+            let long = self.push_short(&mut (row..slices.rows).map_while(|row| slices.get(row)));
+            row += self.len() - before;
+            let Some((rest, length)) = long else { break };
+            if rest.get(..length).is_none_or(|text| self.push(text, false).is_err()) {
+                break;
+            }
+            row += 1;
         }
+        row
+    }
+
+    /// Adds fields while they are written in a common short form: the first that is not.
+    #[inline]
+    fn push_short<'a>(&mut self, fields: &mut impl Iterator<Item = (&'a [u8], usize)>) -> Option<(&'a [u8], usize)> {
+        let plan = self.plan;
+        if !plan.short {
+            return fields.next();
+        }
+        let (point, clock) = (plan.point, &mut self.clock);
         match (&mut self.values, &plan.time) {
-            (Values::UInt64(values), _) => {
-                let (value, length) = number::u64_prefix(rest).filter(|(_, length)| ends(*length))?;
-                values.push(value);
-                Some(length)
-            }
-            (Values::Int64(values), _) => {
-                let (value, length) = number::i64_prefix(rest).filter(|(_, length)| ends(*length))?;
-                values.push(value);
-                Some(length)
-            }
+            (Values::UInt64(values), _) => extend(values, fields, number::short_u64),
+            (Values::Int64(values), _) => extend(values, fields, number::short_i64),
             (Values::Float64(values), _) => {
-                let (value, length) = number::f64_prefix(rest, plan.point).filter(|(_, length)| ends(*length))?;
-                values.push(value);
-                Some(length)
+                extend(values, fields, |rest, length| number::short_f64(rest, length, point))
             }
             (Values::Decimal(values, precision, scale), _) => {
-                let decimal = number::decimal_prefix(rest, plan.point, *precision, *scale);
-                let (value, length) = decimal.filter(|(_, length)| ends(*length))?;
-                values.push(value);
-                Some(length)
+                extend(values, fields, |rest, length| number::short_decimal(rest, length, point, *precision, *scale))
             }
             (Values::Timestamp(values), Some(rule)) => {
-                let (value, length) = rule.micros_prefix(rest, ends, &mut self.clock)?;
-                values.push(value);
-                Some(length)
+                extend(values, fields, |rest, length| rule.short_micros(rest, length, clock))
             }
             (Values::Date(values), Some(rule)) => {
-                let (value, length) = rule.days_prefix(rest, ends, &mut self.clock)?;
-                values.push(value);
-                Some(length)
+                extend(values, fields, |rest, length| rule.short_days(rest, length, clock))
             }
-            _ => None,
+            _ => fields.next(),
         }
     }
 
@@ -252,4 +242,20 @@ impl<'p> Column<'p> {
             Values::Date(values) => Arc::new(Date32Array::try_new(values.into(), nulls)?),
         })
     }
+}
+
+/// Adds what `read` makes of fields until it makes nothing of one, which is returned.
+#[inline]
+fn extend<'a, T>(
+    values: &mut Vec<T>,
+    fields: &mut impl Iterator<Item = (&'a [u8], usize)>,
+    mut read: impl FnMut(&[u8], usize) -> Option<T>,
+) -> Option<(&'a [u8], usize)> {
+    for (rest, length) in fields {
+        match read(rest, length) {
+            Some(value) => values.push(value),
+            None => return Some((rest, length)),
+        }
+    }
+    None
 }

@@ -1,5 +1,5 @@
-//! Numbers from bytes. `*_prefix` reads the common short forms from the start of a field and gives up (`None`) on
-//! anything else; the functions without it are complete and decide what is a number.
+//! Numbers from bytes. `short_*` reads the common short forms, given the field's length and what bytes follow it, and gives
+//! up (`None`) on anything else; `parse_*` is complete and decides what is a number.
 
 /// Why a field is not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(crate) enum NumberFault {
 }
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
+pub(crate) const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 /// Integers up to here are exact as f64.
 const EXACT: u64 = 1 << 53;
@@ -35,6 +36,12 @@ pub(crate) fn word(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk::<8>().map(|chunk| u64::from_le_bytes(*chunk))
 }
 
+/// Bit 7 of each byte that is zero; exact up to the first such byte.
+#[inline]
+pub(crate) fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & HIGH_BITS
+}
+
 /// Bit 7 of each byte that is no ASCII digit; exact up to the first such byte.
 #[inline]
 pub(crate) fn not_digits(word: u64) -> u64 {
@@ -42,86 +49,96 @@ pub(crate) fn not_digits(word: u64) -> u64 {
     (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & HIGH_BITS
 }
 
-/// The value of the first `count` (1..=8) bytes, which are digits.
-#[inline]
-fn value(word: u64, count: usize) -> u64 {
+/// The value of the first `count` (1..=8) bytes, if they are digits.
+#[inline(always)]
+fn digits(word: u64, count: usize) -> Option<u64> {
     let digits = (word ^ ZEROS) << (64 - 8 * count);
+    if (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & HIGH_BITS != 0 {
+        return None;
+    }
     let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00FF_00FF_00FF_00FF;
     let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
-    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xFFFF_FFFF
+    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xFFFF_FFFF)
 }
 
-/// A run of at most 15 digits and its length, which may be 0.
+/// 1 to 15 digits.
 #[inline(always)]
-fn run(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = word(bytes)?;
-    match (not_digits(first).trailing_zeros() / 8) as usize {
-        0 => Some((0, 0)),
-        8 => {
-            let next = word(bytes.get(8..)?)?;
-            match (not_digits(next).trailing_zeros() / 8) as usize {
-                0 => Some((value(first, 8), 8)),
-                8 => None,
-                more => Some((value(first, 8) * POWERS[more] + value(next, more), 8 + more)),
-            }
+pub(crate) fn short_u64(rest: &[u8], length: usize) -> Option<u64> {
+    match length {
+        1..=8 => digits(word(rest)?, length),
+        9..=15 => {
+            let (first, next) = (word(rest)?, word(rest.get(8..)?)?);
+            Some(digits(first, 8)? * POWERS[length - 8] + digits(next, length - 8)?)
         }
-        count => Some((value(first, count), count)),
+        _ => None,
     }
 }
 
 #[inline(always)]
-pub(crate) fn u64_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
-    run(bytes).filter(|(_, length)| *length > 0)
-}
-
-#[inline]
-pub(crate) fn i64_prefix(bytes: &[u8]) -> Option<(i64, usize)> {
-    if bytes.first() == Some(&b'-') {
-        let (value, length) = u64_prefix(bytes.get(1..)?)?;
-        return Some((-value.cast_signed(), length + 1));
+pub(crate) fn short_i64(rest: &[u8], length: usize) -> Option<i64> {
+    if rest.first() == Some(&b'-') {
+        return short_u64(rest.get(1..)?, length.checked_sub(1)?).map(|value| -value.cast_signed());
     }
-    u64_prefix(bytes).map(|(value, length)| (value.cast_signed(), length))
+    short_u64(rest, length).map(u64::cast_signed)
 }
 
 /// A short decimal: its digits as one integer, how many come after the point, its sign.
-pub(crate) struct Short {
-    pub negative: bool,
-    pub digits: u64,
-    pub scale: usize,
-    pub length: usize,
+struct Short {
+    negative: bool,
+    digits: u64,
+    scale: usize,
 }
 
 #[inline(always)]
-pub(crate) fn short_prefix(bytes: &[u8], point: u8) -> Option<Short> {
-    let negative = bytes.first() == Some(&b'-');
-    let sign = usize::from(negative);
-    let unsigned = bytes.get(sign..)?;
-    let (whole, length) = u64_prefix(unsigned)?;
-    if unsigned.get(length) != Some(&point) {
-        return Some(Short { negative, digits: whole, scale: 0, length: sign + length });
+fn short(rest: &[u8], length: usize, point: u8) -> Option<Short> {
+    let negative = rest.first() == Some(&b'-');
+    let (rest, length) = if negative { (rest.get(1..)?, length.checked_sub(1)?) } else { (rest, length) };
+    if length > 8 {
+        return longer(negative, rest, length, point);
     }
-    let (fraction, scale) = u64_prefix(unsigned.get(length + 1..)?)?;
-    if length + scale > 18 {
+    let word = word(rest)?;
+    let before = (zero_bytes(word ^ (ONES * u64::from(point))).trailing_zeros() / 8) as usize;
+    if before >= length {
+        let digits = if length == 0 { None } else { digits(word, length) };
+        return Some(Short { negative, digits: digits?, scale: 0 });
+    }
+    let scale = length - before - 1;
+    if before == 0 || scale == 0 {
         return None;
     }
-    Some(Short { negative, digits: whole * POWERS[scale] + fraction, scale, length: sign + length + 1 + scale })
+    // The point taken out, all digits are read at once.
+    let whole = (1 << (8 * before)) - 1;
+    Some(Short { negative, digits: digits((word & whole) | ((word >> 8) & !whole), length - 1)?, scale })
+}
+
+/// More than 8 bytes, of which at most 15 are digits on either side of the point, and 18 in all.
+fn longer(negative: bool, rest: &[u8], length: usize, point: u8) -> Option<Short> {
+    let Some(before) = rest.get(..length)?.iter().position(|byte| *byte == point) else {
+        return Some(Short { negative, digits: short_u64(rest, length)?, scale: 0 });
+    };
+    let scale = length - before - 1;
+    if before + scale > 18 {
+        return None;
+    }
+    let (whole, fraction) = (short_u64(rest, before)?, short_u64(rest.get(before + 1..)?, scale)?);
+    Some(Short { negative, digits: whole * POWERS[scale] + fraction, scale })
 }
 
 #[inline(always)]
-pub(crate) fn f64_prefix(bytes: &[u8], point: u8) -> Option<(f64, usize)> {
-    let short = short_prefix(bytes, point)?;
+pub(crate) fn short_f64(rest: &[u8], length: usize, point: u8) -> Option<f64> {
+    let short = short(rest, length, point)?;
     // Both operands are exact, so the quotient is the nearest double.
-    let value = (short.digits <= EXACT).then(|| short.digits as f64 / FLOAT_POWERS[short.scale])?;
-    Some((if short.negative { -value } else { value }, short.length))
+    let value = (short.digits <= EXACT).then(|| short.digits.cast_signed() as f64 / FLOAT_POWERS[short.scale])?;
+    Some(if short.negative { -value } else { value })
 }
 
 #[inline]
-pub(crate) fn decimal_prefix(bytes: &[u8], point: u8, precision: u8, scale: u8) -> Option<(i128, usize)> {
-    let short = short_prefix(bytes, point)?;
+pub(crate) fn short_decimal(rest: &[u8], length: usize, point: u8, precision: u8, scale: u8) -> Option<i128> {
+    let short = short(rest, length, point)?;
     let missing = usize::from(scale).checked_sub(short.scale)?;
     let value = i128::from(short.digits).checked_mul(10i128.checked_pow(missing as u32)?)?;
     let value = if short.negative { -value } else { value };
-    (value.unsigned_abs() <= largest(precision)).then_some((value, short.length))
+    (value.unsigned_abs() <= largest(precision)).then_some(value)
 }
 
 /// Splits a sign off.
@@ -260,22 +277,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn prefixes_agree_with_the_complete_parsers(text in "-?[0-9]{1,20}(\\.[0-9]{0,19})?") {
-            let padded = format!("{text},        \n       ");
-            let (bytes, end) = (padded.as_bytes(), text.len());
-            if let Some((value, length)) = f64_prefix(bytes, b'.') && length == end {
-                prop_assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits());
-                prop_assert_eq!(parse_f64(text.as_bytes(), b'.').map(f64::to_bits), Ok(value.to_bits()));
+        fn short_forms_agree_with_the_complete_parsers(
+            text in prop_oneof!["-?[0-9]{1,20}(\\.[0-9]{0,19})?", "-?[0-9]{0,6}\\.?[0-9]{0,4}", "[-0-9.:/e+]{0,10}"],
+            after in "[,\n0-9.-]{0,2}",
+        ) {
+            let padded = format!("{text}{after},        \n       ");
+            let (bytes, text, length) = (padded.as_bytes(), text.as_bytes(), text.len());
+            if let Some(value) = short_f64(bytes, length, b'.') {
+                prop_assert_eq!(parse_f64(text, b'.').map(f64::to_bits), Ok(value.to_bits()));
             }
-            if let Some((value, length)) = decimal_prefix(bytes, b'.', 20, 6) && length == end {
-                prop_assert_eq!(parse_decimal(text.as_bytes(), b'.', 20, 6), Ok(value));
+            if let Some(value) = short_decimal(bytes, length, b'.', 20, 6) {
+                prop_assert_eq!(parse_decimal(text, b'.', 20, 6), Ok(value));
             }
-            if let Some((value, length)) = i64_prefix(bytes) && length == end {
-                prop_assert_eq!(Ok(value), text.parse::<i64>());
+            if let Some(value) = short_i64(bytes, length) {
+                prop_assert_eq!(parse_i64(text), Ok(value));
             }
-            if let Some((value, length)) = u64_prefix(bytes) && length == end {
-                prop_assert_eq!(Ok(value), text.parse::<u64>());
+            if let Some(value) = short_u64(bytes, length) {
+                prop_assert_eq!(parse_u64(text), Ok(value));
             }
+        }
+
+        #[test]
+        fn telemetry_is_written_in_short_forms(whole in 0u64..10_000_000, fraction in 0u64..1000, negative: bool) {
+            let text = format!("{}{whole}.{fraction:03}", if negative { "-" } else { "" });
+            let padded = format!("{text},        ");
+            prop_assert_eq!(short_f64(padded.as_bytes(), text.len(), b'.'), text.parse().ok());
+            let padded = format!("{whole}\n        ");
+            prop_assert_eq!(short_u64(padded.as_bytes(), padded.len() - 9), Some(whole));
         }
     }
 }

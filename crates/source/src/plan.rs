@@ -21,9 +21,8 @@ pub(crate) struct ColumnPlan {
     empty_is_null: bool,
     /// `.` or `,`.
     pub point: u8,
-    /// Whether a field may be read before its end is known. Not where a null marker looks like a value (-999), nor
-    /// where the decimal point is the delimiter.
-    pub prefix: bool,
+    /// Whether a field in a short form is a value for sure. Not where a null marker looks like one (-999).
+    pub short: bool,
 }
 
 /// Plans of all columns of a source, in declared order.
@@ -58,10 +57,10 @@ impl ColumnPlan {
                 .collect(),
             empty_is_null: markers.clone().any(str::is_empty),
             point,
-            prefix: false,
+            short: false,
         };
         let looks_like_value = |marker: &Vec<u8>| Column::new(&plan, 1).value(marker).is_ok();
-        plan.prefix = point != spec.csv.delimiter && !plan.nulls.iter().any(looks_like_value);
+        plan.short = !plan.nulls.iter().any(looks_like_value);
         Ok(plan)
     }
 

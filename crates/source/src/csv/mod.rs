@@ -3,6 +3,7 @@
 #[cfg(any(test, fuzzing))]
 mod both;
 mod dialect;
+mod fields;
 mod header;
 mod rows;
 #[cfg(test)]
@@ -13,5 +14,6 @@ pub use both::Outcome;
 #[cfg(any(test, fuzzing))]
 pub(crate) use both::both_ways;
 pub(crate) use dialect::{Dialect, Scan, Span, body, split};
+pub(crate) use fields::Slices;
 pub(crate) use header::map_columns;
 pub(crate) use rows::{Block, CsvPlan, parse};

@@ -1,15 +1,19 @@
-//! Rows of a chunk into columns. The fast way reads fields from the cursor and hands any surprise to the general way,
-//! row by row, so that both mean the same.
+//! Rows of a chunk into columns. The fast way finds the fields of many rows, then reads them column by column, and hands
+//! any row that surprises it to the general way, so that both mean the same.
 
 use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 use memchr::memchr_iter;
 
 use super::dialect::{Dialect, Scan, Span, body, split};
+use super::fields::Fields;
 use crate::column::Column;
-use crate::field::field_end;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
+
+/// Rows that the fast way takes at once, at most and where most surprise it.
+const MOST_ROWS: usize = 4096;
+const FEWEST_ROWS: usize = 16;
 
 /// How the rows of one file are read.
 #[derive(Debug)]
@@ -88,57 +92,39 @@ impl<'a> Rows<'a> {
     /// Rows without quotes and comments, valid UTF-8.
     pub fn fast(&mut self) {
         let bytes = self.block.bytes;
-        let mut at = 0;
+        let mut fields = Fields::default();
+        let (mut at, mut most) = (0, MOST_ROWS);
         while at < bytes.len() {
-            match self.fast_row(at) {
-                Some(next) => {
-                    self.starts.push(at as u32);
-                    self.read += 1;
-                    at = next;
-                }
-                None => {
-                    let rest = bytes.get(at..).unwrap_or_default();
-                    let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
-                    self.undo(self.starts.len());
-                    self.record(at, end);
-                    at = end;
-                }
+            let odd = fields.find(bytes, at, self.plan.dialect.delimiter, self.plan.steps.len(), most);
+            let kept = self.columns(&fields);
+            self.starts.extend((0..kept).map(|row| fields.row(row) as u32));
+            self.read += kept as u64;
+            at = fields.row(kept);
+            if kept == fields.rows() && !odd {
+                most = (most * 2).min(MOST_ROWS);
+                continue;
             }
+            // Where many rows are unusual, few should have to be looked at again.
+            most = (most / 2).max(FEWEST_ROWS);
+            let rest = bytes.get(at..).unwrap_or_default();
+            let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
+            self.record(at, end);
+            at = end;
         }
     }
 
-    /// Reads one row and returns where the next starts; `None`, possibly with some fields already added, if anything
-    /// about it is unusual.
-    #[inline]
-    fn fast_row(&mut self, start: usize) -> Option<usize> {
-        let delimiter = self.plan.dialect.delimiter;
-        let mut rest = self.block.bytes.get(start..)?;
-        // A blank line is no row, even where a single empty field would be one.
-        if matches!(rest.first(), Some(b'\n' | b'\r')) {
-            return None;
-        }
-        let (last, steps) = self.plan.steps.split_last()?;
-        for step in steps {
-            let length = match step {
-                Some(column) => self.columns.get_mut(*column)?.push_prefix(rest, delimiter)?,
-                None => field_end(rest, delimiter)?,
-            };
-            let (end, after) = rest.get(length..)?.split_first()?;
-            if *end != delimiter {
-                return None;
+    /// Adds the values of `fields`, column by column, up to the first row that cannot be added: how many rows those are.
+    fn columns(&mut self, fields: &Fields) -> usize {
+        let mut rows = fields.rows();
+        for (field, step) in self.plan.steps.iter().enumerate() {
+            if let Some(column) = step.and_then(|step| self.columns.get_mut(step)) {
+                rows = column.push_all(fields.slices(self.block.bytes, field, rows));
             }
-            rest = after;
         }
-        let length = match last {
-            Some(column) => self.columns.get_mut(*column)?.push_prefix(rest, delimiter)?,
-            None => field_end(rest, delimiter)?,
-        };
-        let line_end = match rest.get(length)? {
-            b'\n' => 1,
-            b'\r' => 2,
-            _ => return None,
-        };
-        Some(self.block.bytes.len() - rest.len() + length + line_end)
+        if rows < fields.rows() {
+            self.undo(self.starts.len() + rows);
+        }
+        rows
     }
 
     /// Rows of any kind.

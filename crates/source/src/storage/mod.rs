@@ -27,7 +27,7 @@ use crate::spec::{Format, SourceSpec};
 use remote::{RangeReader, fetch};
 
 /// Text is cut into chunks of about this many bytes.
-const CHUNK_BYTES: usize = 4 << 20;
+const CHUNK_BYTES: usize = 2 << 20;
 /// Offsets in a chunk are 32-bit, with ample room for one long record more.
 const LARGEST_CHUNK: usize = 256 << 20;
 

@@ -135,11 +135,11 @@ impl TimeRule {
         i32::try_from(days).map_err(|_| TimeFault::Form)
     }
 
-    /// The time at the start of `rest`, if it has a fixed width and `ends` agrees that the field ends there.
+    /// The time that the first `length` bytes of `rest` are, if it is written in a fixed width and more bytes follow.
     #[inline]
-    pub fn micros_prefix(&self, rest: &[u8], ends: impl Fn(usize) -> bool, clock: &mut Clock) -> Option<(i64, usize)> {
+    pub fn short_micros(&self, rest: &[u8], length: usize, clock: &mut Clock) -> Option<i64> {
         for (index, fixed) in self.fixed.iter().enumerate() {
-            if !ends(fixed.width()) {
+            if fixed.width() != length {
                 continue;
             }
             let words = fixed.words(rest)?;
@@ -148,30 +148,30 @@ impl TimeRule {
                 && last_index == index
                 && last_words == words
             {
-                return Some((micros, fixed.width()));
+                return Some(micros);
             }
             let Some(civil) = fixed.civil(rest, &words) else { continue };
             let micros = self.settle(&civil, fixed.utc().then_some(0), clock).ok()?;
             clock.last = Some((index, words, micros));
-            return Some((micros, fixed.width()));
+            return Some(micros);
         }
         None
     }
 
-    /// As [`Self::micros_prefix`], in days.
+    /// As [`Self::short_micros`], in days.
     #[inline]
-    pub fn days_prefix(&self, rest: &[u8], ends: impl Fn(usize) -> bool, clock: &mut Clock) -> Option<(i32, usize)> {
-        let fixed = self.fixed.first().filter(|fixed| ends(fixed.width()))?;
+    pub fn short_days(&self, rest: &[u8], length: usize, clock: &mut Clock) -> Option<i32> {
+        let fixed = self.fixed.first().filter(|fixed| fixed.width() == length)?;
         let words = fixed.words(rest)?;
         if let Some((_, last_words, days)) = clock.last
             && last_words == words
         {
-            return Some((i32::try_from(days).ok()?, fixed.width()));
+            return i32::try_from(days).ok();
         }
         let civil = fixed.civil(rest, &words)?;
         civil.micros()?;
         clock.last = Some((0, words, civil.days()));
-        Some((i32::try_from(civil.days()).ok()?, fixed.width()))
+        i32::try_from(civil.days()).ok()
     }
 
     #[inline(always)]

@@ -1,5 +1,8 @@
 //! One piece of an input: parsed once, then laid out for every table that wants it.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
 use tidetable_layout::LaidOut;
 use tidetable_source::{Origin, ParsedChunk, Rejected};
 
@@ -9,8 +12,8 @@ use super::pass::Reading;
 use super::prepare::Prepared;
 use super::read::{ReadMessage, RejectedRows};
 use super::rebuild::{ToRead, Work};
-use super::state::{Counts, TargetState};
-use super::{Loader, Progress, Target};
+use super::state::{Counts, Encoders};
+use super::{Loader, MICROS_PER_DAY, Progress, Target};
 use crate::drops::{Hidden, LoadMask};
 use crate::error::Result;
 
@@ -32,6 +35,8 @@ pub(super) struct Part {
     pub(super) counts: Counts,
     /// Bytes it holds in memory.
     pub(super) bytes: u64,
+    /// UTC days with cells, by window.
+    pub(super) days: BTreeMap<i64, BTreeSet<i32>>,
     pub(super) chunk: Chunk,
 }
 
@@ -50,7 +55,7 @@ impl Loader<'_> {
         message: ReadMessage,
         readings: &[Reading],
         works: &[Work],
-        states: &[TargetState<'_>],
+        encoders: &[Encoders<'_>],
     ) -> Result<Outcome> {
         let (input, index, first_row, piece) = match message {
             ReadMessage::End { input, end } => return Ok(Outcome::End { input, end }),
@@ -65,8 +70,8 @@ impl Loader<'_> {
             reject.report_rows(&rows.rejected, &rows.derived);
         }
         let part = |(at, to_read): (usize, &ToRead)| {
-            let (target, state, rebuilt) = (&self.targets[at], &states[at], works[at].edit.rebuilt.as_slice());
-            lay_out_for(target, state, (to_read, index), rebuilt, &rows, &reject)
+            let (target, encoders, rebuilt) = (&self.targets[at], &encoders[at], works[at].edit.rebuilt.as_slice());
+            lay_out_for(target, encoders, (to_read, index), rebuilt, &rows, &reject)
         };
         let parts = used().map(part).collect::<Result<_>>()?;
         Ok(Outcome::Laid { input, parts })
@@ -95,7 +100,7 @@ impl Loader<'_> {
 /// Lays out the rows that one table takes of a piece.
 fn lay_out_for(
     target: &Target<'_>,
-    state: &TargetState<'_>,
+    encoders: &Encoders<'_>,
     (to_read, index): (&ToRead, u64),
     rebuilt: &[i64],
     rows: &Rows,
@@ -106,7 +111,7 @@ fn lay_out_for(
         Some(filter) => filter.prepare(batch)?,
         None => Prepared::whole(batch),
     };
-    let mut encoder = state.encoders.take();
+    let mut encoder = encoders.take();
     let mut laid = encoder.1.encode(&prepared.batch);
     let worker = encoder.0;
     let mask = LoadMask::new(target.layout.stored(), &target.base.drops, to_read.sequence);
@@ -114,8 +119,8 @@ fn lay_out_for(
         Ok(laid) => mask.apply(laid, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
         Err(_) => Ok(Hidden::default()),
     };
-    state.encoders.put(encoder);
-    let (laid, hidden) = (laid?, hidden?);
+    encoders.put(encoder);
+    let (mut laid, hidden) = (laid?, hidden?);
     // Unpivoting makes several events of a row, or none; else an event is a row.
     let accepted = match &laid.rows {
         Some(_) => prepared.batch.num_rows() - laid.rejected.len(),
@@ -128,14 +133,30 @@ fn lay_out_for(
     if to_read.counts {
         reject.report_table(target.table.name(), &rows.derived, &prepared, &laid.rejected);
     }
-    let bytes = laid_bytes(&laid);
     let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, rebuilt));
     let windows = hidden.leave_out(windows);
-    Ok(Part { counts, bytes, chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows } })
+    let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
+    // It has decided the windows; cells have timestamps of their own.
+    laid.time = Vec::new();
+    Ok(Part { counts, bytes: laid_bytes(&laid), days, chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows } })
+}
+
+/// The UTC days of runs of `times`, which are mostly many in a row alike.
+fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
+    let mut days = BTreeSet::new();
+    let mut last = None;
+    for time in runs.iter().flat_map(|run| &times[run.clone()]) {
+        let day = time.div_euclid(MICROS_PER_DAY) as i32;
+        if last != Some(day) {
+            days.insert(day);
+            last = Some(day);
+        }
+    }
+    days
 }
 
 fn laid_bytes(laid: &LaidOut) -> u64 {
-    let mut bytes = laid.prefix.len() * 4 + laid.tail.len() * 8 + laid.time.len() * 8;
+    let mut bytes = laid.prefix.len() * 4 + laid.tail.len() * 8;
     for group in &laid.groups {
         bytes += group.qualifier.as_ref().map_or(0, |codes| codes.len() * 4);
         bytes += group.timestamps.as_ref().map_or(0, |timestamps| timestamps.len() * 8);

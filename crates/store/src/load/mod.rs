@@ -7,6 +7,7 @@
 
 mod chunk;
 mod feed;
+mod gather;
 mod lay;
 mod order;
 mod pass;
@@ -25,6 +26,7 @@ mod upsert;
 mod write;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -42,16 +44,17 @@ use pass::{Pass, passes};
 pub use plan::InputPlan;
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
 pub use read::RejectedRow;
-use read::{ReadMessage, read_ahead};
+use gather::Gather;
+use read::read_ahead;
 use rebuild::Work;
-use state::TargetState;
+use state::{Encoders, TargetState};
 pub use stats::{LargestRow, LoadStats};
 use write::SstWriter;
 
-/// Most pieces parsed side by side before they are put away, and most that wait to be.
-const ROUND: usize = 16;
-/// Memory for each of those: a piece is about 4 MiB of text, and twice that once parsed and laid out.
-const PIECE_MEMORY: u64 = 32 << 20;
+/// Pieces of inputs that wait to be parsed.
+const READ_AHEAD: usize = 4;
+/// What a load works with beside the cells that wait: pieces that are read and parsed, and what is encoded and written.
+const WORKING_MEMORY: u64 = 96 << 20;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A load of one source into the tables that are made of it.
@@ -64,7 +67,8 @@ pub struct Loader<'a> {
     pub targets: Vec<Target<'a>>,
     /// Names of new SSTs.
     pub ids: &'a dyn Ids,
-    /// Bytes of laid-out cells to hold before they are sorted and written, of all tables together.
+    /// Bytes that the load may hold, about, of all tables together. It decides how many cells wait before they are sorted
+    /// and written; a piece of an input is held whatever it takes.
     pub memory: u64,
     /// Paths of inputs that are gone and to be left out of windows that are built anew.
     pub without: &'a [String],
@@ -105,6 +109,11 @@ pub enum Progress {
     },
 }
 
+/// Bytes of cells that may wait where a load may hold `memory`: those of a window are copied to be sorted.
+fn waiting_cells(memory: u64) -> u64 {
+    (memory.saturating_sub(WORKING_MEMORY) / 2).max(memory / 4)
+}
+
 /// What a load made of one table. Nothing of it is visible until the edit is committed.
 #[derive(Debug)]
 pub struct Loaded {
@@ -114,7 +123,7 @@ pub struct Loaded {
     pub stats: LoadStats,
 }
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
     /// Loads what each target's plan says is new or changed: for each target what to commit.
     ///
     /// # Errors
@@ -122,9 +131,10 @@ impl Loader<'_> {
     /// built anew and one of its inputs is gone. SSTs written so far are removed then.
     pub fn load(&self) -> Result<Vec<Loaded>> {
         let mut works = rebuild::plan(self)?;
-        let mut states: Vec<TargetState<'_>> =
-            self.targets.iter().zip(&works).map(|(target, work)| TargetState::new(target.layout, work)).collect();
-        let done = passes(&works).iter().try_for_each(|pass| self.run_pass(pass, &works, &mut states));
+        let encoders: Vec<Encoders<'a>> = self.targets.iter().map(|target| Encoders::new(target.layout)).collect();
+        let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
+        let mut passes = passes(&works).into_iter();
+        let done = passes.try_for_each(|pass| self.run_pass(&pass, &works, &encoders, &mut states));
         let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
         let loaded = works.into_iter().zip(states).map(|(work, state)| {
             let edit = Edit { ssts: state.ssts, ..work.edit };
@@ -137,51 +147,47 @@ impl Loader<'_> {
         done.map(|()| loaded)
     }
 
-    fn run_pass(&self, pass: &Pass, works: &[Work], states: &mut [TargetState<'_>]) -> Result<()> {
+    fn run_pass(
+        &self,
+        pass: &Pass,
+        works: &[Work],
+        encoders: &[Encoders<'a>],
+        states: &mut [TargetState],
+    ) -> Result<()> {
         let Some(first) = pass.targets.first().copied() else { return Ok(()) };
-        let clock = Instant::now();
-        let mut busy = std::time::Duration::ZERO;
         let on_bytes = |bytes| (self.on_progress)(Progress::Read { bytes, rows: 0 });
         let files: Vec<_> = pass.readings.iter().map(|reading| &reading.file).collect();
-        // Little memory is for few pieces at a time; two keep two cores busy.
-        let pieces = usize::try_from(self.memory / PIECE_MEMORY).unwrap_or(ROUND).clamp(2, ROUND);
-        read_ahead(self.feed, &files, pieces, &on_bytes, |messages| {
-            while let round = messages.take(pieces).collect::<Result<Vec<ReadMessage>>>()?
-                && !round.is_empty()
-            {
+        read_ahead(self.feed, &files, READ_AHEAD, &on_bytes, |messages| {
+            let messages = Mutex::new(messages.fuse());
+            loop {
+                let gather = Gather { loader: self, pass, works, encoders, messages: &messages };
                 let clock = Instant::now();
-                let outcomes: Vec<_> = round
-                    .into_par_iter()
-                    .map(|message| self.lay_out(message, &pass.readings, works, states))
-                    .collect::<Result<_>>()?;
-                states[first].stats.parse += clock.elapsed();
-                for outcome in outcomes {
-                    outcome.put(&pass.readings, works, states);
+                let (more, waited) = gather.until_full(states)?;
+                let stats = &mut states[first].stats;
+                stats.read += waited;
+                stats.parse += clock.elapsed().saturating_sub(waited);
+                self.flush(&pass.targets, encoders, states)?;
+                if !more {
+                    return Ok(());
                 }
-                if states.iter().map(|state| state.bytes).sum::<u64>() >= self.memory {
-                    self.flush(&pass.targets, states)?;
-                }
-                busy += clock.elapsed();
             }
-            Ok(())
-        })?;
-        states[first].stats.read += clock.elapsed().saturating_sub(busy);
-        self.flush(&pass.targets, states)
+        })
     }
 
     /// Sorts and writes what has come so far.
-    fn flush(&self, targets: &[usize], states: &mut [TargetState<'_>]) -> Result<()> {
-        targets.iter().try_for_each(|target| self.flush_target(&self.targets[*target], &mut states[*target]))
+    fn flush(&self, targets: &[usize], encoders: &[Encoders<'a>], states: &mut [TargetState]) -> Result<()> {
+        let mut targets = targets.iter();
+        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at]))
     }
 
-    fn flush_target(&self, target: &Target<'_>, state: &mut TargetState<'_>) -> Result<()> {
+    fn flush_target(&self, target: &Target<'_>, encoders: &Encoders<'_>, state: &mut TargetState) -> Result<()> {
         let mut chunks = std::mem::take(&mut state.chunks);
         state.bytes = 0;
         chunks.sort_by_key(|chunk| chunk.place);
         let windows: BTreeSet<i64> = chunks.iter().flat_map(|chunk| chunk.windows.keys().copied()).collect();
         let clock = Instant::now();
         let schema = target.layout.stored();
-        let ranks = state.encoders.ranks(schema.groups.len());
+        let ranks = encoders.ranks(schema.groups.len());
         state.stats.sort += clock.elapsed();
         let writer = SstWriter { table: target.table, schema, ids: self.ids, limits: StripeLimits::default() };
         let written: Vec<(i64, Vec<Sst>, LoadStats)> = windows

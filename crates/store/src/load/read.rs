@@ -41,7 +41,7 @@ pub(super) fn read_ahead(
     inputs: &[&InputFile],
     ahead: usize,
     on_bytes: &(dyn Fn(u64) + Sync),
-    consume: impl FnOnce(&mut dyn Iterator<Item = Result<ReadMessage>>) -> Result<()>,
+    consume: impl FnOnce(&mut (dyn Iterator<Item = Result<ReadMessage>> + Send)) -> Result<()>,
 ) -> Result<()> {
     std::thread::scope(|scope| {
         let (sender, receiver): (SyncSender<Result<ReadMessage>>, Receiver<_>) = sync_channel(ahead);

@@ -11,7 +11,7 @@ use tidetable_source::{ContentHash, InputFile};
 use super::lay::Outcome;
 use super::pass::passes;
 use super::read::read_ahead;
-use super::state::{InputRead, TargetState};
+use super::state::{Encoders, InputRead};
 use super::{Loader, MICROS_PER_DAY, Target};
 use crate::error::{Result, StoreError};
 use crate::version::{Edit, Input};
@@ -136,15 +136,14 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
     let works: Vec<Work> = (loader.targets.iter())
         .map(|target| Work { edit: Edit::default(), inputs: target.plan.changed.iter().map(look).collect() })
         .collect();
-    let states: Vec<TargetState<'_>> =
-        loader.targets.iter().zip(&works).map(|(target, work)| TargetState::new(target.layout, work)).collect();
+    let encoders: Vec<Encoders<'_>> = loader.targets.iter().map(|target| Encoders::new(target.layout)).collect();
     let mut found: Vec<Vec<BTreeSet<i64>>> =
         works.iter().map(|work| vec![BTreeSet::new(); work.inputs.len()]).collect();
     for pass in passes(&works) {
         let files: Vec<&InputFile> = pass.readings.iter().map(|reading| &reading.file).collect();
         read_ahead(loader.feed, &files, 2, &|_| {}, |messages| {
             for message in messages {
-                let outcome = loader.lay_out(message?, &pass.readings, &works, &states)?;
+                let outcome = loader.lay_out(message?, &pass.readings, &works, &encoders)?;
                 let Outcome::Laid { input, parts } = outcome else { continue };
                 for ((target, index), part) in pass.readings[input].uses.iter().zip(parts) {
                     found[*target][*index].extend(part.chunk.windows.into_keys());

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use tidetable_layout::{Encoder, Layout};
 use tidetable_source::ContentHash;
 
-use super::MICROS_PER_DAY;
 use super::chunk::{AllRanks, Chunk};
 use super::lay::{Outcome, Part};
 use super::pass::Reading;
@@ -51,8 +50,8 @@ pub(super) struct InputRead {
 }
 
 /// A table of the load.
-pub(super) struct TargetState<'a> {
-    pub(super) encoders: Encoders<'a>,
+#[derive(Default)]
+pub(super) struct TargetState {
     /// What waits to be sorted.
     pub(super) chunks: Vec<Chunk>,
     /// Bytes of it.
@@ -64,21 +63,14 @@ pub(super) struct TargetState<'a> {
     pub(super) stats: LoadStats,
 }
 
-impl<'a> TargetState<'a> {
-    pub(super) fn new(layout: &'a Layout, work: &Work) -> Self {
-        Self {
-            encoders: Encoders::new(layout),
-            chunks: Vec::new(),
-            bytes: 0,
-            ssts: BTreeMap::new(),
-            read: work.inputs.iter().map(|_| InputRead::default()).collect(),
-            stats: LoadStats::default(),
-        }
+impl TargetState {
+    pub(super) fn new(work: &Work) -> Self {
+        Self { read: work.inputs.iter().map(|_| InputRead::default()).collect(), ..Self::default() }
     }
 
     /// Adds what one piece of input `input` became; it tells in the counts if `counts`.
     fn put(&mut self, input: usize, counts: bool, part: Part) {
-        let Part { counts: rows, bytes, chunk } = part;
+        let Part { counts: rows, bytes, days, chunk } = part;
         let read = &mut self.read[input];
         read.counts.read += rows.read;
         read.counts.accepted += rows.accepted;
@@ -90,11 +82,8 @@ impl<'a> TargetState<'a> {
             self.stats.rows_filtered += rows.filtered;
             self.stats.rows_rejected += rows.rejected;
         }
-        for (window, runs) in &chunk.windows {
-            let days = read.days.entry(*window).or_default();
-            for run in runs {
-                add_days(&chunk.laid.time[run.clone()], days);
-            }
+        for (window, days) in days {
+            read.days.entry(window).or_default().extend(days);
         }
         self.bytes += bytes;
         self.chunks.push(chunk);
@@ -117,7 +106,7 @@ impl<'a> TargetState<'a> {
 
 impl Outcome {
     /// Puts it away, table by table.
-    pub(super) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState<'_>]) {
+    pub(super) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState]) {
         match self {
             Self::End { input, end } => {
                 for (target, index) in &readings[input].uses {
@@ -133,18 +122,6 @@ impl Outcome {
                     states[*target].put(*index, works[*target].inputs[*index].counts, part);
                 }
             }
-        }
-    }
-}
-
-/// The UTC days of `times`, which are mostly many in a row alike.
-fn add_days(times: &[i64], days: &mut BTreeSet<i32>) {
-    let mut last = None;
-    for time in times {
-        let day = time.div_euclid(MICROS_PER_DAY) as i32;
-        if last != Some(day) {
-            days.insert(day);
-            last = Some(day);
         }
     }
 }

@@ -1,0 +1,65 @@
+//! Laying out pieces on all cores until enough cells have come.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::pass::Pass;
+use super::read::ReadMessage;
+use super::rebuild::Work;
+use super::state::{Encoders, TargetState};
+use super::{Loader, waiting_cells};
+use crate::error::Result;
+
+/// What the cores share while they lay out.
+pub(super) struct Gather<'a, 'l, M> {
+    pub(super) loader: &'a Loader<'l>,
+    pub(super) pass: &'a Pass,
+    pub(super) works: &'a [Work],
+    pub(super) encoders: &'a [Encoders<'l>],
+    /// What is read, for whoever comes first.
+    pub(super) messages: &'a Mutex<M>,
+}
+
+impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
+    /// Puts pieces away until the memory for them is full or there are no more: whether there may be, and how long the
+    /// cores waited for one, on average.
+    pub(super) fn until_full(&self, states: &mut [TargetState]) -> Result<(bool, Duration)> {
+        let states = Mutex::new(states);
+        let failed = AtomicBool::new(false);
+        // Each core takes the next piece as soon as it is done with one: no round waits for its slowest.
+        let done = rayon::broadcast(|_| {
+            let done = self.work(&states, &failed);
+            if done.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            done
+        });
+        let cores = done.len().max(1) as u32;
+        let done: Vec<(bool, Duration)> = done.into_iter().collect::<Result<_>>()?;
+        let waited = done.iter().map(|(_, waited)| *waited).sum::<Duration>();
+        Ok((done.iter().all(|(more, _)| *more), waited / cores))
+    }
+
+    /// What one core does.
+    fn work(&self, states: &Mutex<&mut [TargetState]>, failed: &AtomicBool) -> Result<(bool, Duration)> {
+        let mut waited = Duration::ZERO;
+        let full = waiting_cells(self.loader.memory);
+        while !failed.load(Ordering::Relaxed) {
+            if lock(states).iter().map(|state| state.bytes).sum::<u64>() >= full {
+                return Ok((true, waited));
+            }
+            let clock = Instant::now();
+            let message = lock(self.messages).next();
+            waited += clock.elapsed();
+            let Some(message) = message else { return Ok((false, waited)) };
+            let outcome = self.loader.lay_out(message?, &self.pass.readings, self.works, self.encoders)?;
+            outcome.put(&self.pass.readings, self.works, &mut lock(states));
+        }
+        Ok((false, waited))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
