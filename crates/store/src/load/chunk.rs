@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
-use arrow::compute::concat;
 use rayon::prelude::*;
 use tidetable_layout::{LaidOut, StoredSchema, Window, window_bounds, window_of};
 
 use super::ranks::Ranks;
-use crate::error::Result;
 
 /// A laid-out chunk of an input.
 #[derive(Debug)]
@@ -44,8 +43,43 @@ pub(super) struct GroupEvents {
     pub(super) qualifiers: Option<Vec<u32>>,
     /// Cell timestamp, if it is stored.
     pub(super) timestamps: Option<Vec<i64>>,
-    /// Values.
-    pub(super) columns: Vec<ArrayRef>,
+    /// Values of each column, in the arrays of the chunks: they are moved once, to where they belong.
+    pub(super) columns: Vec<Vec<ArrayRef>>,
+    /// Which of those each event's are.
+    pub(super) places: Arc<Places>,
+}
+
+/// Where the values of a window's events lie.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// The run of each event; empty if all are of the first.
+    run_of: Vec<u32>,
+    /// The chunk of each run, and what to add to an event's number for its number in the chunk.
+    runs: Vec<(usize, isize)>,
+}
+
+impl Places {
+    /// Of runs one after the other: the chunk of each, and its events there.
+    pub(super) fn new(runs: &[(usize, Range<usize>)]) -> Self {
+        let mut places = Self::default();
+        let mut events = 0;
+        for (at, (chunk, run)) in runs.iter().enumerate() {
+            if runs.len() > 1 {
+                places.run_of.resize(events + run.len(), at as u32);
+            }
+            places.runs.push((*chunk, run.start.cast_signed() - events.cast_signed()));
+            events += run.len();
+        }
+        places
+    }
+
+    /// The chunk of an event and its number there.
+    #[inline]
+    pub(super) fn of(&self, event: u32) -> (usize, usize) {
+        let run = self.run_of.get(event as usize).map_or(0, |run| *run as usize);
+        let (chunk, shift) = self.runs.get(run).copied().unwrap_or_default();
+        (chunk, (event as usize).wrapping_add_signed(shift))
+    }
 }
 
 /// Runs of consecutive events of the same window, and the UTC days they touch.
@@ -76,12 +110,13 @@ pub(super) struct AllRanks {
 
 impl WindowEvents {
     /// Takes the events of window `start` out of `chunks`, which are in the order of the load.
-    pub(super) fn collect(schema: &StoredSchema, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Result<Self> {
-        let runs: Vec<(&Chunk, &Range<usize>)> = chunks
-            .iter()
-            .filter_map(|chunk| chunk.windows.get(&start).map(|runs| (chunk, runs)))
-            .flat_map(|(chunk, runs)| runs.iter().map(move |run| (chunk, run)))
-            .collect();
+    pub(super) fn collect(schema: &StoredSchema, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Self {
+        let chunks: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.windows.contains_key(&start)).collect();
+        let mut places = Vec::new();
+        for (at, chunk) in chunks.iter().enumerate() {
+            places.extend(chunk.windows.get(&start).into_iter().flatten().map(|run| (at, run.clone())));
+        }
+        let runs: Vec<(&Chunk, &Range<usize>)> = places.iter().map(|(at, run)| (chunks[*at], run)).collect();
         let total: usize = runs.iter().map(|(_, run)| run.len()).sum();
         let mut prefix_ranks = Vec::with_capacity(total);
         let mut tails = Vec::new();
@@ -92,12 +127,13 @@ impl WindowEvents {
                 tails.extend_from_slice(&chunk.laid.tail[(*run).clone()]);
             }
         }
+        let places = Arc::new(Places::new(&places));
         let groups = (0..schema.groups.len())
             .into_par_iter()
-            .map(|group| GroupEvents::collect(schema, &runs, group, ranks.qualifiers[group].as_ref()))
-            .collect::<Result<_>>()?;
+            .map(|group| GroupEvents::collect((&chunks, &runs, &places), group, ranks.qualifiers[group].as_ref()))
+            .collect();
         let units = schema.upsert.then(|| units(&runs));
-        Ok(Self { ranks: prefix_ranks, tails, groups, units })
+        Self { ranks: prefix_ranks, tails, groups, units }
     }
 
     /// Bytes of the values of an event, about.
@@ -106,8 +142,11 @@ impl WindowEvents {
             Some(width) => width * array.len(),
             None => array.to_data().get_slice_memory_size().unwrap_or_default(),
         };
-        let all: usize = self.groups.iter().flat_map(|group| &group.columns).map(bytes).sum();
-        all / self.ranks.len().max(1)
+        let column = |arrays: &Vec<ArrayRef>| {
+            let events: usize = arrays.iter().map(|array| array.len()).sum();
+            arrays.iter().map(bytes).sum::<usize>() / events.max(1)
+        };
+        self.groups.iter().flat_map(|group| &group.columns).map(column).sum()
     }
 
     /// The source's row of an event; events are rows of their own unless that matters.
@@ -136,11 +175,10 @@ fn units(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u32> {
 
 impl GroupEvents {
     fn collect(
-        schema: &StoredSchema,
-        runs: &[(&Chunk, &Range<usize>)],
+        (chunks, runs, places): (&[&Chunk], &[(&Chunk, &Range<usize>)], &Arc<Places>),
         group: usize,
         ranks: Option<&Ranks>,
-    ) -> Result<Self> {
+    ) -> Self {
         let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.laid.groups[group], (*run).clone()));
         let qualifiers = ranks.map(|ranks| {
             parts()
@@ -153,17 +191,21 @@ impl GroupEvents {
         });
         let stored: Option<Vec<&[i64]>> =
             parts().map(|(_, part, run)| part.timestamps.as_ref().map(|timestamps| &timestamps[run])).collect();
-        let columns = (0..schema.groups[group].columns.len())
-            .into_par_iter()
-            .map(|column| {
-                let slices: Vec<ArrayRef> =
-                    parts().map(|(_, part, run)| part.columns[column].slice(run.start, run.len())).collect();
-                match slices.as_slice() {
-                    [only] => Ok(only.clone()),
-                    several => Ok(concat(&several.iter().map(|slice| slice as &dyn Array).collect::<Vec<_>>())?),
-                }
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self { qualifiers, timestamps: stored.map(|stored| stored.concat()), columns })
+        let all: Vec<&[ArrayRef]> = chunks.iter().map(|chunk| chunk.laid.groups[group].columns.as_slice()).collect();
+        let columns = all.first().map_or(0, |columns| columns.len());
+        let columns = (0..columns).map(|at| all.iter().map(|columns| Arc::clone(&columns[at])).collect()).collect();
+        Self { qualifiers, timestamps: stored.map(|stored| stored.concat()), columns, places: Arc::clone(places) }
+    }
+
+    /// The columns of each chunk.
+    pub(super) fn by_chunk(&self) -> Vec<Vec<ArrayRef>> {
+        let chunks = self.columns.first().map_or(0, Vec::len);
+        (0..chunks).map(|chunk| self.columns.iter().map(|column| Arc::clone(&column[chunk])).collect()).collect()
+    }
+
+    /// Whether an event has a value in a column.
+    pub(super) fn has(&self, event: u32, column: usize) -> bool {
+        let (chunk, at) = self.places.of(event);
+        self.columns[column][chunk].is_valid(at)
     }
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
-use arrow::compute::{interleave, take};
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::interleave;
 use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
 
 use super::chunk::{AllRanks, GroupEvents, WindowEvents};
@@ -92,8 +92,8 @@ struct Records<'a> {
 
 impl<'a> Records<'a> {
     fn new(group: &'a Group, events: &'a GroupEvents) -> Self {
-        let sparse: Vec<usize> =
-            events.columns.iter().enumerate().filter(|(_, column)| column.null_count() > 0).map(|(at, _)| at).collect();
+        let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
+        let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
         let all_sparse = sparse.len() == events.columns.len();
         Self {
             group,
@@ -137,12 +137,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn has(&self, event: u32, column: usize) -> bool {
-        self.events.columns[column].is_valid(event as usize)
-    }
-
     fn has_any(&self, event: u32) -> bool {
-        self.sparse.iter().any(|column| self.has(event, *column))
+        self.sparse.iter().any(|column| self.events.has(event, *column))
     }
 
     /// A record of each of events with one qualifier and timestamp, but for those like an earlier one.
@@ -152,12 +148,17 @@ impl<'a> Records<'a> {
             return Ok(());
         }
         if self.contents.is_none() {
-            self.contents = Some(Contents::new(std::slice::from_ref(&self.events.columns))?);
+            self.contents = Some(Contents::new(&self.events.by_chunk())?);
         }
         let Some(contents) = &self.contents else { return Ok(()) };
-        let mut events: Vec<(usize, usize)> = alike.iter().map(|event| (0, *event as usize)).collect();
-        contents.keep_first(&mut events);
-        events.iter().for_each(|(_, event)| self.push_record(*event as u32));
+        let mut places: Vec<(usize, usize)> = alike.iter().map(|event| self.events.places.of(*event)).collect();
+        contents.keep_first(&mut places);
+        let mut kept = places.into_iter().peekable();
+        for event in alike {
+            if kept.next_if_eq(&self.events.places.of(*event)).is_some() {
+                self.push_record(*event);
+            }
+        }
         Ok(())
     }
 
@@ -172,7 +173,7 @@ impl<'a> Records<'a> {
             return self.push_newest(alike);
         }
         if self.group.timestamps == TimestampKind::Stored {
-            let cells = |column: usize| alike.iter().filter(|event| self.has(**event, column)).count() as u64;
+            let cells = |column: usize| alike.iter().filter(|event| self.events.has(**event, column)).count() as u64;
             let columns = self.group.columns.iter().enumerate().filter(|(_, column)| column.merge.is_newest());
             self.overwritten += columns.map(|(column, _)| cells(column).saturating_sub(1)).sum::<u64>();
         }
@@ -181,10 +182,10 @@ impl<'a> Records<'a> {
         }
         let record = self.picks.len() as u32;
         if let Some(folds) = &mut self.folds {
-            folds.push(record as usize, alike.iter().map(|event| (0, *event as usize)));
+            folds.push(record as usize, alike.iter().map(|event| self.events.places.of(*event)));
         }
         for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
-            let has = |event: &&u32| self.events.columns[*column].is_valid(**event as usize);
+            let has = |event: &&u32| self.events.has(**event, *column);
             if let Some(event) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
                 self.overrides.push((record, *column, *event));
             }
@@ -207,39 +208,52 @@ impl<'a> Records<'a> {
         let qualifiers = events.qualifiers.as_ref().zip(names).map(|(ranks, names)| local(ranks, &picks, names));
         let timestamps = events.timestamps.as_ref().map(|all| picks.iter().map(|event| all[*event as usize]).collect());
         let folds = folds.filter(|folds| !folds.is_empty());
-        let columns = (events.columns.iter().zip(&group.columns).enumerate())
-            .map(|(at, (values, column))| match folds.as_ref().filter(|_| !column.merge.is_newest()) {
+        let mut places: Vec<(usize, usize)> = picks.iter().map(|event| events.places.of(*event)).collect();
+        let mut columns = Vec::with_capacity(group.columns.len());
+        for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
+            columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
                 Some(folds) => {
-                    let folded = fold(column.merge, std::slice::from_ref(values), folds);
+                    let folded = fold(column.merge, values, folds);
                     let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
-                    Ok(Some(pick_folded(values, &folded, &picks, folds)?))
+                    pick_folded(values, folded, &places, folds)?
                 }
-                None => Ok(Some(pick(values, &picks, overrides.iter().filter(|(_, column, _)| *column == at))?)),
-            })
-            .collect::<Result<_>>()?;
+                None => {
+                    let overrides: Vec<_> = overrides.iter().filter(|(_, column, _)| *column == at).collect();
+                    for (record, _, event) in &overrides {
+                        places[*record as usize] = events.places.of(*event);
+                    }
+                    let picked = pick(values, &places)?;
+                    for (record, ..) in overrides {
+                        places[*record as usize] = events.places.of(picks[*record as usize]);
+                    }
+                    picked
+                }
+            }));
+        }
         Ok(GroupBlock { row_ends, qualifiers, timestamps, columns })
     }
 }
 
-fn pick<'a>(
-    values: &ArrayRef,
-    picks: &[u32],
-    overrides: impl Iterator<Item = &'a (u32, usize, u32)>,
-) -> Result<ArrayRef> {
-    let mut indices = picks.to_vec();
-    for (record, _, event) in overrides {
-        indices[*record as usize] = *event;
-    }
-    Ok(take(values, &UInt32Array::from(indices), None)?)
+/// The values at `places`, (chunk, number in it).
+fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
+    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+    Ok(interleave(&values, places)?)
 }
 
-/// The values of `picks`, but for records made of several events those that are folded.
-fn pick_folded(values: &ArrayRef, folded: &ArrayRef, picks: &[u32], folds: &AlikeSets) -> Result<ArrayRef> {
-    let mut indices: Vec<(usize, usize)> = picks.iter().map(|event| (0, *event as usize)).collect();
+/// The values at `places`, but for records made of several events those that are folded.
+fn pick_folded(
+    values: &[ArrayRef],
+    folded: ArrayRef,
+    places: &[(usize, usize)],
+    folds: &AlikeSets,
+) -> Result<ArrayRef> {
+    let mut places = places.to_vec();
     for (set, record) in folds.records().iter().enumerate() {
-        indices[*record] = (1, set);
+        places[*record] = (values.len(), set);
     }
-    Ok(interleave(&[values, folded], &indices)?)
+    let mut values = values.to_vec();
+    values.push(folded);
+    pick(&values, &places)
 }
 
 /// The qualifiers of `picks` under a dictionary of those that occur.

@@ -12,7 +12,7 @@ use tidetable_layout::{
     QualifierKind, Sketch, StoredSchema, TimestampKind, ValueType,
 };
 
-use super::chunk::{AllRanks, GroupEvents, WindowEvents};
+use super::chunk::{AllRanks, GroupEvents, Places, WindowEvents};
 use super::order::RowOrder;
 use super::ranks::Ranks;
 use super::rows;
@@ -107,13 +107,18 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
         });
         Ranks::new(&[&dictionary])
     };
+    // In two chunks, the later of which lies first.
+    let half = events.len() / 2;
+    let in_two = |array: ArrayRef| vec![array.slice(half, events.len() - half), array.slice(0, half)];
+    let places = Arc::new(Places::new(&[(1, 0..half), (0, 0..events.len() - half)]));
     let groups: Vec<GroupEvents> = (schema.groups.iter())
         .map(|group| GroupEvents {
             qualifiers: (group.qualifier == QualifierKind::Dynamic)
                 .then(|| events.iter().map(|event| event.qualifier as u32).collect()),
             timestamps: (group.timestamps == TimestampKind::Stored)
                 .then(|| events.iter().map(|event| event.time).collect()),
-            columns: group.columns.iter().enumerate().map(|(at, column)| array(column, at, events)).collect(),
+            columns: group.columns.iter().enumerate().map(|(at, column)| in_two(array(column, at, events))).collect(),
+            places: Arc::clone(&places),
         })
         .collect();
     let ranks = AllRanks {

@@ -4,7 +4,6 @@
 //! to come if several have it; where one row of the source becomes several events, they stay together. Cells at timestamp
 //! 0 are not replaced but combined as ever.
 
-use arrow::array::Array;
 use tidetable_layout::{StoredSchema, TimestampKind};
 
 use super::chunk::{GroupEvents, WindowEvents};
@@ -54,11 +53,11 @@ impl Upserts {
 
 /// The greatest timestamp of an event's cells.
 fn time(stored: &[&GroupEvents], event: u32) -> Option<i64> {
-    let event = event as usize;
-    let has = |group: &&&GroupEvents| group.columns.iter().any(|column| column.is_valid(event));
-    stored.iter().filter(has).filter_map(|group| group.timestamps.as_ref().map(|times| times[event])).max()
+    let has = |group: &&&GroupEvents| (0..group.columns.len()).any(|column| group.has(event, column));
+    stored.iter().filter(has).filter_map(|group| group.timestamps.as_ref().map(|times| times[event as usize])).max()
 }
 
 fn cells(stored: &[&GroupEvents], event: u32) -> u64 {
-    stored.iter().flat_map(|group| &group.columns).filter(|column| column.is_valid(event as usize)).count() as u64
+    let of = |group: &&GroupEvents| (0..group.columns.len()).filter(|column| group.has(event, *column)).count() as u64;
+    stored.iter().map(of).sum()
 }

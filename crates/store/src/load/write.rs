@@ -36,7 +36,7 @@ impl SstWriter<'_> {
     pub(super) fn write_window(&self, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Result<(Vec<Sst>, LoadStats)> {
         let mut stats = LoadStats::default();
         let clock = Instant::now();
-        let window = WindowEvents::collect(self.schema, chunks, start, ranks)?;
+        let window = WindowEvents::collect(self.schema, chunks, start, ranks);
         let order = RowOrder::new(&window, ranks.prefixes.names.len());
         stats.sort += clock.elapsed();
         let mut ssts = Vec::new();
