@@ -11,6 +11,7 @@ mod gather;
 mod lay;
 mod order;
 mod pass;
+mod pick;
 mod plan;
 mod prepare;
 mod ranks;

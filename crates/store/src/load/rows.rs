@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
-use arrow::compute::interleave;
+use arrow::array::Array;
 use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
 
 use super::chunk::{AllRanks, GroupEvents, WindowEvents};
 use super::order::RowOrder;
+use super::pick::{pick, pick_folded};
 use super::size::{self, Sizes};
 use super::upsert::Upserts;
 use crate::alike::Contents;
@@ -232,28 +232,6 @@ impl<'a> Records<'a> {
         }
         Ok(GroupBlock { row_ends, qualifiers, timestamps, columns })
     }
-}
-
-/// The values at `places`, (chunk, number in it).
-fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
-    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
-    Ok(interleave(&values, places)?)
-}
-
-/// The values at `places`, but for records made of several events those that are folded.
-fn pick_folded(
-    values: &[ArrayRef],
-    folded: ArrayRef,
-    places: &[(usize, usize)],
-    folds: &AlikeSets,
-) -> Result<ArrayRef> {
-    let mut places = places.to_vec();
-    for (set, record) in folds.records().iter().enumerate() {
-        places[*record] = (values.len(), set);
-    }
-    let mut values = values.to_vec();
-    values.push(folded);
-    pick(&values, &places)
 }
 
 /// The qualifiers of `picks` under a dictionary of those that occur.
