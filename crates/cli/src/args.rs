@@ -109,7 +109,7 @@ pub struct Run {
     /// Leave out an input that is gone when its windows are built anew; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
-    /// Memory for cells that wait to be sorted, such as 512MiB
+    /// Memory that loading may take, about, such as 512MiB
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
     pub memory: u64,
     /// The logical time of the run, RFC 3339 [default: the clock]

@@ -17,7 +17,8 @@ pub(crate) fn find(rest: &[u8], one: u8, other: u8) -> Option<usize> {
     while at < 32
         && let Some(word) = rest.get(at..).and_then(number::word)
     {
-        let hits = number::zero_bytes(word ^ (number::ONES * u64::from(one))) | number::zero_bytes(word ^ (number::ONES * u64::from(other)));
+        let hits = number::zero_bytes(word ^ (number::ONES * u64::from(one)))
+            | number::zero_bytes(word ^ (number::ONES * u64::from(other)));
         if hits != 0 {
             return Some(at + (hits.trailing_zeros() / 8) as usize);
         }

@@ -138,7 +138,12 @@ fn lay_out_for(
     let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
     // It has decided the windows; cells have timestamps of their own.
     laid.time = Vec::new();
-    Ok(Part { counts, bytes: laid_bytes(&laid), days, chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows } })
+    Ok(Part {
+        counts,
+        bytes: laid_bytes(&laid),
+        days,
+        chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows },
+    })
 }
 
 /// The UTC days of runs of `times`, which are mostly many in a row alike.

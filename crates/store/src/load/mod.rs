@@ -7,6 +7,7 @@
 
 mod chunk;
 mod feed;
+mod finish;
 mod gather;
 mod lay;
 mod order;
@@ -37,15 +38,16 @@ use tidetable_sstable::StripeLimits;
 use crate::error::Result;
 use crate::ids::Ids;
 use crate::table::Table;
-use crate::version::{Edit, Sst, Version};
+use crate::version::{Edit, Version};
 pub use feed::{Feed, FeedEnd, FileFeed, Piece};
+use finish::{Finished, Finisher};
+use gather::Gather;
 #[doc(hidden)]
 pub use order::order_events;
 use pass::{Pass, passes};
 pub use plan::InputPlan;
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
 pub use read::RejectedRow;
-use gather::Gather;
 use read::read_ahead;
 use rebuild::Work;
 use state::{Encoders, TargetState};
@@ -55,7 +57,7 @@ use write::SstWriter;
 /// Pieces of inputs that wait to be parsed.
 const READ_AHEAD: usize = 4;
 /// What a load works with beside the cells that wait: pieces that are read and parsed, and what is encoded and written.
-const WORKING_MEMORY: u64 = 96 << 20;
+const WORKING_MEMORY: u64 = 128 << 20;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A load of one source into the tables that are made of it.
@@ -191,20 +193,30 @@ impl<'a> Loader<'a> {
         let ranks = encoders.ranks(schema.groups.len());
         state.stats.sort += clock.elapsed();
         let writer = SstWriter { table: target.table, schema, ids: self.ids, limits: StripeLimits::default() };
-        let written: Vec<(i64, Vec<Sst>, LoadStats)> = windows
-            .into_par_iter()
-            .map(|start| {
-                let (ssts, stats) = writer.write_window(&chunks, start, &ranks)?;
-                (self.on_progress)(Progress::Wrote { bytes: stats.bytes_out });
-                Ok((start, ssts, stats))
-            })
-            .collect::<Result<_>>()?;
-        for (start, ssts, stats) in written {
-            state.stats.add(&stats);
-            if !ssts.is_empty() {
-                state.ssts.entry(start).or_default().extend(ssts);
+        let (counted, finished) = Finisher::beside(|finisher| {
+            let write = |start| writer.write_window(&chunks, start, &ranks, finisher);
+            windows.into_par_iter().map(write).collect::<Vec<Result<LoadStats>>>()
+        });
+        // What was finished is kept even where something else failed: it is to be removed.
+        let mut failed = Ok(());
+        for Finished { place, sst, took } in finished {
+            state.stats.write += took;
+            match sst {
+                Ok(Some(sst)) => {
+                    state.stats.count_sst(&sst);
+                    (self.on_progress)(Progress::Wrote { bytes: sst.bytes });
+                    state.ssts.entry(place.window).or_default().push(sst);
+                }
+                Ok(None) => {}
+                Err(error) => failed = failed.and(Err(error)),
             }
         }
-        Ok(())
+        for counted in counted {
+            match counted {
+                Ok(counted) => state.stats.add(&counted),
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        failed
     }
 }

@@ -72,8 +72,7 @@ mod tests {
             ],
             [Arc::new(StringArray::from(vec!["a", "b", "c"])), Arc::new(StringArray::from(vec!["d"]))],
         ];
-        let decimals: ArrayRef =
-            Arc::new(Decimal128Array::from(vec![5, 6, 7]).with_precision_and_scale(9, 2).unwrap());
+        let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![5, 6, 7]).with_precision_and_scale(9, 2).unwrap());
         let places = [(1, 0), (0, 2), (0, 0), (0, 2)];
         for values in pairs.iter().map(<[ArrayRef; 2]>::as_slice).chain([&[Arc::clone(&decimals), decimals][..]]) {
             let arrays: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();

@@ -86,7 +86,8 @@ impl<'a> Part<'a> {
             }
             None => group.columns.iter().map(|column| around(column) + longest).sum(),
         };
-        let texts = held.columns.iter().flatten().map(AsRef::as_ref).filter(|array| offsets(*array).is_some()).collect();
+        let texts =
+            held.columns.iter().flatten().map(AsRef::as_ref).filter(|array| offsets(*array).is_some()).collect();
         (!held.is_empty()).then_some(Self { group, held, record: record + values, texts })
     }
 

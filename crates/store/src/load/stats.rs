@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::version::Sst;
+
 /// Counts and times of a load. Times of work done on several cores add up over the cores' tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LoadStats {
@@ -69,6 +71,13 @@ impl LoadStats {
         self.sort += other.sort;
         self.encode += other.encode;
         self.write += other.write;
+    }
+
+    /// Counts an SST that was written.
+    pub(super) fn count_sst(&mut self, sst: &Sst) {
+        self.rows_written += sst.rows;
+        self.cells += sst.cells;
+        self.bytes_out += sst.bytes;
     }
 
     /// Takes note of a large row.

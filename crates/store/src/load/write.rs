@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
 use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions, encode_rows, stripe_cuts};
 
 use super::chunk::{AllRanks, Chunk, WindowEvents};
+use super::finish::{Finisher, Place};
 use super::order::RowOrder;
 use super::rows::{self, Piece};
 use super::stats::LoadStats;
@@ -16,7 +17,6 @@ use crate::error::Result;
 use crate::ids::Ids;
 use crate::output::{SstFile, write_error};
 use crate::table::Table;
-use crate::version::Sst;
 
 /// Events a piece of a window has, about: enough for a few full stripes.
 const PIECE_EVENTS: usize = 262_144;
@@ -31,52 +31,60 @@ pub(super) struct SstWriter<'a> {
     pub(super) limits: StripeLimits,
 }
 
-impl SstWriter<'_> {
-    /// Sorts the events of window `start` in `chunks` and writes them: one SST, or more if it is large.
-    pub(super) fn write_window(&self, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Result<(Vec<Sst>, LoadStats)> {
+impl<'t> SstWriter<'t> {
+    /// Sorts the events of window `start` in `chunks` and writes them: one SST, or more if it is large. `finisher` ends them.
+    pub(super) fn write_window(
+        &self,
+        chunks: &[Chunk],
+        start: i64,
+        ranks: &AllRanks,
+        finisher: &Finisher<'t>,
+    ) -> Result<LoadStats> {
         let mut stats = LoadStats::default();
         let clock = Instant::now();
         let window = WindowEvents::collect(self.schema, chunks, start, ranks);
         let order = RowOrder::new(&window, ranks.prefixes.names.len());
         stats.sort += clock.elapsed();
-        let mut ssts = Vec::new();
-        let mut open: Option<SstFile<'_>> = None;
-        // A few pieces at a time bound what waits to be written.
         let events = PIECE_EVENTS.min(PIECE_BYTES / window.event_bytes().max(1));
-        for batch in order.pieces(events).chunks(rayon::current_num_threads() * 2) {
-            let clock = Instant::now();
-            let uid = match &open {
-                Some(open) => open.uid(),
-                None => self.ids.next(),
-            };
-            let options = self.options(uid);
-            let encoded: Vec<(LoadStats, Vec<EncodedStripe>)> = batch
-                .par_iter()
-                .map(|rows| self.encode(&window, &order, rows.clone(), ranks, &options))
-                .collect::<Result<_>>()?;
-            stats.encode += clock.elapsed();
-            let clock = Instant::now();
-            let mut file = match open.take() {
-                Some(open) => open,
-                None => SstFile::begin(self.table, self.schema, &options)?,
-            };
-            for (counts, stripes) in encoded {
-                stats.add(&counts);
-                stripes.into_iter().try_for_each(|stripe| file.push(stripe))?;
+        let pieces = order.pieces(events);
+        // A few pieces at a time bound what waits to be written; what is written meanwhile is what was encoded before.
+        let mut batches = pieces.chunks(rayon::current_num_threads() * 2).peekable();
+        let mut files = Files { writer: self, finisher, window: start, count: 0, open: None };
+        let mut encoded = Vec::new();
+        loop {
+            let batch = batches.next();
+            let (next, written) = rayon::join(
+                || self.encode_batch(&window, &order, batch.unwrap_or_default(), ranks),
+                || files.write(std::mem::take(&mut encoded)),
+            );
+            stats.write += written?;
+            let (counts, stripes) = next?;
+            stats.add(&counts);
+            encoded = stripes;
+            if batch.is_none() {
+                files.end();
+                return Ok(stats);
             }
-            if file.is_full() {
-                ssts.push(Self::end(file, &mut stats)?);
-            } else {
-                open = Some(file);
-            }
-            stats.write += clock.elapsed();
         }
-        if let Some(file) = open {
-            let clock = Instant::now();
-            ssts.push(Self::end(file, &mut stats)?);
-            stats.write += clock.elapsed();
+    }
+
+    fn encode_batch(
+        &self,
+        window: &WindowEvents,
+        order: &RowOrder,
+        batch: &[Range<usize>],
+        ranks: &AllRanks,
+    ) -> Result<(LoadStats, Vec<EncodedStripe>)> {
+        let clock = Instant::now();
+        let encoded: Vec<_> =
+            batch.par_iter().map(|rows| self.encode(window, order, rows.clone(), ranks)).collect::<Result<_>>()?;
+        let mut stats = LoadStats { encode: clock.elapsed(), ..LoadStats::default() };
+        let mut all = Vec::new();
+        for (counts, stripes) in encoded {
+            stats.add(&counts);
+            all.extend(stripes);
         }
-        Ok((ssts.into_iter().flatten().collect(), stats))
+        Ok((stats, all))
     }
 
     fn options(&self, uid: u128) -> WriteOptions {
@@ -89,8 +97,9 @@ impl SstWriter<'_> {
         order: &RowOrder,
         rows: Range<usize>,
         ranks: &AllRanks,
-        options: &WriteOptions,
     ) -> Result<(LoadStats, Vec<EncodedStripe>)> {
+        // The uid goes into the file, not into its stripes.
+        let options = &self.options(0);
         let built = rows::build(self.schema, window, order, rows, ranks);
         let Piece { block, overwritten, sizes } = built.map_err(|error| error.of_table(self.table.name()))?;
         let cuts = stripe_cuts(self.schema, &block, &self.limits);
@@ -109,15 +118,41 @@ impl SstWriter<'_> {
         };
         Ok((counts, stripes))
     }
+}
 
-    /// `None` if it would hold no row.
-    fn end(file: SstFile<'_>, stats: &mut LoadStats) -> Result<Option<Sst>> {
-        let sst = file.end()?;
-        if let Some(sst) = &sst {
-            stats.rows_written += sst.rows;
-            stats.cells += sst.cells;
-            stats.bytes_out += sst.bytes;
+/// The files of a window, one after the other.
+struct Files<'a, 't> {
+    writer: &'a SstWriter<'t>,
+    finisher: &'a Finisher<'t>,
+    window: i64,
+    count: usize,
+    open: Option<SstFile<'t>>,
+}
+
+impl Files<'_, '_> {
+    /// Writes stripes: how long that took.
+    fn write(&mut self, stripes: Vec<EncodedStripe>) -> Result<Duration> {
+        let clock = Instant::now();
+        for stripe in stripes {
+            let file = match &mut self.open {
+                Some(open) => open,
+                None => {
+                    let SstWriter { table, schema, ids, .. } = self.writer;
+                    self.open.insert(SstFile::begin(table, schema, &self.writer.options(ids.next()))?)
+                }
+            };
+            file.push(stripe)?;
+            if file.is_full() {
+                self.end();
+            }
         }
-        Ok(sst)
+        Ok(clock.elapsed())
+    }
+
+    fn end(&mut self) {
+        if let Some(file) = self.open.take() {
+            self.finisher.finish(Place { window: self.window, file: self.count }, file);
+            self.count += 1;
+        }
     }
 }
