@@ -30,7 +30,7 @@
 //! with the file's uid and the stripe's offset and kept in meta; meta's is seeded so too and kept in the footer. So a
 //! stripe can be copied into another file without decoding it, and yet nothing misplaced is ever read.
 //!
-//! Version 1 has no [`Codec::Scaled`], and is the same in all else.
+//! Version 1 has no [`Codec::Scaled`] and no [`Codec::Frames`], and is the same in all else.
 
 use crate::error::ReadError;
 
@@ -84,6 +84,8 @@ pub(crate) enum Codec {
     Unit = 8,
     /// Scale and pco chunk meta in the setup, one pco page of integers a page.
     Scaled = 9,
+    /// Scale and order of differences in the setup, frames of integers in the pages.
+    Frames = 10,
 }
 
 impl Codec {
@@ -99,6 +101,7 @@ impl Codec {
             Self::Text,
             Self::Unit,
             Self::Scaled,
+            Self::Frames,
         ]
         .into_iter()
         .find(|codec| *codec as u8 == byte)
@@ -106,7 +109,7 @@ impl Codec {
 
     /// Whether the pages of such a stream hold values, not presence only.
     pub(crate) fn fills_pages(self) -> bool {
-        matches!(self, Self::Pco | Self::Scaled | Self::Raw | Self::Bits | Self::Dictionary | Self::Text)
+        matches!(self, Self::Pco | Self::Scaled | Self::Frames | Self::Raw | Self::Bits | Self::Dictionary | Self::Text)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -121,6 +124,7 @@ impl Codec {
             Self::Text => "text",
             Self::Unit => "unit",
             Self::Scaled => "scaled",
+            Self::Frames => "frames",
         }
     }
 }
@@ -147,8 +151,8 @@ mod tests {
         assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (2, 32, 64, 4096));
         assert_eq!((MAX_RECORDS, MAX_RAW_BYTES), (16_777_216, 268_435_456));
         assert_eq!((MODE_EXPLICIT, MODE_SHAPES), (0, 1));
-        let codecs: Vec<_> = (0..=9).filter_map(Codec::of).map(Codec::name).collect();
-        assert_eq!(codecs, ["absent", "const", "step", "pco", "raw", "bits", "dictionary", "text", "unit", "scaled"]);
-        assert_eq!(Codec::of(10), None);
+        let codecs: Vec<_> = (0..=10).filter_map(Codec::of).map(Codec::name).collect();
+        assert_eq!(codecs, ["absent", "const", "step", "pco", "raw", "bits", "dictionary", "text", "unit", "scaled", "frames"]);
+        assert_eq!(Codec::of(11), None);
     }
 }

@@ -39,6 +39,7 @@ mod error;
 mod filter;
 mod footer;
 mod format;
+mod frames;
 mod group;
 mod header;
 mod inspect;

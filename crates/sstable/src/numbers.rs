@@ -1,12 +1,14 @@
-//! Numbers of one stream: constant, stepping, pco of them or of the integers they are by a scale, or their own bytes.
+//! Numbers of one stream: constant, stepping, in frames, pco of them or of the integers they are by a scale, or their own
+//! bytes.
 
 use bytes::Bytes;
 use pco::data_types::Number;
 use pco::wrapped::{ChunkCompressor, ChunkDecompressor, FileCompressor, FileDecompressor};
-use pco::{ChunkConfig, ModeSpec, PagingSpec};
+use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
 
 use crate::error::{ReadError, WriteError};
 use crate::format::Codec;
+use crate::frames;
 use crate::options::Compression;
 use crate::order;
 use crate::scaled::{self, Scale};
@@ -88,8 +90,45 @@ pub(crate) enum Plan {
     Step(u64, u64),
     /// As [`Codec::Pco`], with the next pco page; as [`Codec::Scaled`] if there is a scale.
     Pco(Option<Scale>, Box<ChunkCompressor>, usize),
+    /// As [`Codec::Frames`].
+    Frames(FramedPages),
     /// As [`Codec::Raw`].
     Raw,
+}
+
+/// Pages in frames, which are made when they are planned: only so their size is known.
+pub(crate) struct FramedPages {
+    scale: Scale,
+    order: usize,
+    data: Vec<u8>,
+    /// Where each page ends in `data`.
+    ends: Vec<usize>,
+    /// The next to be written.
+    next: usize,
+}
+
+impl FramedPages {
+    fn new(scale: Scale, integers: &[i64], pages: &[usize]) -> Self {
+        let order = frames::order(integers);
+        // About what telemetry takes.
+        let mut data = Vec::with_capacity(integers.len() * 2);
+        let mut rest = integers;
+        let mut ends = Vec::with_capacity(pages.len());
+        for count in pages {
+            let (now, later) = rest.split_at(*count);
+            frames::put(now, order, &mut data);
+            ends.push(data.len());
+            rest = later;
+        }
+        Self { scale, order, data, ends, next: 0 }
+    }
+
+    fn next(&mut self) -> &[u8] {
+        let start = self.next.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(self.next).copied().unwrap_or(start);
+        self.next += 1;
+        self.data.get(start..end).unwrap_or_default()
+    }
 }
 
 impl Plan {
@@ -108,19 +147,30 @@ impl Plan {
         if !gaps && steps(values, first, step) {
             return Ok(Self::Step(first, step));
         }
-        let pages = pages.iter().copied().filter(|count| *count > 0).collect();
-        let config =
-            ChunkConfig::default().with_compression_level(level.pco_level()).with_paging_spec(PagingSpec::Exact(pages));
+        let pages: Vec<usize> = pages.iter().copied().filter(|count| *count > 0).collect();
         let scaled = Scale::find(values);
-        let chunk = match &scaled {
-            Some((_, integers)) => FileCompressor::default().chunk_compressor(integers, &integer(config, integers))?,
-            // What floats have in common that are no decimals, pco knows best.
-            None if T::FLOATS => FileCompressor::default().chunk_compressor(values, &config)?,
-            None => FileCompressor::default().chunk_compressor(values, &integer(config, values))?,
+        let (plan, size) = match scaled {
+            Some((scale, integers)) if level == Compression::Fresh => {
+                let framed = FramedPages::new(scale, &integers, &pages);
+                let size = framed.data.len();
+                (Self::Frames(framed), size)
+            }
+            // Of floats that are no decimals, pco knows best what they have in common.
+            None if T::FLOATS => Self::pco(None, values, pco_config(level, pages))?,
+            Some((scale, integers)) if !scale.is_plain::<T>() => {
+                Self::pco(Some(scale), &integers, integers_config(level, pages, &integers))?
+            }
+            _ => Self::pco(None, values, integers_config(level, pages, values))?,
         };
-        let hint: usize = (0..chunk.n_per_page().len()).map(|page| chunk.page_size_hint(page)).sum();
-        let worth = hint + chunk.meta_size_hint() < values.len() * T::WIDTH;
-        Ok(if worth { Self::Pco(scaled.map(|(scale, _)| scale), Box::new(chunk), 0) } else { Self::Raw })
+        Ok(if size < values.len() * T::WIDTH { plan } else { Self::Raw })
+    }
+
+    /// With about the bytes it takes.
+    fn pco<T: Lane>(scale: Option<Scale>, values: &[T], config: ChunkConfig) -> Result<(Self, usize), WriteError> {
+        let chunk = FileCompressor::default().chunk_compressor(values, &config)?;
+        let pages: usize = (0..chunk.n_per_page().len()).map(|page| chunk.page_size_hint(page)).sum();
+        let size = pages + chunk.meta_size_hint();
+        Ok((Self::Pco(scale, Box::new(chunk), 0), size))
     }
 
     pub(crate) fn codec(&self) -> Codec {
@@ -130,6 +180,7 @@ impl Plan {
             Self::Step(..) => Codec::Step,
             Self::Pco(None, ..) => Codec::Pco,
             Self::Pco(Some(_), ..) => Codec::Scaled,
+            Self::Frames(_) => Codec::Frames,
             Self::Raw => Codec::Raw,
         }
     }
@@ -141,6 +192,10 @@ impl Plan {
             Self::Step(first, step) => {
                 out.extend_from_slice(&first.to_le_bytes());
                 out.extend_from_slice(&step.to_le_bytes());
+            }
+            Self::Frames(pages) => {
+                pages.scale.write(out);
+                out.push(pages.order as u8);
             }
             Self::Pco(scale, chunk, _) => {
                 if let Some(scale) = scale {
@@ -160,6 +215,7 @@ impl Plan {
                 chunk.write_page(*next, &mut *out)?;
                 *next += 1;
             }
+            Self::Frames(pages) if !values.is_empty() => out.extend_from_slice(pages.next()),
             Self::Raw => {
                 out.reserve(values.len() * T::WIDTH);
                 values.iter().for_each(|value| value.put(out));
@@ -170,9 +226,17 @@ impl Plan {
     }
 }
 
+fn pco_config(level: Compression, pages: Vec<usize>) -> ChunkConfig {
+    ChunkConfig::default().with_compression_level(level.pco_level()).with_paging_spec(PagingSpec::Exact(pages))
+}
+
 /// For integers that have nothing in common.
-fn integer<T: Lane>(config: ChunkConfig, values: &[T]) -> ChunkConfig {
-    config.with_mode_spec(ModeSpec::Classic).with_delta_spec(order::delta(values))
+fn integers_config<T: Lane>(level: Compression, pages: Vec<usize>, values: &[T]) -> ChunkConfig {
+    let differences = match order::differences(values, None) {
+        0 => DeltaSpec::NoOp,
+        order => DeltaSpec::TryConsecutive(order),
+    };
+    pco_config(level, pages).with_mode_spec(ModeSpec::Classic).with_delta_spec(differences)
 }
 
 fn steps<T: Lane>(values: &[T], first: u64, step: u64) -> bool {
@@ -190,6 +254,8 @@ pub(crate) enum Decoder<T: Lane> {
     Const(T),
     Step(u64, u64),
     Pco(Box<ChunkDecompressor<T>>),
+    /// With the order of differences and room for integers.
+    Frames(Scale, usize, Vec<i64>),
     /// With room for integers.
     Scaled(Scale, Box<ChunkDecompressor<i64>>, Vec<i64>),
     Raw,
@@ -203,6 +269,13 @@ impl<T: Lane> Decoder<T> {
             Codec::Const => Self::Const(T::of_bits(setup.u64()?)),
             Codec::Step => Self::Step(setup.u64()?, setup.u64()?),
             Codec::Raw => Self::Raw,
+            Codec::Frames => {
+                let (scale, order) = (Scale::read::<T>(&mut setup)?, usize::from(setup.u8()?));
+                if order > order::ORDERS {
+                    return Err(corrupt);
+                }
+                Self::Frames(scale, order, Vec::new())
+            }
             Codec::Pco => return Ok(Self::Pco(pco(&setup.rest()).ok_or(corrupt)?)),
             Codec::Scaled => {
                 let scale = Scale::read::<T>(&mut setup)?;
@@ -238,6 +311,11 @@ impl<T: Lane> Decoder<T> {
                 }
             }
             Self::Pco(chunk) => unpack(chunk, payload, present, out)?,
+            Self::Frames(scale, order, integers) => {
+                integers.resize(out.len(), 0);
+                frames::read(payload, *order, present, integers)?;
+                scale.apply(integers, out);
+            }
             Self::Scaled(scale, chunk, integers) => {
                 integers.resize(out.len(), 0);
                 unpack(chunk, payload, present, integers)?;
@@ -273,9 +351,14 @@ fn unpack<T: Lane>(chunk: &mut ChunkDecompressor<T>, payload: &Bytes, present: u
 mod tests {
     use super::*;
 
-    fn round_trip<T: Lane>(values: &[T], expected: Codec) {
+    fn round_trip<T: Lane>(values: &[T], [fresh, dense]: [Codec; 2]) {
+        round_trip_at(values, Compression::Fresh, fresh);
+        round_trip_at(values, Compression::Dense, dense);
+    }
+
+    fn round_trip_at<T: Lane>(values: &[T], level: Compression, expected: Codec) {
         let pages: Vec<_> = values.chunks(300).map(<[T]>::len).collect();
-        let mut plan = Plan::choose(values, &pages, false, Compression::Fresh).unwrap();
+        let mut plan = Plan::choose(values, &pages, false, level).unwrap();
         assert_eq!(plan.codec(), expected);
         let mut setup = Vec::new();
         plan.setup(&mut setup).unwrap();
@@ -298,16 +381,20 @@ mod tests {
 
     #[test]
     fn every_codec_round_trips() {
-        round_trip(&[7u64; 1000], Codec::Const);
-        round_trip(&[-0.0f64; 10], Codec::Const);
-        round_trip(&(0..1000).map(|i| 5 - 3 * i).collect::<Vec<i32>>(), Codec::Step);
-        round_trip(&[u64::MAX, 1, 3], Codec::Step);
-        round_trip(&(0..1000).map(|i| f64::from(i % 77) / 100.0).collect::<Vec<_>>(), Codec::Scaled);
-        round_trip(&(0..1000).map(|i| f64::from(i % 77) / 7.0).collect::<Vec<_>>(), Codec::Pco);
-        round_trip(&(0..1000).map(|i| 4096 * (i % 77)).collect::<Vec<u64>>(), Codec::Scaled);
-        round_trip(&(0..1000).map(|i| i % 77).collect::<Vec<i32>>(), Codec::Pco);
-        round_trip(&[i64::MAX, i64::MIN], Codec::Raw);
+        let both = |codec| [codec, codec];
+        round_trip(&[7u64; 1000], both(Codec::Const));
+        round_trip(&[-0.0f64; 10], both(Codec::Const));
+        round_trip(&(0..1000).map(|i| 5 - 3 * i).collect::<Vec<i32>>(), both(Codec::Step));
+        round_trip(&[u64::MAX, 1, 3], both(Codec::Step));
+        let scaled = [Codec::Frames, Codec::Scaled];
+        round_trip(&(0..1000).map(|i| f64::from(i % 77) / 100.0).collect::<Vec<_>>(), scaled);
+        round_trip(&(0..1000).map(|i| 4096 * (i % 77)).collect::<Vec<u64>>(), scaled);
+        round_trip(&(0..1000).map(|i| i % 77).collect::<Vec<i32>>(), [Codec::Frames, Codec::Pco]);
+        round_trip(&(0..1000).map(|i| u64::MAX - i % 77).collect::<Vec<_>>(), [Codec::Frames, Codec::Pco]);
+        round_trip(&(0..1000).map(|i| f64::from(i % 77) / 7.0).collect::<Vec<_>>(), both(Codec::Pco));
+        let mixed = (1..1000u64).map(|i| i.wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(i as u32));
+        round_trip(&mixed.collect::<Vec<_>>(), both(Codec::Raw));
         let odd = [f64::NAN, -f64::NAN, f64::from_bits(0x7ff0_0000_0000_0001), 0.0, -0.0, f64::INFINITY];
-        round_trip(&odd.iter().copied().cycle().take(2000).collect::<Vec<_>>(), Codec::Pco);
+        round_trip(&odd.iter().copied().cycle().take(2000).collect::<Vec<_>>(), both(Codec::Pco));
     }
 }

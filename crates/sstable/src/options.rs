@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
-    /// For loads: pco level 4, zstd level 1.
+    /// For loads: integers in frames, pco level 4, zstd level 1.
     #[default]
     Fresh,
     /// For compactions: pco level 8, zstd level 7.

@@ -4,29 +4,32 @@
 //! of the numbers differ in that lie far apart, on average. Of a level with noise that is few, of a counter many, while
 //! its differences are alike.
 
-use pco::DeltaSpec;
-
 use crate::numbers::Lane;
 
 /// Most differences of differences.
-const ORDERS: usize = 2;
+pub(crate) const ORDERS: usize = 2;
 /// Pairs that are looked at.
 const PAIRS: usize = 256;
 /// What a further difference must save, in 1/8 of a bit a number: each makes noise larger.
 const WORTH: u32 = 1;
 
-/// The differences to take of `values`.
-pub(crate) fn delta<T: Lane>(values: &[T]) -> DeltaSpec {
+/// The order of differences to take of `values` so that they take the fewest bits: of those so `near` to each other, or of
+/// all together.
+pub(crate) fn differences<T: Lane>(values: &[T], near: Option<usize>) -> usize {
     let spread = |order: usize| -> Option<u32> {
         let last = values.len().checked_sub(ORDERS + 2)?;
         let at = |pair: usize| {
-            // Two walks over the values, of which one goes by another stride and is elsewhere.
-            let (one, other) = (pair * last / PAIRS, (pair * 97 + PAIRS / 2) % PAIRS * last / PAIRS);
+            let one = pair * last / PAIRS;
+            let other = match near {
+                Some(near) => (one + near) % (last + 1),
+                // Two walks over the values, of which one goes by another stride and is elsewhere.
+                None => (pair * 97 + PAIRS / 2) % PAIRS * last / PAIRS,
+            };
             difference(values, one, order).wrapping_sub(difference(values, other, order))
         };
         Some((0..PAIRS).map(|pair| eighths(at(pair).cast_signed().unsigned_abs())).sum())
     };
-    let Some(mut best) = spread(0) else { return DeltaSpec::NoOp };
+    let Some(mut best) = spread(0) else { return 0 };
     let mut order = 0;
     for next in 1..=ORDERS {
         match spread(next) {
@@ -34,7 +37,7 @@ pub(crate) fn delta<T: Lane>(values: &[T]) -> DeltaSpec {
             _ => break,
         }
     }
-    if order == 0 { DeltaSpec::NoOp } else { DeltaSpec::TryConsecutive(order) }
+    order
 }
 
 /// Difference number `at` of the given order.
@@ -60,10 +63,9 @@ mod tests {
     use super::*;
 
     fn order(values: &[i64]) -> usize {
-        match delta(values) {
-            DeltaSpec::TryConsecutive(order) => order,
-            _ => 0,
-        }
+        let order = differences(values, None);
+        assert_eq!(differences(values, Some(64)), order);
+        order
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Numbers that are small integers in disguise: decimals kept as floats, and integers that are all multiples of one.
 //!
-//! Meters report thousandths and processors count pages. Such values are taken apart here, so that pco sees integers: of a
-//! day of meter readings it then makes 6 % less bytes than of the floats, in less than half the time (13 against 27 ns a
-//! value, pco 1.1 at level 4 on one core), since it need neither look for the decimals nor keep what they miss.
+//! Meters report thousandths and processors count pages. Such values are taken apart here, so that codecs see integers: of
+//! meter readings pco then makes 6 % less bytes than of the floats, in less than half the time (13 against 27 ns a value,
+//! pco 1.1 at level 4 on one core), since it need neither look for the decimals nor keep what they miss.
 //!
 //! ```text
 //! scale   exponent u8 | base i64 | multiple u64         value = (base + integer * multiple) / 10^exponent
@@ -32,18 +32,19 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// A scale for `values` and the integers that they are by it; `None` if their own bits are as good.
+    /// A scale for `values` and the integers that they are by it; `None` if they are no integers by any.
     pub(crate) fn find<T: Lane>(values: &[T]) -> Option<(Self, Vec<i64>)> {
         let (exponent, mut integers) = T::decimals(values)?;
-        let (base, multiple) = match common_multiple(&integers) {
-            Some((base, multiple)) => {
-                integers.iter_mut().for_each(|integer| *integer = (*integer - base) / multiple.cast_signed());
-                (base, multiple)
-            }
-            None if T::FLOATS => (0, 1),
-            None => return None,
-        };
+        let (base, multiple) = common_multiple(&integers).unwrap_or((0, 1));
+        if multiple != 1 {
+            integers.iter_mut().for_each(|integer| *integer = (*integer - base) / multiple.cast_signed());
+        }
         Some((Self { exponent, base, multiple }, integers))
+    }
+
+    /// Whether the integers are the values' own bits.
+    pub(crate) fn is_plain<T: Lane>(self) -> bool {
+        !T::FLOATS && self.multiple == 1
     }
 
     pub(crate) fn write(self, out: &mut Vec<u8>) {
@@ -157,8 +158,8 @@ mod tests {
         assert_eq!(back(&[2.0, 3.0]), scale(0, 0, 1));
         assert_eq!(back(&[0.25, 0.5, 1.75]), scale(2, 25, 25));
         assert_eq!(back(&[4096u64, 12288, 8192]), scale(0, 4096, 4096));
-        assert_eq!(back(&[7i64, 8]), None);
-        assert_eq!(back(&[i64::MIN, i64::MAX]), None);
+        assert_eq!(back(&[7i64, 8]), scale(0, 0, 1));
+        assert_eq!(back(&[i64::MIN, i64::MAX]), scale(0, 0, 1));
         assert_eq!(back(&[u64::MAX, 3]), scale(0, -1, 4));
     }
 
