@@ -152,7 +152,10 @@ mod tests {
         assert_eq!((MAX_RECORDS, MAX_RAW_BYTES), (16_777_216, 268_435_456));
         assert_eq!((MODE_EXPLICIT, MODE_SHAPES), (0, 1));
         let codecs: Vec<_> = (0..=10).filter_map(Codec::of).map(Codec::name).collect();
-        assert_eq!(codecs, ["absent", "const", "step", "pco", "raw", "bits", "dictionary", "text", "unit", "scaled", "frames"]);
+        assert_eq!(
+            codecs,
+            ["absent", "const", "step", "pco", "raw", "bits", "dictionary", "text", "unit", "scaled", "frames"]
+        );
         assert_eq!(Codec::of(11), None);
     }
 }

@@ -274,7 +274,8 @@ mod tests {
 
     #[test]
     fn all_that_an_integer_can_be() {
-        for values in [vec![], vec![i64::MIN], vec![i64::MAX, i64::MIN], vec![0; 300], vec![-1, 0, -1, 1, i64::MIN + 1]] {
+        for values in [vec![], vec![i64::MIN], vec![i64::MAX, i64::MIN], vec![0; 300], vec![-1, 0, -1, 1, i64::MIN + 1]]
+        {
             (0..=2).for_each(|order| {
                 round_trip(&values, order);
             });

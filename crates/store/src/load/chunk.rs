@@ -117,21 +117,13 @@ impl WindowEvents {
             places.extend(chunk.windows.get(&start).into_iter().flatten().map(|run| (at, run.clone())));
         }
         let runs: Vec<(&Chunk, &Range<usize>)> = places.iter().map(|(at, run)| (chunks[*at], run)).collect();
-        let total: usize = runs.iter().map(|(_, run)| run.len()).sum();
-        let mut prefix_ranks = Vec::with_capacity(total);
-        let mut tails = Vec::new();
-        for (chunk, run) in &runs {
-            let rank_of = ranks.prefixes.of(chunk.worker);
-            prefix_ranks.extend(chunk.laid.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
-            if !chunk.laid.tail.is_empty() {
-                tails.extend_from_slice(&chunk.laid.tail[(*run).clone()]);
-            }
-        }
         let places = Arc::new(Places::new(&places));
-        let groups = (0..schema.groups.len())
-            .into_par_iter()
-            .map(|group| GroupEvents::collect((&chunks, &runs, &places), group, ranks.qualifiers[group].as_ref()))
-            .collect();
+        let group =
+            |group: usize| GroupEvents::collect((&chunks, &runs, &places), group, ranks.qualifiers[group].as_ref());
+        let ((prefix_ranks, tails), groups) = rayon::join(
+            || rayon::join(|| ranks_of(&runs, ranks), || tails_of(&runs)),
+            || (0..schema.groups.len()).into_par_iter().map(group).collect(),
+        );
         let units = schema.upsert.then(|| units(&runs));
         Self { ranks: prefix_ranks, tails, groups, units }
     }
@@ -153,6 +145,20 @@ impl WindowEvents {
     pub(super) fn unit(&self, event: u32) -> u32 {
         self.units.as_ref().map_or(event, |units| units[event as usize])
     }
+}
+
+fn ranks_of(runs: &[(&Chunk, &Range<usize>)], ranks: &AllRanks) -> Vec<u32> {
+    let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
+    for (chunk, run) in runs {
+        let rank_of = ranks.prefixes.of(chunk.worker);
+        out.extend(chunk.laid.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
+    }
+    out
+}
+
+fn tails_of(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u64> {
+    let tails = runs.iter().filter(|(chunk, _)| !chunk.laid.tail.is_empty());
+    tails.map(|(chunk, run)| &chunk.laid.tail[(*run).clone()]).collect::<Vec<_>>().concat()
 }
 
 /// Numbers the source's rows: events of one come one after another.
@@ -181,13 +187,13 @@ impl GroupEvents {
     ) -> Self {
         let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.laid.groups[group], (*run).clone()));
         let qualifiers = ranks.map(|ranks| {
-            parts()
-                .flat_map(|(chunk, part, run)| {
-                    let rank_of = ranks.of(chunk.worker);
-                    let codes = part.qualifier.as_ref().map_or(&[][..], |codes| &codes[run]);
-                    codes.iter().map(move |code| rank_of[*code as usize])
-                })
-                .collect()
+            let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
+            for (chunk, part, run) in parts() {
+                let rank_of = ranks.of(chunk.worker);
+                let codes = part.qualifier.as_ref().map_or(&[][..], |codes| &codes[run]);
+                out.extend(codes.iter().map(|code| rank_of[*code as usize]));
+            }
+            out
         });
         let stored: Option<Vec<&[i64]>> =
             parts().map(|(_, part, run)| part.timestamps.as_ref().map(|timestamps| &timestamps[run])).collect();
