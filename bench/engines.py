@@ -86,7 +86,7 @@ class Tidetable:
         """Seconds and bytes of a compaction; nothing if the command has none."""
         if not self.tools.compacts:
             return None
-        seconds, _, _ = self.command("compact", given.shape.table)
+        seconds, _, _ = self.command("compact", given.shape.table, "--full")
         given.check(self.answer(given))
         return seconds, self.bytes(given, None)
 
