@@ -20,6 +20,7 @@ class Tools:
         self.tidetable, self.generators, self.python, self.work = tidetable, generators, python, work
         self.versions = {name: version for name in ("duckdb", "polars", "chdb") if (version := self.version(name))}
         self.compacts = self.knows("compact")
+        self.full = ["--full"] if "--full" in self.help("compact") else []
 
     def version(self, peer):
         """The version of a peer; none if it is not installed."""
@@ -28,8 +29,12 @@ class Tools:
         return found.stdout.strip() if found.returncode == 0 else None
 
     def knows(self, command):
-        found = subprocess.run([self.tidetable, command, "--help"], capture_output=True)
-        return found.returncode == 0
+        return bool(self.help(command))
+
+    def help(self, command):
+        """What the command says of one of its commands; nothing if it has no such."""
+        found = subprocess.run([self.tidetable, command, "--help"], capture_output=True, text=True)
+        return found.stdout if found.returncode == 0 else ""
 
     def peer(self, name, order):
         """Has a peer do something: its answer, and the peak memory of its process."""
@@ -86,7 +91,7 @@ class Tidetable:
         """Seconds and bytes of a compaction; nothing if the command has none."""
         if not self.tools.compacts:
             return None
-        seconds, _, _ = self.command("compact", given.shape.table, "--full")
+        seconds, _, _ = self.command("compact", given.shape.table, *self.tools.full)
         given.check(self.answer(given))
         return seconds, self.bytes(given, None)
 
