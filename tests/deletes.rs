@@ -284,3 +284,17 @@ fn a_later_compaction_lets_more_expire() {
         record["exports"].as_array().unwrap().iter().map(|part| part["part"].as_str().unwrap()).collect();
     assert_eq!(parts, ["E_20200101"]);
 }
+
+#[test]
+fn all_of_a_table_becomes_dense_when_it_is_asked_for() {
+    let project = smart_meters();
+    let before = cells(&project, "SENSOR");
+    assert!(project.ok(&["compact", "SENSOR"]).contains("nothing to compact"), "one file a window is enough to read");
+    let dry = project.ok(&["compact", "SENSOR", "--full", "--dry-run"]);
+    assert!(dry.contains("2018-01-05") && dry.contains("as loaded"), "{dry}");
+    assert_eq!(json_lines(&project.ok(&["tables", "--output", "json"]))[0]["version"], json!(1));
+    let done = json_lines(&project.ok(&["compact", "SENSOR", "--full", "--output", "json"])).remove(0);
+    assert_eq!((&done["version"], &done["windows"], &done["cells_removed"]), (&json!(2), &json!(15), &json!(0)));
+    assert_eq!(cells(&project, "SENSOR"), before);
+    assert!(project.ok(&["compact", "SENSOR", "--full"]).contains("nothing to compact"));
+}

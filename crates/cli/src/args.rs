@@ -213,6 +213,9 @@ pub struct Compact {
     /// The logical time at which rules are judged, RFC 3339 [default: the clock]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub now: Option<i64>,
+    /// Also rewrite windows that would only become denser: those that are as a load wrote them
+    #[arg(long)]
+    pub full: bool,
     /// Only say what would be done
     #[arg(long)]
     pub dry_run: bool,

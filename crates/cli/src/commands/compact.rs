@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_layout::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::{Compaction, CompactionPlan, CompactionReason, Sst};
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, Sst};
 
 use super::store;
 use crate::args::{Compact, Global, Output};
@@ -17,7 +17,8 @@ use crate::progress::{bytes, count};
 pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let snapshot = store(global)?.snapshot(&args.table)?;
     let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-    let plan = CompactionPlan::new(&snapshot, now)?;
+    let extent = if args.full { CompactionExtent::Full } else { CompactionExtent::Needed };
+    let plan = CompactionPlan::of_extent(&snapshot, now, extent)?;
     let mut out = stdout();
     if args.dry_run {
         rows(&snapshot, &plan).write(global.output, &mut out)?;
@@ -64,6 +65,7 @@ fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
         let sum = |of: fn(&Sst) -> u64| window.ssts.iter().map(of).sum::<u64>();
         let why = match window.reason {
             CompactionReason::SeveralSsts => "several SSTs",
+            CompactionReason::Fresh => "as loaded",
             CompactionReason::HiddenCells => "deleted or expired cells",
         };
         rows.push(vec![

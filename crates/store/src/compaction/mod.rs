@@ -22,6 +22,6 @@ mod run;
 mod tests;
 
 pub use edit::Compacted;
-pub use pick::CompactionReason;
+pub use pick::{CompactionExtent, CompactionReason};
 pub use plan::{CompactionPlan, WindowPlan};
 pub use run::Compaction;

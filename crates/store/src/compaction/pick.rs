@@ -8,8 +8,19 @@ use crate::version::{Version, WindowState};
 pub enum CompactionReason {
     /// Several SSTs are merged whenever it is read.
     SeveralSsts,
+    /// It is as a load wrote it: less dense than it could be.
+    Fresh,
     /// It holds cells that drops or rules hide.
     HiddenCells,
+}
+
+/// How much of a table is to be compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CompactionExtent {
+    /// What readers gain from: windows of several SSTs, and those that hold hidden cells.
+    Needed,
+    /// Also windows that only become denser.
+    Full,
 }
 
 /// A window that may be worth it.
@@ -19,12 +30,15 @@ pub(super) struct Pick {
     pub(super) reason: CompactionReason,
 }
 
-/// The windows whose SSTs are several, and those of which something may be hidden: whether it is,
-/// only their cells tell.
-pub(super) fn pick(version: &Version) -> Vec<Pick> {
+/// The windows whose SSTs are several or, if all is wanted, fresh, and those of which something may be hidden:
+/// whether it is, only their cells tell.
+pub(super) fn pick(version: &Version, extent: CompactionExtent) -> Vec<Pick> {
     let reason = |window: &WindowState| {
         if window.ssts.windows(2).any(|pair| pair[0].order != pair[1].order) {
             return Some(CompactionReason::SeveralSsts);
+        }
+        if extent == CompactionExtent::Full && window.ssts.iter().any(|sst| sst.level == 0) {
+            return Some(CompactionReason::Fresh);
         }
         let dropped = version.drops.iter().any(|drop| {
             let older = window.ssts.iter().filter(|sst| sst.order < drop.order);

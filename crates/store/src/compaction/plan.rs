@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use tidetable_layout::{KeyRange, Projection};
 
-use super::pick::{CompactionReason, Pick, pick};
+use super::pick::{CompactionExtent, CompactionReason, Pick, pick};
 use crate::drops::cells_of;
 use crate::error::Result;
 use crate::snapshot::{Slice, Snapshot};
@@ -31,11 +31,19 @@ pub struct WindowPlan {
 }
 
 impl CompactionPlan {
-    /// Plans the compaction of `snapshot` at `now`; before the time of its version that counts.
+    /// Plans the compaction of what is needed of `snapshot` at `now`; before the time of its version that counts.
     ///
     /// # Errors
     /// Those of reading: a window of one SST is read to see whether anything of it is hidden.
     pub fn new(snapshot: &Snapshot, now: i64) -> Result<Self> {
+        Self::of_extent(snapshot, now, CompactionExtent::Needed)
+    }
+
+    /// Plans the compaction of so much of `snapshot` at `now`, as [`Self::new`] does.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_extent(snapshot: &Snapshot, now: i64, extent: CompactionExtent) -> Result<Self> {
         let version = snapshot.version();
         let now = now.max(version.now);
         let judged = snapshot.as_of_now(now)?;
@@ -44,12 +52,13 @@ impl CompactionPlan {
             let ssts = window.map(|window| window.ssts.clone()).unwrap_or_default();
             let plan = WindowPlan { start: pick.start, reason: pick.reason, ssts };
             let is_worth = match pick.reason {
-                CompactionReason::SeveralSsts => true,
+                CompactionReason::SeveralSsts | CompactionReason::Fresh => true,
                 CompactionReason::HiddenCells => count(&judged, &plan)? < count(&snapshot.as_stored(), &plan)?,
             };
             Ok(is_worth.then_some(plan))
         };
-        let windows: Vec<Option<WindowPlan>> = pick(version).into_par_iter().map(worth).collect::<Result<_>>()?;
+        let windows: Vec<Option<WindowPlan>> =
+            pick(version, extent).into_par_iter().map(worth).collect::<Result<_>>()?;
         Ok(Self { snapshot: snapshot.clone(), now, windows: windows.into_iter().flatten().collect() })
     }
 

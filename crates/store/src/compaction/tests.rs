@@ -1,5 +1,5 @@
 use super::pick::{Pick, pick};
-use super::{Compacted, CompactionReason};
+use super::{Compacted, CompactionExtent, CompactionReason};
 use crate::drops::{AppliedDrop, DropTarget};
 use crate::version::{Edit, Sst, Version, WindowState};
 
@@ -46,14 +46,18 @@ fn windows_are_picked_from_the_manifest() {
         vec![],
     ]);
     let several = Pick { start: 1, reason: CompactionReason::SeveralSsts };
-    assert_eq!(pick(&found), [several]);
+    assert_eq!(pick(&found, CompactionExtent::Needed), [several]);
+    // Fresh files could be denser, those of a compaction are.
+    found.windows[2].ssts.iter_mut().for_each(|sst| sst.level = 1);
+    let fresh = Pick { start: 0, reason: CompactionReason::Fresh };
+    assert_eq!(pick(&found, CompactionExtent::Full), [fresh, several]);
     // A drop is about SSTs older than it that may hold its keys.
     found.drops = vec![dropped("b", 1), dropped("y", 4)];
     let hidden = |start| Pick { start, reason: CompactionReason::HiddenCells };
-    assert_eq!(pick(&found), [hidden(0), several, hidden(2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0), several, hidden(2)]);
     found.drops.clear();
     found.table.gc = [("F".to_owned(), "maxversions=1".to_owned())].into();
-    assert_eq!(pick(&found), [hidden(0), several, hidden(2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0), several, hidden(2)]);
 }
 
 #[test]
