@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tidetable_layout::Layout;
+use tidetable_layout::{Layout, TableSpec, Window};
 use tidetable_source::Storage;
 use tidetable_store::{
-    FileFeed, Ids, InputPlan, LoadStats, Loader, LocalBlobs, RejectedRow, Snapshot, Store, Table, TableIdentity,
-    Target, Version,
+    Compaction, CompactionPlan, FileFeed, Ids, InputPlan, LoadStats, Loader, LocalBlobs, RejectedRow, Snapshot, Store,
+    Table, TableIdentity, Target, Version,
 };
 
 use crate::{Result, Shape};
@@ -29,6 +29,7 @@ impl Ids for Counting {
 #[derive(Debug)]
 pub struct Bench {
     shape: Shape,
+    spec: TableSpec,
     layout: Layout,
     storage: Storage,
     store: Store,
@@ -58,6 +59,7 @@ impl Bench {
     pub fn new(shape: Shape, inputs: &Path, root: &Path) -> Result<Self> {
         Ok(Self {
             shape,
+            spec: shape.table(),
             layout: shape.layout()?,
             storage: Storage::new(inputs.to_owned(), None),
             store: Store::new(Arc::new(LocalBlobs::new(root.to_owned()))),
@@ -71,6 +73,17 @@ impl Bench {
     pub fn with_chunk_bytes(mut self, bytes: usize) -> Self {
         self.storage = self.storage.with_chunk_bytes(bytes);
         self
+    }
+
+    /// The same, with a table of these windows.
+    ///
+    /// # Errors
+    /// Only if the shape has no layout then.
+    pub fn with_window(mut self, window: Window) -> Result<Self> {
+        self.spec.window = window;
+        let compiled = Layout::compile(&self.spec, &self.shape.source(&[]).schema());
+        self.layout = compiled.map_err(|errors| format!("{errors:?}"))?;
+        Ok(self)
     }
 
     /// The layout of the table.
@@ -102,7 +115,7 @@ impl Bench {
     pub fn identity(&self) -> TableIdentity {
         TableIdentity {
             job: "bench".to_owned(),
-            spec: self.shape.table(),
+            spec: self.spec.clone(),
             source: self.shape.source(&[]).schema(),
             layout: self.layout.fingerprint(),
             gc: BTreeMap::new(),
@@ -115,6 +128,19 @@ impl Bench {
     /// Those of reading its manifest.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(self.store.snapshot(self.table().name())?)
+    }
+
+    /// Does what `plan` says and commits it; how long the first took.
+    ///
+    /// # Errors
+    /// Those of the compaction and the commit.
+    pub fn compact(&self, plan: &CompactionPlan) -> Result<(Compaction, Version, Duration)> {
+        let clock = Instant::now();
+        let done = Compaction::run(plan, &self.ids)?;
+        let took = clock.elapsed();
+        let base = self.snapshot()?.version().clone();
+        let version = self.table().commit(base, &done.edit, &self.ids, plan.now)?;
+        Ok((done, version, took))
     }
 
     /// Loads the files that `patterns` find and that the table does not hold, and commits them.

@@ -29,7 +29,9 @@ mod table;
 mod version;
 
 pub use blobs::{BlobWriter, Blobs};
-pub use compaction::{Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, WindowPlan};
+pub use compaction::{
+    Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
+};
 pub use disk::{Disk, DiskFile, OsDisk};
 pub use drops::{AppliedDrop, DropPlan, DropTarget};
 pub use error::{Result, StoreError};

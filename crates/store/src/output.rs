@@ -26,9 +26,19 @@ pub(crate) struct SstFile<'a> {
 
 impl<'a> SstFile<'a> {
     pub(crate) fn begin(table: &'a Table, schema: &Arc<StoredSchema>, options: &WriteOptions) -> Result<Self> {
+        Self::begin_with(table, schema, options, None)
+    }
+
+    /// Begins a file that also says `more` (name, text) of itself.
+    pub(crate) fn begin_with(
+        table: &'a Table,
+        schema: &Arc<StoredSchema>,
+        options: &WriteOptions,
+        more: Option<(String, String)>,
+    ) -> Result<Self> {
         let id = ulid_text(options.uid);
         let out = table.blobs().writer(&table.sst_path(&id))?;
-        let metadata = [("table".to_owned(), table.name().to_owned())].into();
+        let metadata = [("table".to_owned(), table.name().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
             .map_err(|source| write_error(table, source))?;
         Ok(Self { table, uid: options.uid, id, writer, bytes: 0 })
@@ -44,8 +54,13 @@ impl<'a> SstFile<'a> {
         self.bytes >= SST_BYTES
     }
 
+    /// Whether the whole file stays within the limit with this stripe.
+    pub(crate) fn takes(&self, stripe: &EncodedStripe) -> bool {
+        self.bytes == 0 || self.bytes + size(stripe) <= SST_BYTES
+    }
+
     pub(crate) fn push(&mut self, stripe: EncodedStripe) -> Result<()> {
-        self.bytes += stripe.len() as u64;
+        self.bytes += size(&stripe);
         self.writer.push(stripe).map_err(|source| write_error(self.table, source))
     }
 
@@ -72,6 +87,14 @@ impl<'a> SstFile<'a> {
             max_timestamp: summary.max_timestamp,
         }))
     }
+}
+
+/// Bytes of a stripe with its share of the index and the filter, at most.
+fn size(stripe: &EncodedStripe) -> u64 {
+    let meta = stripe.meta();
+    let columns: usize = meta.columns.iter().map(Vec::len).sum();
+    let entry = 128 + meta.first_key.len() + meta.last_key.len() + 48 * columns;
+    stripe.len() as u64 + entry as u64 + 2 * meta.rows
 }
 
 /// A failure to encode or write an SST of `table`.

@@ -14,15 +14,18 @@ use crate::merge::Merge;
 /// The blocks of a key range in key order, each row once.
 #[derive(Debug)]
 pub struct BlockScan {
-    merge: Merge<SstScan>,
+    merge: Merge<Run>,
     schema: Arc<StoredSchema>,
     collector: Option<Arc<Collector>>,
     /// Table id, for messages.
     table: String,
 }
 
+/// SSTs that follow one another, of which each is begun when the one before it has been read.
+type Run = std::iter::Flatten<std::vec::IntoIter<SstScan>>;
+
 /// An SST to merge.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SstSource {
     pub(crate) order: u64,
     /// For messages.
@@ -50,15 +53,21 @@ impl BlockScan {
         }
         sources.iter().filter_map(|source| source.mask.as_ref()).for_each(|mask| mask.widen(&schema, &mut projection));
         let projection = Arc::new(projection);
-        let scans = sources
-            .into_iter()
-            .map(|source| {
-                let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
-                let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
-                (source.order, SstScan { schema, source, stripes, keys: keys.clone(), projection })
-            })
-            .collect();
-        Self { merge: Merge::new(Arc::clone(&schema), scans), schema, collector, table: String::new() }
+        let scan = |source: SstSource| {
+            let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
+            let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
+            SstScan { schema, source, stripes, keys: keys.clone(), projection }
+        };
+        let run = |(order, run): (u64, Vec<SstSource>)| {
+            (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
+        };
+        let merge = Merge::new(Arc::clone(&schema), runs(sources).into_iter().map(run).collect());
+        Self { merge, schema, collector, table: String::new() }
+    }
+
+    /// The scan, in blocks of so many rows at most where several SSTs are merged.
+    pub(crate) fn in_blocks_of(self, rows: usize) -> Self {
+        Self { merge: self.merge.with_rows(rows), ..self }
     }
 
     /// The scan, of a table of this name.
@@ -76,6 +85,30 @@ impl Iterator for BlockScan {
             Some(collector) => block.and_then(|block| collector.collect(&self.schema, block)),
             None => block,
         })
+    }
+}
+
+/// Sources of one order that follow one another, as those of one compaction do, with that order.
+fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
+    sources.sort_by_key(|source| source.order);
+    let mut runs: Vec<(u64, Vec<SstSource>)> = Vec::new();
+    for source in sources {
+        match runs.last_mut() {
+            Some((order, run))
+                if *order == source.order && run.last().is_some_and(|last| last.ends_before(&source)) =>
+            {
+                run.push(source);
+            }
+            _ => runs.push((source.order, vec![source])),
+        }
+    }
+    runs
+}
+
+impl SstSource {
+    fn ends_before(&self, other: &Self) -> bool {
+        let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
+        last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One version of a table, for reading: it stays as it is while loads and compactions go on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -149,19 +149,18 @@ impl Snapshot {
     /// # Errors
     /// If an SST cannot be opened.
     pub fn scan(&self, slice: &Slice, projection: &Projection) -> Result<BlockScan> {
-        let mut sources = Vec::with_capacity(slice.ssts.len());
-        for sst in self.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
-            let mask = Mask::of_sst(&self.inner.drops, sst);
-            sources.push(SstSource {
-                order: sst.order,
-                path: self.inner.table.sst_path(&sst.id),
-                reader: self.reader(sst)?,
-                mask,
-            });
-        }
+        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
+        let sources = ssts.map(|sst| self.source(sst)).collect::<Result<_>>()?;
         let collector = self.inner.collector.clone();
         let scan = BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector);
         Ok(scan.of_table(self.inner.table.name()))
+    }
+
+    /// An SST of this version with what hides cells of it, to be merged.
+    pub(crate) fn source(&self, sst: &Sst) -> Result<SstSource> {
+        let mask = Mask::of_sst(&self.inner.drops, sst);
+        Ok(SstSource { order: sst.order, path: self.inner.table.sst_path(&sst.id), reader: self.reader(sst)?, mask })
     }
 
     /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose
@@ -173,7 +172,8 @@ impl Snapshot {
         let keys = KeyRange::of_key(key);
         let Some(mut slice) = self.whole(&keys) else { return Ok(None) };
         let mut holding = Vec::with_capacity(slice.ssts.len());
-        for sst in self.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
+        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
             if self.reader(sst)?.may_contain(key) {
                 holding.push(sst.id.clone());
             }

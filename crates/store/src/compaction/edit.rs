@@ -7,19 +7,37 @@ use crate::version::{Sst, Version};
 /// SSTs put in the place of others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compacted {
-    /// By window: the ids of the SSTs that go, and those that take their place, by key. Without any a
-    /// window keeps its days, and holds nothing.
-    pub windows: BTreeMap<i64, (Vec<String>, Vec<Sst>)>,
+    /// What takes the place of what.
+    pub replacements: Vec<Replacement>,
     /// Logical time at which rules were judged.
     pub now: i64,
     /// The rules.
     pub gc: BTreeMap<String, String>,
 }
 
+/// The SSTs of one merge.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Replacement {
+    /// Start of their window.
+    pub window: i64,
+    /// Ids of those that go; one after the other in the window.
+    pub replaced: Vec<String>,
+    /// Those that take their place, by key. One of the replaced may be among them, with another order. Without
+    /// any the window keeps its days.
+    pub ssts: Vec<Sst>,
+}
+
+impl Replacement {
+    /// The files that the merge wrote.
+    fn written(&self) -> impl Iterator<Item = &Sst> {
+        self.ssts.iter().filter(|sst| !self.replaced.contains(&sst.id))
+    }
+}
+
 impl Compacted {
     /// The files it wrote.
     pub fn written(&self) -> impl Iterator<Item = &Sst> {
-        self.windows.values().flat_map(|(_, written)| written)
+        self.replacements.iter().flat_map(Replacement::written)
     }
 
     /// Why it cannot come after `version`, if it was worked out against `base`: cells that were taken out
@@ -36,14 +54,15 @@ impl Compacted {
 
     /// Puts its files into `next`. They stay older than all that was appended since.
     pub(crate) fn put(&self, next: &mut Version) -> Result<(), String> {
-        for (start, (replaced, written)) in &self.windows {
-            let window = next.window(*start);
+        for Replacement { window, replaced, ssts } in &self.replacements {
+            let window = next.window(*window);
             let there = |id: &String| window.ssts.iter().any(|sst| sst.id == *id);
             if let Some(gone) = replaced.iter().find(|id| !there(id)) {
                 return Err(format!("SST {gone} was replaced meanwhile"));
             }
+            let at = window.ssts.iter().position(|sst| replaced.contains(&sst.id)).unwrap_or(0);
             window.ssts.retain(|sst| !replaced.contains(&sst.id));
-            window.ssts.splice(0..0, written.iter().cloned());
+            window.ssts.splice(at..at, ssts.iter().cloned());
         }
         next.collected = Some(next.collected.map_or(self.now, |collected| collected.max(self.now)));
         Ok(())

@@ -1,9 +1,15 @@
-//! Compaction: the SSTs of a window become one run of files, without what drops and rules hide.
+//! Compaction: SSTs of a window become one run of files, without what drops and rules hide.
 //!
-//! [`pick`] says which windows may be worth it, from the manifest alone; a [`CompactionPlan`] holds those
+//! [`pick`] says which SSTs may be worth it, from the manifest alone; a [`CompactionPlan`] holds those
 //! that are, and can be shown; [`Compaction`] writes the files and makes the edit that puts them in the
 //! place of the old. What was appended meanwhile stays: it is newer than what was merged. The old
 //! files stay on disk, for versions before this one name them.
+//!
+//! A merge is cut into pieces ([`cut`]), which all cores work on: stripes that no other input overlaps, as dense as they
+//! can be and free of what is hidden, are copied as bytes; of the others rows are merged, and encoded anew.
+//!
+//! Some of the SSTs of a window may be merged and not the others, if they follow one another. Rules take cells out only
+//! if no older SST shares keys with those that are merged: it may hold an older value of such a cell.
 //!
 //! Rules are judged window by window, even where rows span windows. That is sound: no rule keeps a
 //! cell because more newer versions or more age came to it, and a window knows no more newer versions of
@@ -13,15 +19,19 @@
 //!
 //! Aggregates are merged before they are judged, as in a read.
 
+mod cut;
 mod edit;
+mod input;
+mod judge;
 mod pick;
 mod plan;
 mod run;
+mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use edit::Compacted;
+pub use edit::{Compacted, Replacement};
 pub use pick::{CompactionExtent, CompactionReason};
-pub use plan::{CompactionPlan, WindowPlan};
+pub use plan::{CompactionPlan, MergePlan};
 pub use run::Compaction;

@@ -1,54 +1,117 @@
-//! Which windows may be worth compacting. Pure: looks at the manifest alone.
+//! Which SSTs of which windows are worth compacting. Pure: looks at the manifest alone.
+
+use std::ops::Range;
 
 use crate::drops::overlaps;
-use crate::version::{Version, WindowState};
+use crate::version::{Sst, Version, WindowState};
 
-/// Why a window is compacted.
+/// SSTs of one merge at most, so that its memory has a bound: more are merged in rounds.
+pub(super) const MOST_RUNS: usize = 32;
+/// Runs of about one size that wait to be merged.
+const TIER: usize = 8;
+/// How many times the largest of them all together must weigh. Less than their number, for no two loads bring
+/// quite as much.
+const TIER_WEIGHT: u64 = 6;
+/// A smaller run counts as if it had so many bytes: to open and search it costs as much.
+const LEAST_WEIGHT: u64 = 1 << 20;
+
+/// Why SSTs are compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompactionReason {
-    /// Several SSTs are merged whenever it is read.
+    /// Several are merged whenever their window is read.
     SeveralSsts,
-    /// It is as a load wrote it: less dense than it could be.
+    /// They are as a load wrote them: less dense than they could be.
     Fresh,
-    /// It holds cells that drops or rules hide.
+    /// They hold cells that drops or rules hide.
     HiddenCells,
 }
 
 /// How much of a table is to be compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompactionExtent {
+    /// After a load: SSTs of one window that are many and about of one size, so that in the long run every byte is
+    /// written few times. Windows in which nothing happens are left alone.
+    Due,
     /// What readers gain from: windows of several SSTs, and those that hold hidden cells.
     Needed,
     /// Also windows that only become denser.
     Full,
 }
 
-/// A window that may be worth it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// SSTs that may be worth it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pick {
+    /// Start of their window.
     pub(super) start: i64,
     pub(super) reason: CompactionReason,
+    /// Their places in the window, one after the other.
+    pub(super) ssts: Range<usize>,
 }
 
-/// The windows whose SSTs are several or, if all is wanted, fresh, and those of which something may be hidden:
-/// whether it is, only their cells tell.
+/// The SSTs that are worth merging, and those of which something may be hidden: whether it is, only their cells tell.
 pub(super) fn pick(version: &Version, extent: CompactionExtent) -> Vec<Pick> {
-    let reason = |window: &WindowState| {
-        if window.ssts.windows(2).any(|pair| pair[0].order != pair[1].order) {
-            return Some(CompactionReason::SeveralSsts);
-        }
-        if extent == CompactionExtent::Full && window.ssts.iter().any(|sst| sst.level == 0) {
-            return Some(CompactionReason::Fresh);
-        }
-        let dropped = version.drops.iter().any(|drop| {
-            let older = window.ssts.iter().filter(|sst| sst.order < drop.order);
-            let keys = drop.target.keys();
-            older.into_iter().any(|sst| overlaps(&keys, &sst.first_key, &sst.last_key))
-        });
-        let ruled = !version.table.gc.is_empty() && !window.ssts.is_empty();
-        (dropped || ruled).then_some(CompactionReason::HiddenCells)
+    version.windows.iter().flat_map(|window| pick_window(version, window, extent)).collect()
+}
+
+fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent) -> Vec<Pick> {
+    let runs = runs(&window.ssts);
+    let merges = |runs: &[Range<usize>]| -> Vec<Pick> {
+        let pick = |ssts| Pick { start: window.start, reason: CompactionReason::SeveralSsts, ssts };
+        rounds(runs).into_iter().map(pick).collect()
     };
-    let picked =
-        version.windows.iter().filter_map(|window| Some(Pick { start: window.start, reason: reason(window)? }));
-    picked.collect()
+    if extent == CompactionExtent::Due {
+        let weights: Vec<u64> = runs.iter().map(|run| weight(&window.ssts[run.clone()])).collect();
+        return tier(&weights).map_or(Vec::new(), |from| merges(&runs[from..]));
+    }
+    if runs.len() > 1 {
+        return merges(&runs);
+    }
+    let whole = |reason| vec![Pick { start: window.start, reason, ssts: 0..window.ssts.len() }];
+    if extent == CompactionExtent::Full && window.ssts.iter().any(|sst| sst.level == 0) {
+        return whole(CompactionReason::Fresh);
+    }
+    let dropped = version.drops.iter().any(|drop| {
+        let older = window.ssts.iter().filter(|sst| sst.order < drop.order);
+        let keys = drop.target.keys();
+        older.into_iter().any(|sst| overlaps(&keys, &sst.first_key, &sst.last_key))
+    });
+    let ruled = !version.table.gc.is_empty() && !window.ssts.is_empty();
+    if dropped || ruled { whole(CompactionReason::HiddenCells) } else { Vec::new() }
+}
+
+/// The places of SSTs of one order, which share no key.
+fn runs(ssts: &[Sst]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (at, sst) in ssts.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if ssts[run.start].order == sst.order => run.end = at + 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+fn weight(ssts: &[Sst]) -> u64 {
+    ssts.iter().map(|sst| sst.bytes).sum::<u64>().max(LEAST_WEIGHT)
+}
+
+/// The first of the runs to be merged with all that are newer: as many as possible, of which the largest is not much
+/// more than its share, so that it is not written again for little. `weights` are of all runs of a window, older first.
+fn tier(weights: &[u64]) -> Option<usize> {
+    let (mut sum, mut largest, mut from) = (0, 0, None);
+    for (at, weight) in weights.iter().enumerate().rev() {
+        sum += weight;
+        largest = largest.max(*weight);
+        if weights.len() - at >= TIER && sum >= TIER_WEIGHT * largest {
+            from = Some(at);
+        }
+    }
+    from
+}
+
+/// `runs` in merges of [`MOST_RUNS`] at most, all of about as many. What they give is merged in another round.
+fn rounds(runs: &[Range<usize>]) -> Vec<Range<usize>> {
+    let each = runs.len().div_ceil(runs.len().div_ceil(MOST_RUNS).max(1)).max(1);
+    let span = |runs: &[Range<usize>]| Some(runs.first()?.start..runs.last()?.end);
+    runs.chunks(each).filter_map(span).collect()
 }

@@ -7,27 +7,34 @@ use super::pick::{CompactionExtent, CompactionReason, Pick, pick};
 use crate::drops::cells_of;
 use crate::error::Result;
 use crate::snapshot::{Slice, Snapshot};
-use crate::version::Sst;
+use crate::version::{Sst, Version, WindowState};
 
-/// The windows of a version that a compaction rewrites.
+/// The merges of a version that are worth it.
 #[derive(Debug, Clone)]
 pub struct CompactionPlan {
     pub(super) snapshot: Snapshot,
     /// Logical time at which rules are judged: that of the version, or later.
     pub now: i64,
-    /// By start.
-    pub windows: Vec<WindowPlan>,
+    /// By window, older SSTs first.
+    pub merges: Vec<MergePlan>,
 }
 
-/// A window to be rewritten.
+/// SSTs of a window that become one run of files.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WindowPlan {
-    /// Its start, microseconds since the epoch.
-    pub start: i64,
+pub struct MergePlan {
+    /// Start of the window, microseconds since the epoch.
+    pub window: i64,
     /// Why.
     pub reason: CompactionReason,
     /// The SSTs to be replaced, older data first.
     pub ssts: Vec<Sst>,
+    /// The order of what takes their place: above all of them and the drops that hold for them, below what is newer.
+    pub(super) order: u64,
+    /// Whether no older SST of the window shares keys with them: then rules may take cells out. What an older SST
+    /// holds of such a cell would be shown otherwise.
+    pub(super) collects: bool,
+    /// Whether they are all SSTs of the window.
+    whole: bool,
 }
 
 impl CompactionPlan {
@@ -39,46 +46,78 @@ impl CompactionPlan {
         Self::of_extent(snapshot, now, CompactionExtent::Needed)
     }
 
-    /// Plans the compaction of so much of `snapshot` at `now`, as [`Self::new`] does.
+    /// Plans the compaction of what a load leaves to be done. It takes no time and changes no answer.
+    pub fn due(snapshot: &Snapshot) -> Self {
+        let version = snapshot.version();
+        let merges = pick(version, CompactionExtent::Due).into_iter().filter_map(|pick| merge_of(version, pick));
+        Self { snapshot: snapshot.clone(), now: version.now, merges: merges.collect() }
+    }
+
+    /// Plans the compaction of so much of `snapshot` at `now`, as [`Self::new`] does. If a window has so many SSTs that
+    /// they are merged in rounds, the plan is of the first round alone, and judges rules at the time of the version:
+    /// compact what comes of it again.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn of_extent(snapshot: &Snapshot, now: i64, extent: CompactionExtent) -> Result<Self> {
         let version = snapshot.version();
-        let now = now.max(version.now);
+        let mut now = now.max(version.now);
+        let mut picked: Vec<MergePlan> =
+            pick(version, extent).into_iter().filter_map(|pick| merge_of(version, pick)).collect();
+        if picked.iter().any(|merge| !merge.whole) {
+            // What expires by a later time is told by windows as a whole.
+            picked.retain(|merge| merge.reason == CompactionReason::SeveralSsts);
+            now = version.now;
+        }
         let judged = snapshot.as_of_now(now)?;
-        let worth = |pick: Pick| -> Result<Option<WindowPlan>> {
-            let window = version.windows.iter().find(|window| window.start == pick.start);
-            let ssts = window.map(|window| window.ssts.clone()).unwrap_or_default();
-            let plan = WindowPlan { start: pick.start, reason: pick.reason, ssts };
-            let is_worth = match pick.reason {
+        let worth = |merge: MergePlan| -> Result<Option<MergePlan>> {
+            let is_worth = match merge.reason {
                 CompactionReason::SeveralSsts | CompactionReason::Fresh => true,
-                CompactionReason::HiddenCells => count(&judged, &plan)? < count(&snapshot.as_stored(), &plan)?,
+                CompactionReason::HiddenCells => count(&judged, &merge)? < count(&snapshot.as_stored(), &merge)?,
             };
-            Ok(is_worth.then_some(plan))
+            Ok(is_worth.then_some(merge))
         };
-        let windows: Vec<Option<WindowPlan>> =
-            pick(version, extent).into_par_iter().map(worth).collect::<Result<_>>()?;
-        Ok(Self { snapshot: snapshot.clone(), now, windows: windows.into_iter().flatten().collect() })
+        let merges: Vec<Option<MergePlan>> = picked.into_par_iter().map(worth).collect::<Result<_>>()?;
+        Ok(Self { snapshot: snapshot.clone(), now, merges: merges.into_iter().flatten().collect() })
     }
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.windows.is_empty()
+        self.merges.is_empty()
+    }
+
+    /// In how many windows there is something to do.
+    pub fn windows(&self) -> usize {
+        self.merges.chunk_by(|a, b| a.window == b.window).count()
     }
 }
 
-impl WindowPlan {
-    /// All of its rows, to be scanned.
-    pub(super) fn slice(&self) -> Slice {
-        Slice { keys: KeyRange::all(), ssts: self.ssts.iter().map(|sst| sst.id.clone()).collect(), bytes: 0 }
-    }
+/// What was picked, with its surroundings; `None` only if the pick is of another version.
+fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
+    let window: &WindowState = version.windows.iter().find(|window| window.start == pick.start)?;
+    let ssts = window.ssts.get(pick.ssts.clone())?.to_vec();
+    let (older, newer) = (window.ssts.get(..pick.ssts.start)?, window.ssts.get(pick.ssts.end));
+    let shares = |a: &Sst, b: &Sst| a.first_key <= b.last_key && b.first_key <= a.last_key;
+    // Newer than every drop that is applied, so that it is not asked again, and older than what comes: that gets
+    // an order above all SSTs and drops there are.
+    let applied = version.drops.iter().map(|drop| drop.order);
+    let applied = applied.filter(|order| newer.is_none_or(|newer| *order < newer.order));
+    Some(MergePlan {
+        window: pick.start,
+        reason: pick.reason,
+        order: ssts.iter().map(|sst| sst.order).chain(applied).max()?,
+        collects: !older.iter().any(|older| ssts.iter().any(|sst| shares(older, sst))),
+        whole: pick.ssts.len() == window.ssts.len(),
+        ssts,
+    })
 }
 
 /// Cells that `snapshot` shows of a window.
-fn count(snapshot: &Snapshot, plan: &WindowPlan) -> Result<u64> {
+fn count(snapshot: &Snapshot, merge: &MergePlan) -> Result<u64> {
+    let ssts = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
+    let slice = Slice { keys: KeyRange::all(), ssts, bytes: 0 };
     let mut cells = 0;
-    for block in snapshot.scan(&plan.slice(), &Projection::all(snapshot.schema()))? {
+    for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
         cells += cells_of(snapshot.schema(), &block?);
     }
     Ok(cells)

@@ -1,26 +1,28 @@
-//! Doing what a plan says: merge, hide for good, write.
+//! Doing what a plan says: copy, merge, hide for good, write.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use arrow::array::{Array, AsArray};
 use rayon::prelude::*;
-use tidetable_layout::{Block, Projection};
-use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions, encode_rows, stripe_cuts};
 
-use super::edit::Compacted;
-use super::plan::{CompactionPlan, WindowPlan};
-use crate::drops::cells_of;
+use super::cut::{Piece, cut};
+use super::edit::{Compacted, Replacement};
+use super::input::Inputs;
+use super::judge::Judge;
+use super::plan::{CompactionPlan, MergePlan};
+use super::write::{Made, Output};
 use crate::error::Result;
-use crate::gc::Collector;
 use crate::ids::Ids;
-use crate::merge;
-use crate::output::{SstFile, write_error};
 use crate::snapshot::Snapshot;
-use crate::table::Table;
 use crate::version::{Edit, Sst};
 
-/// Bytes of merged rows, about, that wait to be cut into stripes: enough for a few, so that none is short.
-const WAITING: usize = 48 << 20;
+/// Bytes of a piece: as much as keeps all cores busy, but no less, since what a cut goes through is read twice.
+const LEAST_PIECE: u64 = 2 << 20;
+/// And no more, since a piece is held until those before it are written.
+const MOST_PIECE: u64 = 32 << 20;
+/// Pieces for each core, so that none waits long for the last.
+const PIECES_A_CORE: u64 = 6;
 
 /// A compaction that was done but for its commit.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub struct Compaction {
     pub removed: u64,
 }
 
-/// What became of a window.
+/// What became of the SSTs of a merge.
 struct Rewritten {
     ssts: Vec<Sst>,
     /// Whether a read at the plan's time shows less than one at the version's.
@@ -50,27 +52,33 @@ impl Compaction {
     pub fn run(plan: &CompactionPlan, ids: &dyn Ids) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
-        let judges = Judges::new(snapshot, plan.now)?;
-        let done: Vec<Result<Rewritten>> = plan.windows.par_iter().map(|window| judges.rewrite(window, ids)).collect();
+        let judge = Judge::new(snapshot, plan.now)?;
+        let run = Run { snapshot, judge: &judge, ids };
+        let (large, small): (Vec<usize>, Vec<usize>) =
+            (0..plan.merges.len()).partition(|at| bytes(&plan.merges[*at].ssts) >= 2 * LEAST_PIECE);
+        // Small merges side by side, and the pieces of a large one.
+        let small = small.into_par_iter().map(|at| (at, run.rewrite(&plan.merges[at])));
+        let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
+        done.extend(large.into_iter().map(|at| (at, run.rewrite(&plan.merges[at]))));
         let mut compacted = Compacted { now: plan.now, gc: version.table.gc.clone(), ..Compacted::default() };
         let (mut failed, mut expired) = (None, BTreeSet::new());
-        for (window, done) in plan.windows.iter().zip(done) {
+        for (merge, done) in plan.merges.iter().zip(done.into_values()) {
             match done {
                 Ok(done) => {
                     if done.expired {
-                        expired.insert(window.start);
+                        expired.insert(merge.window);
                     }
-                    let replaced = window.ssts.iter().map(|sst| sst.id.clone()).collect();
-                    compacted.windows.insert(window.start, (replaced, done.ssts));
+                    let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
+                    compacted.replacements.push(Replacement { window: merge.window, replaced, ssts: done.ssts });
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let old = || plan.windows.iter().flat_map(|window| &window.ssts);
-        let sum = |of: fn(&Sst) -> u64| (old().map(of).sum::<u64>(), compacted.written().map(of).sum::<u64>());
+        let old = || plan.merges.iter().flat_map(|merge| &merge.ssts);
+        let new = || compacted.replacements.iter().flat_map(|replacement| &replacement.ssts);
+        let sum = |of: fn(&Sst) -> u64| (old().map(of).sum::<u64>(), new().map(of).sum::<u64>());
         let ((bytes_before, bytes_after), (cells_before, cells_after)) = (sum(|sst| sst.bytes), sum(|sst| sst.cells));
-        let before = (old().count(), bytes_before);
-        let after = (compacted.written().count(), bytes_after);
+        let (before, after) = ((old().count(), bytes_before), (new().count(), bytes_after));
         let mut edit = Edit { base: version.number, ..Edit::default() };
         if !plan.is_empty() {
             edit.days = changed_days(snapshot, &expired);
@@ -95,137 +103,77 @@ fn changed_days(snapshot: &Snapshot, expired: &BTreeSet<i64>) -> BTreeMap<i64, B
     windows.map(|window| (window.start, window.days.keys().copied().collect())).collect()
 }
 
-/// What is done to every window.
-struct Judges<'a> {
-    table: &'a Table,
-    snapshot: Snapshot,
-    /// The rules at the time of the version, if the plan's is another.
-    before: Option<Collector>,
-    /// The rules at the time of the plan.
-    now: Option<Collector>,
-    /// The newest drop was applied to all that is read.
-    drops: Option<u64>,
+fn bytes(ssts: &[Sst]) -> u64 {
+    ssts.iter().map(|sst| sst.bytes).sum()
 }
 
-impl<'a> Judges<'a> {
-    fn new(snapshot: &'a Snapshot, now: i64) -> Result<Self> {
-        let version = snapshot.version();
-        let before = if now > version.now { snapshot.collector_at(version.now)? } else { None };
-        Ok(Self {
-            table: snapshot.table(),
-            snapshot: snapshot.including_expired(),
-            before,
-            now: snapshot.collector_at(now)?,
-            drops: version.drops.iter().map(|drop| drop.order).max(),
-        })
-    }
+/// What is done to every merge of a plan.
+struct Run<'a> {
+    snapshot: &'a Snapshot,
+    judge: &'a Judge,
+    ids: &'a dyn Ids,
+}
 
-    fn rewrite(&self, window: &WindowPlan, ids: &dyn Ids) -> Result<Rewritten> {
-        let schema = self.snapshot.schema();
-        // Newer than every drop that was applied, so that it is not asked again, and older than what comes:
-        // that gets an order above all SSTs and drops there are.
-        let order = window.ssts.iter().map(|sst| sst.order).chain(self.drops).max().unwrap_or(0);
-        let level = window.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
-        let mut out = Output { table: self.table, snapshot: &self.snapshot, ids, open: None, ssts: Vec::new() };
-        let mut expired = false;
-        let mut waiting: Vec<Block> = Vec::new();
-        let mut bytes = 0;
-        let done = (|| {
-            for block in self.snapshot.scan(&window.slice(), &Projection::all(schema))? {
-                let mut block = block?;
-                if let Some(before) = &self.before {
-                    block = before.collect(schema, block)?;
-                    let shown = cells_of(schema, &block);
-                    block = self.collect(block)?;
-                    expired |= cells_of(schema, &block) < shown;
-                } else {
-                    block = self.collect(block)?;
-                }
-                if block.keys.is_empty() {
-                    continue;
-                }
-                bytes += weight(&block);
-                waiting.push(block);
-                if bytes >= WAITING {
-                    out.write(&std::mem::take(&mut waiting))?;
-                    bytes = 0;
+impl Run<'_> {
+    fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
+        let table = self.snapshot.table();
+        let judge = Some(self.judge).filter(|_| merge.collects);
+        let inputs = Inputs::new(self.snapshot, merge, judge)?;
+        let cores = rayon::current_num_threads() as u64;
+        let limit = (bytes(&merge.ssts) / (cores * PIECES_A_CORE)).clamp(LEAST_PIECE, MOST_PIECE);
+        let pieces = cut(inputs.parts(), limit);
+        let collected = judge.and_then(Judge::stamp);
+        let output = Mutex::new(Output::new(table, self.snapshot.schema(), self.ids, collected));
+        let state = Progress::default();
+        let work = || {
+            while !state.failed.load(Ordering::Relaxed) {
+                let at = state.next.fetch_add(1, Ordering::Relaxed);
+                let Some(piece) = pieces.get(at) else { return };
+                let made = match piece {
+                    Piece::Move { sst } => Ok((Made::Moved(inputs.sst(*sst)), false)),
+                    Piece::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
+                    Piece::Merge { keys } => inputs.merge(keys),
+                };
+                let taken = made.and_then(|(made, expired)| {
+                    state.expired.fetch_or(expired, Ordering::Relaxed);
+                    output.lock().unwrap_or_else(PoisonError::into_inner).take(at, made)
+                });
+                if let Err(error) = taken {
+                    state.failed.store(true, Ordering::Relaxed);
+                    state.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 }
             }
-            out.write(&waiting)?;
-            out.end()
-        })();
-        let place = |sst: Sst| Sst { order, level, ..sst };
-        let ssts: Vec<Sst> = std::mem::take(&mut out.ssts).into_iter().map(place).collect();
+        };
+        if pieces.len() == 1 {
+            work();
+        } else {
+            // Pieces are begun in their order, so that few of them wait for one before.
+            rayon::scope(|scope| (0..cores).for_each(|_| scope.spawn(|_| work())));
+        }
+        let mut output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let error = state.error.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let done = error.map_or(Ok(()), Err).and_then(|()| output.end());
+        let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
+        let place = |sst: Sst| Sst { order: merge.order, level, ..sst };
+        let ssts = output.into_ssts().into_iter().map(place).collect();
         match done {
-            Ok(()) => Ok(Rewritten { ssts, expired }),
+            Ok(()) => Ok(Rewritten { ssts, expired: state.expired.into_inner() }),
             Err(error) => {
-                self.table.discard(&Edit { ssts: [(window.start, ssts)].into(), ..Edit::default() });
+                let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
+                let replacements = vec![Replacement { window: merge.window, replaced, ssts }];
+                let compacted = Some(Compacted { replacements, ..Compacted::default() });
+                table.discard(&Edit { compacted, ..Edit::default() });
                 Err(error)
             }
         }
     }
-
-    fn collect(&self, block: Block) -> Result<Block> {
-        match &self.now {
-            Some(collector) => collector.collect(self.snapshot.schema(), block),
-            None => Ok(block),
-        }
-    }
 }
 
-/// The files of a window as they are written.
-struct Output<'a> {
-    table: &'a Table,
-    snapshot: &'a Snapshot,
-    ids: &'a dyn Ids,
-    open: Option<SstFile<'a>>,
-    ssts: Vec<Sst>,
-}
-
-impl Output<'_> {
-    /// Writes blocks that come after all before.
-    fn write(&mut self, blocks: &[Block]) -> Result<()> {
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let schema = self.snapshot.schema();
-        let block = merge::concat(schema, blocks)?;
-        let uid = self.open.as_ref().map_or_else(|| self.ids.next(), SstFile::uid);
-        let options = WriteOptions { uid, level: Compression::Dense, stripe: StripeLimits::default() };
-        let stripes: Vec<EncodedStripe> = stripe_cuts(schema, &block, &options.stripe)
-            .into_par_iter()
-            .map(|rows| encode_rows(schema, &options, &block, rows).map_err(|source| write_error(self.table, source)))
-            .collect::<Result<_>>()?;
-        let mut file = match self.open.take() {
-            Some(open) => open,
-            None => SstFile::begin(self.table, schema, &options)?,
-        };
-        stripes.into_iter().try_for_each(|stripe| file.push(stripe))?;
-        let full = file.is_full();
-        self.open = Some(file);
-        if full { self.end() } else { Ok(()) }
-    }
-
-    /// Ends the open file, if there is one.
-    fn end(&mut self) -> Result<()> {
-        if let Some(file) = self.open.take() {
-            self.ssts.extend(file.end()?);
-        }
-        Ok(())
-    }
-}
-
-/// Bytes of the rows of a block, about. Of a slice of an array only its own part counts.
-fn weight(block: &Block) -> usize {
-    let mut bytes = block.keys.len() * 16;
-    for group in block.groups.iter().flatten() {
-        bytes += group.len() * 12;
-        for values in group.columns.iter().flatten() {
-            let text = values.as_string_opt::<i32>().map(|texts| texts.value_offsets());
-            let offsets = text.or_else(|| values.as_binary_opt::<i32>().map(|values| values.value_offsets()));
-            let own = offsets.and_then(|offsets| Some(offsets.last()?.abs_diff(*offsets.first()?) as usize));
-            bytes += own.unwrap_or(0) + values.len() * 8;
-        }
-    }
-    bytes
+/// How far the pieces of a merge are.
+#[derive(Default)]
+struct Progress {
+    next: AtomicUsize,
+    expired: AtomicBool,
+    failed: AtomicBool,
+    error: Mutex<Option<crate::error::StoreError>>,
 }

@@ -1,5 +1,5 @@
 use super::pick::{Pick, pick};
-use super::{Compacted, CompactionExtent, CompactionReason};
+use super::{Compacted, CompactionExtent, CompactionReason, Replacement};
 use crate::drops::{AppliedDrop, DropTarget};
 use crate::version::{Edit, Sst, Version, WindowState};
 
@@ -45,19 +45,19 @@ fn windows_are_picked_from_the_manifest() {
         vec![sst("d", 3, "a", "m"), sst("e", 3, "n", "z")],
         vec![],
     ]);
-    let several = Pick { start: 1, reason: CompactionReason::SeveralSsts };
-    assert_eq!(pick(&found, CompactionExtent::Needed), [several]);
+    let several = Pick { start: 1, reason: CompactionReason::SeveralSsts, ssts: 0..2 };
+    assert_eq!(pick(&found, CompactionExtent::Needed), [several.clone()]);
     // Fresh files could be denser, those of a compaction are.
     found.windows[2].ssts.iter_mut().for_each(|sst| sst.level = 1);
-    let fresh = Pick { start: 0, reason: CompactionReason::Fresh };
-    assert_eq!(pick(&found, CompactionExtent::Full), [fresh, several]);
+    let fresh = Pick { start: 0, reason: CompactionReason::Fresh, ssts: 0..1 };
+    assert_eq!(pick(&found, CompactionExtent::Full), [fresh, several.clone()]);
     // A drop is about SSTs older than it that may hold its keys.
     found.drops = vec![dropped("b", 1), dropped("y", 4)];
-    let hidden = |start| Pick { start, reason: CompactionReason::HiddenCells };
-    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0), several, hidden(2)]);
+    let hidden = |start, count| Pick { start, reason: CompactionReason::HiddenCells, ssts: 0..count };
+    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0, 1), several.clone(), hidden(2, 2)]);
     found.drops.clear();
     found.table.gc = [("F".to_owned(), "maxversions=1".to_owned())].into();
-    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0), several, hidden(2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0, 1), several, hidden(2, 2)]);
 }
 
 #[test]
@@ -75,8 +75,10 @@ fn drops_and_files_have_orders_of_their_own() {
     assert_eq!(next.windows[0].ssts[1].order, 3);
     // The files of a compaction stay below what was appended, and may share an order where they share no key.
     let put = |first: Sst, second: Sst| {
-        let compacted =
-            Compacted { windows: [(0, (vec!["a".to_owned()], vec![first, second]))].into(), ..Compacted::default() };
+        let compacted = Compacted {
+            replacements: vec![Replacement { window: 0, replaced: vec!["a".to_owned()], ssts: vec![first, second] }],
+            ..Compacted::default()
+        };
         next.apply(&Edit { compacted: Some(compacted), base: 3, ..Edit::default() }, "e", 7)
     };
     let done = put(sst("x", 2, "a", "c"), sst("y", 2, "d", "m")).unwrap();

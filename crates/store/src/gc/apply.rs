@@ -37,6 +37,11 @@ impl Collector {
         rules.iter().any(Option::is_some).then_some(Self { rules, now })
     }
 
+    /// Whether age matters to any of them.
+    pub(crate) fn looks_at_age(&self) -> bool {
+        self.rules.iter().flatten().flatten().flatten().any(GcRule::looks_at_age)
+    }
+
     /// What must be read so that the rules can be judged.
     pub(crate) fn widen(&self, schema: &StoredSchema, projection: &mut Projection) {
         for ((group, rules), wanted) in schema.groups.iter().zip(&self.rules).zip(&mut projection.groups) {

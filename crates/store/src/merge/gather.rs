@@ -8,15 +8,15 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayData, ArrayRef, MutableArrayData, make_array};
 use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
 
+use super::fixed;
 use super::plan::{BlockPlan, Step};
 use crate::alike::Contents;
 use crate::error::Result;
 use crate::fold::{AlikeSets, fold};
 
 /// The rows of `block` from `row` on.
-pub(super) fn tail(block: Block, row: usize) -> Block {
-    let end = block.keys.len();
-    slice(&block, row..end)
+pub(super) fn tail(block: &Block, row: usize) -> Block {
+    slice(block, row..block.keys.len())
 }
 
 /// The rows `rows` of `block`; columns are shared, not copied.
@@ -115,6 +115,15 @@ impl Picks {
         }
     }
 
+    /// Whole rows of one source, one after the other.
+    fn push_rows(&mut self, source: usize, part: &GroupBlock, rows: Range<usize>) {
+        let start = if rows.start == 0 { 0 } else { part.row_ends[rows.start - 1] };
+        let ends = &part.row_ends[rows];
+        let base = self.records as u32;
+        self.row_ends.extend(ends.iter().map(|end| base + (end - start)));
+        self.push(source, start as usize..ends.last().map_or(start, |end| *end) as usize);
+    }
+
     fn end_row(&mut self) {
         self.row_ends.push(self.records as u32);
     }
@@ -127,10 +136,7 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
     for step in &plan.steps {
         match step {
             Step::Copy { source, rows } => {
-                for row in rows.clone() {
-                    picks.push(*source, parts[*source].records(row));
-                    picks.end_row();
-                }
+                picks.push_rows(*source, parts[*source], rows.clone());
             }
             Step::Combine { rows } => {
                 combine(group, parts, &codes, rows, &mut contents, &mut picks)?;
@@ -140,11 +146,16 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
     }
     let timestamps = (group.timestamps == TimestampKind::Stored).then(|| {
         let all: Option<Vec<&[i64]>> = parts.iter().map(|part| part.timestamps.as_deref()).collect();
-        all.map(|all| picks.ranges.iter().flat_map(|(source, range)| &all[*source][range.clone()]).copied().collect())
+        all.map(|all| {
+            let mut out = Vec::with_capacity(picks.records);
+            picks.ranges.iter().for_each(|(source, range)| out.extend_from_slice(&all[*source][range.clone()]));
+            out
+        })
     });
-    let qualifiers = codes.dictionary.is_some().then(|| Qualifiers {
-        codes: picks.ranges.iter().flat_map(|(s, range)| codes.of(parts, *s, range.clone())).collect(),
-        dictionary: codes.dictionary.clone().unwrap_or_default(),
+    let qualifiers = codes.dictionary.clone().map(|dictionary| {
+        let mut out = Vec::with_capacity(picks.records);
+        picks.ranges.iter().for_each(|(source, range)| codes.put(parts, *source, range.clone(), &mut out));
+        Qualifiers { dictionary, codes: out }
     });
     let mut columns = Vec::with_capacity(group.columns.len());
     for (at, column) in group.columns.iter().enumerate() {
@@ -168,8 +179,8 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
 /// Qualifier dictionaries of several sources, made one.
 struct Codes {
     dictionary: Option<Vec<Box<[u8]>>>,
-    /// For each source, the merged code of each of its codes.
-    maps: Vec<Vec<u32>>,
+    /// For each source, the merged code of each of its codes; `None` if they stay as they are.
+    maps: Vec<Option<Vec<u32>>>,
 }
 
 impl Codes {
@@ -177,25 +188,34 @@ impl Codes {
         let Some(all) = parts.iter().map(|part| part.qualifiers.as_ref()).collect::<Option<Vec<_>>>() else {
             return Self { dictionary: None, maps: Vec::new() };
         };
+        // Stripes of one table mostly have the same qualifiers.
+        if let Some((first, others)) = all.split_first()
+            && others.iter().all(|other| other.dictionary == first.dictionary)
+        {
+            return Self { dictionary: Some(first.dictionary.clone()), maps: vec![None; all.len()] };
+        }
         let names: BTreeSet<&[u8]> = all.iter().flat_map(|q| &q.dictionary).map(AsRef::as_ref).collect();
         let dictionary: Vec<Box<[u8]>> = names.into_iter().map(Box::from).collect();
         let code = |name: &[u8]| dictionary.partition_point(|known| known.as_ref() < name) as u32;
-        let maps = all.iter().map(|q| q.dictionary.iter().map(|name| code(name)).collect()).collect();
+        let maps = all.iter().map(|q| Some(q.dictionary.iter().map(|name| code(name)).collect())).collect();
         Self { dictionary: Some(dictionary), maps }
     }
 
-    fn of<'a>(
-        &'a self,
-        parts: &'a [&GroupBlock],
-        source: usize,
-        records: Range<usize>,
-    ) -> impl Iterator<Item = u32> + 'a {
+    /// Appends the merged codes of some records of a source.
+    fn put(&self, parts: &[&GroupBlock], source: usize, records: Range<usize>, out: &mut Vec<u32>) {
         let codes = parts[source].qualifiers.as_ref().map_or(&[][..], |q| &q.codes[records]);
-        codes.iter().map(move |code| self.maps[source][*code as usize])
+        match &self.maps[source] {
+            Some(map) => out.extend(codes.iter().map(|code| map[*code as usize])),
+            None => out.extend_from_slice(codes),
+        }
     }
 
     fn at(&self, parts: &[&GroupBlock], source: usize, record: usize) -> u32 {
-        self.of(parts, source, record..record + 1).next().unwrap_or(0)
+        let code = parts[source].qualifiers.as_ref().map_or(0, |q| q.codes[record]);
+        match self.maps.get(source) {
+            Some(Some(map)) => map[code as usize],
+            _ => code,
+        }
     }
 }
 
@@ -323,9 +343,15 @@ fn collect(
     overrides: impl Iterator<Item = (usize, usize, usize)>,
     picks: &Picks,
 ) -> Result<ArrayRef> {
-    let arrays: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
-    let mut out = MutableArrayData::new(arrays.iter().collect(), true, picks.records);
     let mut overrides = overrides.peekable();
+    if overrides.peek().is_none()
+        && let Some(gathered) = fixed::gather(arrays, &picks.ranges, picks.records)
+    {
+        return Ok(gathered);
+    }
+    let nulls = arrays.iter().any(|array| array.null_count() > 0);
+    let arrays: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
+    let mut out = MutableArrayData::new(arrays.iter().collect(), nulls, picks.records);
     let mut written = 0;
     for (source, range) in &picks.ranges {
         let mut range = range.clone();

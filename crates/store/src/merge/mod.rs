@@ -1,11 +1,13 @@
-//! Merging sorted blocks of several SSTs into one sorted run, in columns.
+//! Several sorted runs of rows into one sorted run, in columns.
 //!
-//! Rows that only one source holds are copied as ranges; rows that several hold are combined record
-//! by record: a [`plan`] says which source and record each output record comes from, and
+//! A tournament says which source is next. Rows that only one source holds are copied as ranges; rows that several hold are
+//! combined record by record: a [`plan`] says which block and record each output record comes from, and
 //! [`gather`] builds the columns from it. Of two cells alike the one of the greater order wins.
 
+mod fixed;
 mod gather;
 mod plan;
+mod tree;
 
 #[cfg(test)]
 mod tests;
@@ -13,14 +15,18 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::array::{Array, AsArray};
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
 pub use gather::slice;
-use plan::{BlockPlan, Head, Step};
+use plan::{BlockPlan, Step, run_before};
+use tree::LoserTree;
 
-/// Rows after which an output block is closed.
+/// Rows after which an output block is closed, if a reader says nothing else.
 const BLOCK_ROWS: usize = 16_384;
+/// Bytes, about, after which it is.
+const BLOCK_BYTES: usize = 16 << 20;
 
 /// The rows `rows` of `block`, which ascend.
 pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usize>]) -> Result<Block> {
@@ -37,64 +43,197 @@ pub(crate) fn concat(schema: &StoredSchema, blocks: &[Block]) -> Result<Block> {
     gather::gather(schema, &blocks.iter().collect::<Vec<_>>(), &BlockPlan { steps: steps.collect() })
 }
 
+/// Bytes of the rows of a block, about. Of a slice of an array only its own part counts.
+pub(crate) fn weight(block: &Block) -> usize {
+    let mut bytes = block.keys.len() * 16;
+    for group in block.groups.iter().flatten() {
+        bytes += group.len() * 12;
+        for values in group.columns.iter().flatten() {
+            let text = values.as_string_opt::<i32>().map(|texts| texts.value_offsets());
+            let offsets = text.or_else(|| values.as_binary_opt::<i32>().map(|values| values.value_offsets()));
+            let own = offsets.and_then(|offsets| Some(offsets.last()?.abs_diff(*offsets.first()?) as usize));
+            bytes += own.unwrap_or(0) + values.len() * 8;
+        }
+    }
+    bytes
+}
+
 /// An iterator of blocks in key order, over sources that are each in key order.
 #[derive(Debug)]
 pub(crate) struct Merge<I> {
     schema: Arc<StoredSchema>,
+    /// Older first.
     sources: Vec<Source<I>>,
+    /// None until all sources stand at their first rows.
+    tree: Option<LoserTree>,
+    most_rows: usize,
 }
 
 /// One input of a merge and how far it was read.
 #[derive(Debug)]
 struct Source<I> {
     blocks: I,
-    block: Option<Block>,
+    /// `None` if it is still to be read, or there is no other.
+    block: Option<Arc<Block>>,
+    ended: bool,
     row: usize,
+    /// Bytes of a row of the block, about.
+    row_bytes: usize,
+}
+
+/// The blocks that a plan speaks of.
+struct Held {
+    blocks: Vec<Arc<Block>>,
+    /// For each source, where the block it stands in is among them.
+    place: Vec<Option<usize>>,
+}
+
+impl Held {
+    fn put(&mut self, source: usize, block: &Arc<Block>) -> usize {
+        *self.place[source].get_or_insert_with(|| {
+            self.blocks.push(Arc::clone(block));
+            self.blocks.len() - 1
+        })
+    }
+}
+
+impl<I: Iterator<Item = Result<Block>>> Source<I> {
+    /// Reads on until it stands at a row, or at the end.
+    fn fill(&mut self) -> Result<()> {
+        self.row = 0;
+        loop {
+            self.block = self.blocks.next().transpose()?.map(Arc::new);
+            match &self.block {
+                Some(block) if block.keys.is_empty() => {}
+                Some(block) => {
+                    self.row_bytes = (weight(block) / block.keys.len()).max(1);
+                    return Ok(());
+                }
+                None => {
+                    self.ended = true;
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+impl<I: Iterator<Item = Result<Block>>> Source<I> {
+    /// What is left of its block, or the next one. Nothing is read ahead: the caller may want no more.
+    fn rest(&mut self) -> Result<Option<Block>> {
+        if self.block.is_none() && !self.ended {
+            self.fill()?;
+        }
+        let (row, block) = (std::mem::take(&mut self.row), self.block.take());
+        let whole = |block: Arc<Block>| Arc::try_unwrap(block).unwrap_or_else(|block| block.as_ref().clone());
+        Ok(block.map(|block| if row == 0 { whole(block) } else { gather::tail(&block, row) }))
+    }
+}
+
+/// Whether source `a` comes before source `b`: the older first where both stand at one key, and those at their end last.
+fn before<I>(sources: &[Source<I>], a: usize, b: usize) -> bool {
+    match (&sources[a].block, &sources[b].block) {
+        (Some(one), Some(other)) => {
+            one.keys.compare(sources[a].row, &other.keys, sources[b].row).then(a.cmp(&b)).is_lt()
+        }
+        (one, other) => one.is_some() && other.is_none(),
+    }
 }
 
 impl<I: Iterator<Item = Result<Block>>> Merge<I> {
     /// Merges `sources`, each with its order.
     pub(crate) fn new(schema: Arc<StoredSchema>, mut sources: Vec<(u64, I)>) -> Self {
         sources.sort_by_key(|(order, _)| *order);
-        let sources = sources.into_iter().map(|(_, blocks)| Source { blocks, block: None, row: 0 }).collect();
-        Self { schema, sources }
+        let source = |(_, blocks)| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 };
+        Self { schema, sources: sources.into_iter().map(source).collect(), tree: None, most_rows: BLOCK_ROWS }
     }
 
-    /// Makes every source stand at a row, and forgets those that have none left.
-    fn fill(&mut self) -> Result<()> {
-        for source in &mut self.sources {
-            while source.block.as_ref().is_none_or(|block| source.row >= block.keys.len()) {
-                source.row = 0;
-                source.block = source.blocks.next().transpose()?;
-                if source.block.is_none() {
-                    break;
-                }
-            }
-        }
-        self.sources.retain(|source| source.block.is_some());
-        Ok(())
+    /// The same in blocks of so many rows at most, but for blocks that are handed on as they are.
+    pub(crate) fn with_rows(self, most_rows: usize) -> Self {
+        Self { most_rows, ..self }
     }
 
     fn merged(&mut self) -> Result<Option<Block>> {
-        self.fill()?;
-        if let [source] = self.sources.as_mut_slice() {
-            let row = std::mem::take(&mut source.row);
-            let block = source.block.take();
-            return Ok(block.map(|block| if row == 0 { block } else { gather::tail(block, row) }));
+        if self.tree.is_none() {
+            self.sources.iter_mut().try_for_each(Source::fill)?;
         }
-        let mut heads: Vec<Head<'_>> =
-            self.sources.iter().filter_map(|s| Some(Head { block: s.block.as_ref()?, row: s.row })).collect();
-        if heads.is_empty() {
-            return Ok(None);
+        if self.tree.is_none() || self.sources.iter().any(|source| source.ended) {
+            self.sources.retain(|source| !source.ended);
+            self.tree = Some(LoserTree::new(self.sources.len(), |a, b| before(&self.sources, a, b)));
         }
-        let plan = BlockPlan::new(&mut heads, BLOCK_ROWS);
-        let rows: Vec<usize> = heads.iter().map(|head| head.row).collect();
-        let blocks: Vec<&Block> = heads.iter().map(|head| head.block).collect();
-        let merged = gather::gather(&self.schema, &blocks, &plan)?;
-        for (source, row) in self.sources.iter_mut().zip(rows) {
-            source.row = row;
+        match self.sources.as_mut_slice() {
+            [] => return Ok(None),
+            [source] => return source.rest(),
+            _ => {}
         }
-        Ok(Some(merged))
+        let (held, plan) = self.plan()?;
+        let blocks: Vec<&Block> = held.iter().map(Arc::as_ref).collect();
+        match plan.steps.as_slice() {
+            [] => Ok(None),
+            [Step::Copy { source, rows }] => Ok(Some(slice(blocks[*source], rows.clone()))),
+            _ => gather::gather(&self.schema, &blocks, &plan).map(Some),
+        }
+    }
+
+    /// Plans an output block and moves the sources past its rows. Blocks that are used up meanwhile are held until it
+    /// is built.
+    fn plan(&mut self) -> Result<(Vec<Arc<Block>>, BlockPlan)> {
+        let mut held = Held { blocks: Vec::new(), place: vec![None; self.sources.len()] };
+        let mut plan = BlockPlan::default();
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < self.most_rows && bytes < BLOCK_BYTES {
+            let Some(tree) = &self.tree else { break };
+            let first = tree.winner();
+            let source = &self.sources[first];
+            let (Some(block), row) = (source.block.clone(), source.row) else { break };
+            let at = held.put(first, &block);
+            let second = tree.runner_up(|a, b| before(&self.sources, a, b)).map(|second| &self.sources[second]);
+            let next = second.and_then(|source| Some((source.block.as_deref()?, source.row)));
+            if next.is_some_and(|(other, other_row)| block.keys.compare(row, &other.keys, other_row).is_eq()) {
+                let mut alike = vec![(at, row)];
+                (rows, bytes) = (rows + 1, bytes + source.row_bytes);
+                self.advance(first, 1, &mut held)?;
+                while let Some((source, other_row)) = self.standing_at(&block, row) {
+                    if let Some(other) = self.sources[source].block.clone() {
+                        alike.push((held.put(source, &other), other_row));
+                    }
+                    self.advance(source, 1, &mut held)?;
+                }
+                plan.steps.push(Step::Combine { rows: alike });
+                continue;
+            }
+            let most = (self.most_rows - rows).min((BLOCK_BYTES - bytes) / source.row_bytes).max(1);
+            let left = row..block.keys.len().min(row + most);
+            let run = match next {
+                Some((other, other_row)) => run_before(&block, left, other, other_row),
+                None => left,
+            };
+            (rows, bytes) = (rows + run.len(), bytes + run.len() * source.row_bytes);
+            plan.copy(at, run.clone());
+            self.advance(first, run.len(), &mut held)?;
+        }
+        Ok((held.blocks, plan))
+    }
+
+    /// The source that is next, if it stands at the key of `row` of `block`.
+    fn standing_at(&self, block: &Block, row: usize) -> Option<(usize, usize)> {
+        let next = self.tree.as_ref()?.winner();
+        let source = &self.sources[next];
+        source.block.as_ref()?.keys.compare(source.row, &block.keys, row).is_eq().then_some((next, source.row))
+    }
+
+    /// Moves the source that was next past `rows` rows.
+    fn advance(&mut self, source: usize, rows: usize, held: &mut Held) -> Result<()> {
+        let moved = &mut self.sources[source];
+        moved.row += rows;
+        if moved.block.as_ref().is_none_or(|block| moved.row >= block.keys.len()) {
+            moved.fill()?;
+            held.place[source] = None;
+        }
+        if let Some(tree) = &mut self.tree {
+            tree.replay(|a, b| before(&self.sources, a, b));
+        }
+        Ok(())
     }
 }
 
@@ -105,6 +244,7 @@ impl<I: Iterator<Item = Result<Block>>> Iterator for Merge<I> {
         let merged = self.merged().transpose();
         if matches!(merged, Some(Err(_))) {
             self.sources.clear();
+            self.tree = None;
         }
         merged
     }

@@ -1,0 +1,155 @@
+//! The SSTs that go into a merge: what of them may be copied, and their rows.
+
+use std::ops::Range;
+
+use tidetable_layout::{Block, KeyRange, Projection};
+use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_cuts};
+
+use super::cut::Part;
+use super::judge::Judge;
+use super::plan::MergePlan;
+use super::write::{COLLECTED, Made};
+use crate::drops::overlaps;
+use crate::error::{Result, StoreError};
+use crate::merge::{self, weight};
+use crate::output::{SST_BYTES, write_error};
+use crate::scan::{BlockScan, SstSource};
+use crate::snapshot::Snapshot;
+use crate::version::Sst;
+
+/// Rows of a merged block: some stripes of rows of one cell.
+const BLOCK_ROWS: usize = 4 * 65_536;
+/// Bytes of merged rows, about, that wait to be cut into stripes: enough for a few, so that none is short.
+const WAITING: usize = 12 << 20;
+/// A block of fewer bytes than this is cut together with those before it.
+const SMALL: usize = 2 << 20;
+
+/// The inputs of a merge, open.
+pub(super) struct Inputs<'a> {
+    snapshot: &'a Snapshot,
+    /// The rules to apply; none if there may be older cells of the same rows elsewhere.
+    judge: Option<&'a Judge>,
+    inputs: Vec<Input<'a>>,
+}
+
+struct Input<'a> {
+    sst: &'a Sst,
+    source: SstSource,
+    /// Whether rows of it that no other input has are as they should be.
+    keeps: bool,
+}
+
+impl<'a> Inputs<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, merge: &'a MergePlan, judge: Option<&'a Judge>) -> Result<Self> {
+        let open = |sst: &'a Sst| -> Result<Input<'a>> {
+            let source = snapshot.source(sst)?;
+            let stamp = source.reader.metadata().get(COLLECTED).map(String::as_str);
+            let ruled = judge.is_some_and(|judge| !judge.is_mild() && (stamp.is_none() || judge.stamp() != stamp));
+            // Files of loads are less dense than those of compactions.
+            let keeps = sst.level > 0 && source.mask.is_none() && !ruled;
+            Ok(Input { sst, source, keeps })
+        };
+        Ok(Self { snapshot, judge, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
+    }
+
+    /// All stripes, or the whole file where it is large and no other has rows among its own.
+    pub(super) fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        for (at, input) in self.inputs.iter().enumerate() {
+            let sst = input.sst;
+            if input.keeps && sst.bytes >= SST_BYTES / 4 && !self.overlapped(at) {
+                let (first, last) = (sst.first_key.as_slice(), sst.last_key.as_slice());
+                let bytes = sst.bytes;
+                parts.push(Part { sst: at, stripe: None, first, last, bytes, keeps: true, short: false });
+                continue;
+            }
+            let stripes = input.source.reader.stripes().iter().enumerate();
+            parts.extend(stripes.map(|(stripe, meta)| Part {
+                sst: at,
+                stripe: Some(stripe),
+                first: &meta.first_key,
+                last: &meta.last_key,
+                bytes: meta.len,
+                keeps: input.keeps,
+                short: is_short(meta),
+            }));
+        }
+        parts
+    }
+
+    fn overlapped(&self, at: usize) -> bool {
+        let own = self.inputs[at].sst;
+        let shares = |other: &Sst| own.first_key <= other.last_key && other.first_key <= own.last_key;
+        self.inputs.iter().enumerate().any(|(other, input)| other != at && shares(input.sst))
+    }
+
+    /// An input as it is, in the place of the output.
+    pub(super) fn sst(&self, at: usize) -> Sst {
+        self.inputs[at].sst.clone()
+    }
+
+    /// Stripes of an input as bytes.
+    pub(super) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<Made> {
+        let SstSource { reader, path, .. } = &self.inputs[at].source;
+        let copy = |stripe| reader.copy_stripe(stripe).map_err(|source| StoreError::Sst { path: path.clone(), source });
+        stripes.map(copy).collect::<Result<_>>().map(Made::Stripes)
+    }
+
+    /// The rows of all inputs in a range of keys, merged and encoded; whether some of them expired since the version.
+    pub(super) fn merge(&self, keys: &KeyRange) -> Result<(Made, bool)> {
+        let schema = self.snapshot.schema();
+        let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
+        let sources = holding.map(|input| input.source.clone()).collect();
+        let scan = BlockScan::new(schema.clone(), sources, keys.clone(), &Projection::all(schema), None);
+        let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
+        for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
+            let mut block = block?;
+            if let Some(judge) = self.judge {
+                let (left, lost) = judge.collect(schema, block)?;
+                block = left;
+                expired |= lost;
+            }
+            if block.keys.is_empty() {
+                continue;
+            }
+            let own = weight(&block);
+            if bytes >= WAITING && own >= SMALL {
+                self.encode(&mut waiting, &mut stripes)?;
+                bytes = 0;
+            }
+            bytes += own;
+            waiting.push(block);
+            if bytes >= 2 * WAITING {
+                self.encode(&mut waiting, &mut stripes)?;
+                bytes = 0;
+            }
+        }
+        self.encode(&mut waiting, &mut stripes)?;
+        Ok((Made::Stripes(stripes), expired))
+    }
+
+    /// Encodes the blocks that wait, each of which begins after the one before it.
+    fn encode(&self, waiting: &mut Vec<Block>, stripes: &mut Vec<EncodedStripe>) -> Result<()> {
+        let schema = self.snapshot.schema();
+        let Some(last) = waiting.pop() else { return Ok(()) };
+        let block = if waiting.is_empty() {
+            last
+        } else {
+            waiting.push(last);
+            merge::concat(schema, &std::mem::take(waiting))?
+        };
+        let options = WriteOptions { level: Compression::Dense, ..WriteOptions::new(0) };
+        for rows in stripe_cuts(schema, &block, &options.stripe) {
+            let stripe = encode_rows(schema, &options, &block, rows);
+            stripes.push(stripe.map_err(|source| write_error(self.snapshot.table(), source))?);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a stripe is under a quarter of what it could be.
+fn is_short(stripe: &StripeMeta) -> bool {
+    let limits = StripeLimits::default();
+    let records = stripe.records.iter().max().copied().unwrap_or(0).max(stripe.rows);
+    records < limits.cells as u64 / 4 && stripe.len < limits.bytes as u64 / 16
+}

@@ -1,0 +1,102 @@
+//! The files of a merge: pieces that come in any order, written in the order of their keys.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidetable_layout::StoredSchema;
+use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions};
+
+use crate::error::Result;
+use crate::ids::Ids;
+use crate::output::SstFile;
+use crate::table::Table;
+use crate::version::Sst;
+
+/// What became of a piece.
+pub(super) enum Made {
+    /// An SST that stays as it is.
+    Moved(Sst),
+    /// Stripes by key.
+    Stripes(Vec<EncodedStripe>),
+}
+
+/// The files of one merge as they are written.
+pub(super) struct Output<'a> {
+    table: &'a Table,
+    schema: &'a Arc<StoredSchema>,
+    ids: &'a dyn Ids,
+    /// What files say of the rules that were applied to them.
+    collected: Option<&'a str>,
+    open: Option<SstFile<'a>>,
+    /// Those that are done, by key; moved ones among them.
+    ssts: Vec<Sst>,
+    /// The piece that is next.
+    next: usize,
+    /// Pieces that are done before those that come before them.
+    waiting: BTreeMap<usize, Made>,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(
+        table: &'a Table,
+        schema: &'a Arc<StoredSchema>,
+        ids: &'a dyn Ids,
+        collected: Option<&'a str>,
+    ) -> Self {
+        Self { table, schema, ids, collected, open: None, ssts: Vec::new(), next: 0, waiting: BTreeMap::new() }
+    }
+
+    /// Takes piece `at`, and writes all that can be.
+    pub(super) fn take(&mut self, at: usize, made: Made) -> Result<()> {
+        self.waiting.insert(at, made);
+        while let Some(made) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            match made {
+                Made::Stripes(stripes) => stripes.into_iter().try_for_each(|stripe| self.push(stripe))?,
+                Made::Moved(sst) => {
+                    self.end_file()?;
+                    self.ssts.push(sst);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, stripe: EncodedStripe) -> Result<()> {
+        if self.open.as_ref().is_some_and(|file| !file.takes(&stripe)) {
+            self.end_file()?;
+        }
+        let mut file = match self.open.take() {
+            Some(file) => file,
+            None => {
+                let options =
+                    WriteOptions { uid: self.ids.next(), level: Compression::Dense, stripe: StripeLimits::default() };
+                let collected = self.collected.map(|collected| (COLLECTED.to_owned(), collected.to_owned()));
+                SstFile::begin_with(self.table, self.schema, &options, collected)?
+            }
+        };
+        file.push(stripe)?;
+        self.open = Some(file);
+        Ok(())
+    }
+
+    fn end_file(&mut self) -> Result<()> {
+        if let Some(file) = self.open.take() {
+            self.ssts.extend(file.end()?);
+        }
+        Ok(())
+    }
+
+    /// The files by key, when all pieces have come.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.end_file()
+    }
+
+    /// The files that are done.
+    pub(super) fn into_ssts(self) -> Vec<Sst> {
+        self.ssts
+    }
+}
+
+/// Under this name a file says which rules were applied to all its rows.
+pub(super) const COLLECTED: &str = "collected";
