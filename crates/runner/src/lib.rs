@@ -5,7 +5,9 @@
 //! - [`day_bounds`], [`day_of`] and [`days_touched`] say what a day is in a job's time zone, and
 //!   [`DayTemplate`] names things after days.
 //! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`].
+//! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
+mod compact;
 mod day;
 mod ids;
 mod job;
@@ -13,6 +15,7 @@ mod observe;
 mod project;
 mod run;
 
+pub use compact::{CompactionRecord, compact};
 pub use day::{DayTemplate, DayTemplateError, day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{

@@ -2,6 +2,7 @@
 //! compaction changes no answer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod compaction;
 mod model;
 
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_layout::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, Sst};
+use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, Sst};
 
 use super::store;
 use crate::args::{Compact, Global, Output};
@@ -15,7 +15,8 @@ use crate::progress::{bytes, count};
 
 /// Compacts the table, or says what that would do.
 pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
-    let snapshot = store(global)?.snapshot(&args.table)?;
+    let store = store(global)?;
+    let snapshot = store.snapshot(&args.table)?;
     let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
     let extent = if args.full { CompactionExtent::Full } else { CompactionExtent::Needed };
     let plan = CompactionPlan::of_extent(&snapshot, now, extent)?;
@@ -25,53 +26,40 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
         out.flush()?;
         return Ok(());
     }
-    let ids = UlidIds::default();
-    let done = Compaction::run(&plan, &ids)?;
-    let mut version = snapshot.version().clone();
-    if !done.edit.is_empty() {
-        version = snapshot.table().commit(version, &done.edit, &ids, plan.now)?;
-    }
-    let windows = plan.windows.len();
-    let ((ssts_before, bytes_before), (ssts_after, bytes_after)) = (done.before, done.after);
+    let planned = rows(&snapshot, &plan);
+    let is_empty = plan.is_empty();
+    let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default())?;
     match global.output {
-        Output::Json => writeln!(
-            out,
-            "{}",
-            json!({
-                "table": args.table, "version": version.number, "windows": windows,
-                "ssts_before": ssts_before, "ssts_after": ssts_after,
-                "bytes_before": bytes_before, "bytes_after": bytes_after, "cells_removed": done.removed,
-            })
-        )?,
-        Output::Csv => rows(&snapshot, &plan).write(Output::Csv, &mut out)?,
-        Output::Table if plan.is_empty() => writeln!(out, "{}: nothing to compact", args.table)?,
+        Output::Json => writeln!(out, "{}", json!(done))?,
+        Output::Csv => planned.write(Output::Csv, &mut out)?,
+        Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,
         Output::Table => {
-            let windows = count(windows as u64, "window");
-            writeln!(out, "{}: {windows} compacted, version {}", args.table, version.number)?;
+            let windows = count(done.windows as u64, "window");
+            writeln!(out, "{}: {windows} compacted, version {}", args.table, done.version)?;
             let files = |ssts: usize, size| format!("{} of {}", count(ssts as u64, "SST"), bytes(size));
-            writeln!(out, "  before  {}", files(ssts_before, bytes_before))?;
-            writeln!(out, "  after   {}", files(ssts_after, bytes_after))?;
-            writeln!(out, "  cells taken out: {}", count(done.removed, "cell"))?;
+            writeln!(out, "  before  {}", files(done.ssts_before, done.bytes_before))?;
+            writeln!(out, "  after   {}", files(done.ssts_after, done.bytes_after))?;
+            writeln!(out, "  cells taken out: {}", count(done.cells_removed, "cell"))?;
         }
     }
     out.flush()?;
     Ok(())
 }
 
-/// A line for each window.
+/// A line for each merge.
 fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
     let mut rows = Rows::new(&["window", "why", "SSTs", "rows", "cells", "bytes"]);
-    for window in &plan.windows {
-        let sum = |of: fn(&Sst) -> u64| window.ssts.iter().map(of).sum::<u64>();
-        let why = match window.reason {
+    for merge in &plan.merges {
+        let sum = |of: fn(&Sst) -> u64| merge.ssts.iter().map(of).sum::<u64>();
+        let why = match merge.reason {
             CompactionReason::SeveralSsts => "several SSTs",
             CompactionReason::Fresh => "as loaded",
             CompactionReason::HiddenCells => "deleted or expired cells",
         };
         rows.push(vec![
-            json!(window_name(snapshot.layout().spec().window, window.start)),
+            json!(window_name(snapshot.layout().spec().window, merge.window)),
             json!(why),
-            json!(window.ssts.len()),
+            json!(merge.ssts.len()),
             json!(sum(|sst| sst.rows)),
             json!(sum(|sst| sst.cells)),
             json!(sum(|sst| sst.bytes)),

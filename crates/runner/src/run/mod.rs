@@ -1,4 +1,5 @@
-//! Running a job: load every table, check, commit, derive tables from tables, publish, and write down what was done.
+//! Running a job: load every table, check, commit, derive tables from tables, compact what is due, publish, and write
+//! down what was done.
 
 mod derived;
 mod error;
@@ -14,12 +15,13 @@ use std::time::Instant;
 
 use chrono::NaiveDate;
 use tidetable_source::Storage;
-use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
+use tidetable_store::{CompactionExtent, CompactionPlan, Ids, LocalBlobs, RejectedRow, Store, StoreError};
 
 pub use error::RunError;
 pub use publish::records_of;
 pub use record::{ExportRecord, InputRecord, LoadRecord, Outcome, RunRecord};
 
+use crate::compact::compact;
 use crate::job::{From, Job};
 use crate::observe::{Event, Observer};
 use crate::project::Project;
@@ -150,6 +152,7 @@ impl Run<'_> {
         }
         record.seconds.insert("commit".to_owned(), clock.elapsed().as_secs_f64());
         self.derive(record)?;
+        self.compact(record)?;
         let clock = Instant::now();
         let stage = PublishStage {
             job: self.job,
@@ -201,6 +204,29 @@ impl Run<'_> {
             }
         }
         record.seconds.insert("derive".to_owned(), clock.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Compacts the tables that were loaded, where that is due. It changes no answer; if another is faster, it is
+    /// left to the next run.
+    fn compact(&self, record: &mut RunRecord) -> Result<(), RunError> {
+        let clock = Instant::now();
+        for load in record.loads.iter().filter(|load| load.version != load.before) {
+            let snapshot = self.store.snapshot(&load.table)?;
+            let plan = CompactionPlan::of_extent(&snapshot, self.options.now, CompactionExtent::Due)?;
+            if plan.is_empty() {
+                continue;
+            }
+            self.observer.event(Event::Stage { name: format!("compact {}", load.table), total: 0 });
+            match compact(self.store, plan, CompactionExtent::Due, self.ids) {
+                Ok(done) => record.compactions.push(done),
+                Err(error @ StoreError::Conflict { .. }) => self.observer.event(Event::Note(error.to_string())),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !record.compactions.is_empty() {
+            record.seconds.insert("compact".to_owned(), clock.elapsed().as_secs_f64());
+        }
         Ok(())
     }
 

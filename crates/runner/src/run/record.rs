@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tidetable_store::{Blobs, LoadStats, StoreError};
 
+use crate::compact::CompactionRecord;
+
 /// Everything a run did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RunRecord {
@@ -22,6 +24,8 @@ pub struct RunRecord {
     pub error: Option<String>,
     /// Loads, in the order of the job file.
     pub loads: Vec<LoadRecord>,
+    /// Compactions of tables that were loaded, where they were due.
+    pub compactions: Vec<CompactionRecord>,
     /// Published and looked-at parts.
     pub exports: Vec<ExportRecord>,
     /// Where the rejected rows of its sources are, if it has any.

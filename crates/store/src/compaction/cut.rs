@@ -133,3 +133,121 @@ impl Pieces {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part<'a>(sst: usize, stripe: Option<usize>, first: &'a str, last: &'a str) -> Part<'a> {
+        let (first, last) = (first.as_bytes(), last.as_bytes());
+        Part { sst, stripe, first, last, bytes: 10, keeps: true, short: false }
+    }
+
+    fn merge(start: &str, end: Option<&str>) -> Piece {
+        Piece::Merge { keys: KeyRange { start: start.into(), end: end.map(Into::into) } }
+    }
+
+    #[test]
+    fn what_nothing_overlaps_is_copied() {
+        let parts = vec![
+            part(0, Some(0), "a", "c"),
+            part(0, Some(1), "d", "f"),
+            part(0, Some(2), "g", "i"),
+            part(1, Some(0), "e", "e"),
+            part(2, None, "j", "k"),
+            part(0, Some(3), "l", "m"),
+        ];
+        let copy = |stripes| Piece::Copy { sst: 0, stripes };
+        let pieces = cut(parts.clone(), 100);
+        assert_eq!(pieces, [copy(0..1), merge("d", Some("g")), copy(2..3), Piece::Move { sst: 2 }, copy(3..4)]);
+        // What has to be encoded anew takes no neighbour with it, unless that is short.
+        let mut fresh = parts.clone();
+        fresh[0].keeps = false;
+        assert_eq!(cut(fresh, 100)[..2], [merge("a", Some("g")), copy(2..3)]);
+        let mut short = parts;
+        (short[0].short, short[2].short) = (true, true);
+        assert_eq!(cut(short, 100)[..2], [merge("a", Some("j")), Piece::Move { sst: 2 }]);
+    }
+
+    #[test]
+    fn a_short_stripe_alone_stays() {
+        let mut parts = vec![part(0, Some(0), "a", "c"), part(1, Some(0), "d", "f"), part(0, Some(1), "g", "i")];
+        parts[1].short = true;
+        assert!(cut(parts.clone(), 100).iter().all(|piece| matches!(piece, Piece::Copy { .. })));
+        parts[2].short = true;
+        assert_eq!(cut(parts, 100), [Piece::Copy { sst: 0, stripes: 0..1 }, merge("d", None)]);
+    }
+
+    #[test]
+    fn pieces_end_where_a_part_begins() {
+        let parts = |keeps: bool| {
+            let names = ["a", "b", "c", "d", "e", "f"].windows(2).enumerate();
+            names.map(|(at, pair)| Part { keeps, ..part(at, Some(0), pair[0], pair[1]) }).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(parts(true), 20), [merge("a", Some("c")), merge("c", Some("e")), merge("e", None)]);
+        let alone: Vec<_> = (0..5).map(|at| part(0, Some(at), &"abcde"[at..=at], &"abcde"[at..=at])).collect();
+        let copied = [0..2, 2..4, 4..5].map(|stripes| Piece::Copy { sst: 0, stripes });
+        assert_eq!(cut(alone, 20), copied);
+    }
+
+    proptest! {
+        /// Every key of every part is in one piece, and pieces ascend.
+        #[test]
+        fn no_row_is_lost_or_doubled(
+            runs in prop::collection::vec(prop::collection::vec((1u8..4, 0u8..3, any::<bool>(), any::<bool>()), 1..8), 1..5),
+            limit in 1u64..60,
+        ) {
+            // (gap before, length, keeps, short) of each stripe.
+            let mut keys: Vec<(usize, usize, [u8; 1], [u8; 1], bool, bool)> = Vec::new();
+            for (sst, run) in runs.iter().enumerate() {
+                let mut at = 0;
+                for (stripe, (gap, len, keeps, short)) in run.iter().enumerate() {
+                    let first = at + gap;
+                    at = first + len;
+                    keys.push((sst, stripe, [first], [at], *keeps, *short));
+                }
+            }
+            let parts: Vec<Part<'_>> = keys
+                .iter()
+                .map(|(sst, stripe, first, last, keeps, short)| Part {
+                    sst: *sst, stripe: Some(*stripe), first, last, bytes: 10, keeps: *keeps, short: *short,
+                })
+                .collect();
+            let pieces = cut(parts.clone(), limit);
+            let mut end = 0u8;
+            for piece in &pieces {
+                let (first, after) = match piece {
+                    Piece::Copy { sst, stripes } => {
+                        let own: Vec<_> = parts
+                            .iter()
+                            .filter(|part| part.sst == *sst && part.stripe.is_some_and(|at| stripes.contains(&at)))
+                            .collect();
+                        prop_assert!(own.iter().all(|part| part.keeps));
+                        let inside = |other: &Part<'_>| own[0].first <= other.last && other.first <= own[own.len() - 1].last;
+                        prop_assert_eq!(parts.iter().filter(|part| inside(part)).count(), own.len(), "overlapped");
+                        (own[0].first[0], own[own.len() - 1].last[0] + 1)
+                    }
+                    Piece::Merge { keys } => (keys.start[0], keys.end.as_ref().map_or(u8::MAX, |end| end[0])),
+                    Piece::Move { .. } => unreachable!(),
+                };
+                prop_assert!(end <= first && first < after, "{:?}", pieces);
+                end = after;
+            }
+            for key in parts.iter().flat_map(|part| [part.first, part.last]) {
+                let holds = |piece: &&Piece| match piece {
+                    Piece::Merge { keys } => keys.contains(key),
+                    Piece::Copy { sst, stripes } => parts.iter().any(|part| {
+                        part.sst == *sst
+                            && part.stripe.is_some_and(|at| stripes.contains(&at))
+                            && part.first <= key
+                            && key <= part.last
+                    }),
+                    Piece::Move { .. } => false,
+                };
+                prop_assert_eq!(pieces.iter().filter(holds).count(), 1);
+            }
+        }
+    }
+}

@@ -15,6 +15,8 @@ pub struct CompactionPlan {
     pub(super) snapshot: Snapshot,
     /// Logical time at which rules are judged: that of the version, or later.
     pub now: i64,
+    /// The logical time that was asked for; rounds before the last judge at an earlier one.
+    pub asked: i64,
     /// By window, older SSTs first.
     pub merges: Vec<MergePlan>,
 }
@@ -46,14 +48,8 @@ impl CompactionPlan {
         Self::of_extent(snapshot, now, CompactionExtent::Needed)
     }
 
-    /// Plans the compaction of what a load leaves to be done. It takes no time and changes no answer.
-    pub fn due(snapshot: &Snapshot) -> Self {
-        let version = snapshot.version();
-        let merges = pick(version, CompactionExtent::Due).into_iter().filter_map(|pick| merge_of(version, pick));
-        Self { snapshot: snapshot.clone(), now: version.now, merges: merges.collect() }
-    }
-
-    /// Plans the compaction of so much of `snapshot` at `now`, as [`Self::new`] does. If a window has so many SSTs that
+    /// Plans the compaction of so much of `snapshot` at `now`, as [`Self::new`] does. What is due after a load is judged
+    /// at the time of the version, so that it changes no answer, and planned without reading. If a window has so many SSTs that
     /// they are merged in rounds, the plan is of the first round alone, and judges rules at the time of the version:
     /// compact what comes of it again.
     ///
@@ -61,7 +57,8 @@ impl CompactionPlan {
     /// As [`Self::new`].
     pub fn of_extent(snapshot: &Snapshot, now: i64, extent: CompactionExtent) -> Result<Self> {
         let version = snapshot.version();
-        let mut now = now.max(version.now);
+        let asked = if extent == CompactionExtent::Due { version.now } else { now.max(version.now) };
+        let mut now = asked;
         let mut picked: Vec<MergePlan> =
             pick(version, extent).into_iter().filter_map(|pick| merge_of(version, pick)).collect();
         if picked.iter().any(|merge| !merge.whole) {
@@ -78,7 +75,17 @@ impl CompactionPlan {
             Ok(is_worth.then_some(merge))
         };
         let merges: Vec<Option<MergePlan>> = picked.into_par_iter().map(worth).collect::<Result<_>>()?;
-        Ok(Self { snapshot: snapshot.clone(), now, merges: merges.into_iter().flatten().collect() })
+        Ok(Self { snapshot: snapshot.clone(), now, asked, merges: merges.into_iter().flatten().collect() })
+    }
+
+    /// What it is about.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Whether nothing is left to do once it is done.
+    pub fn is_last(&self) -> bool {
+        self.merges.iter().all(|merge| merge.whole)
     }
 
     /// Whether there is nothing to do.

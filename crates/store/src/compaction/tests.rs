@@ -105,3 +105,126 @@ fn a_manifest_keeps_drops() {
     found.drops.reverse();
     assert!(crate::manifest::decode(&crate::manifest::encode(&found).unwrap(), 1).is_err());
 }
+
+/// A table that is loaded and compacted on paper: bytes are added up, keys are those of a meter's table, so that all SSTs
+/// overlap.
+struct Paper {
+    version: Version,
+    loaded: u64,
+    written: u64,
+}
+
+impl Paper {
+    fn new() -> Self {
+        Self { version: version(Vec::new()), loaded: 0, written: 0 }
+    }
+
+    /// One load: bytes by window.
+    fn load(&mut self, parts: &[(i64, u64)]) {
+        for (start, bytes) in parts {
+            let order = self.version.next_order();
+            let fresh = Sst { bytes: *bytes, ..sst(&format!("{order}"), order, "a", "z") };
+            self.version.window(*start).ssts.push(fresh);
+            (self.loaded, self.written) = (self.loaded + bytes, self.written + bytes);
+        }
+    }
+
+    /// Does what is due until nothing is; how many rounds that took.
+    fn compact(&mut self) -> usize {
+        for round in 0..9 {
+            let picks = pick(&self.version, CompactionExtent::Due);
+            if picks.is_empty() {
+                return round;
+            }
+            for pick in picks.into_iter().rev() {
+                let window = self.version.window(pick.start);
+                let bytes = window.ssts[pick.ssts.clone()].iter().map(|sst| sst.bytes).sum();
+                let last = window.ssts[pick.ssts.end - 1].clone();
+                let merged = Sst { id: format!("{}'", last.id), bytes, level: last.level + 1, ..last };
+                window.ssts.splice(pick.ssts, [merged]);
+                self.written += bytes;
+            }
+            crate::invariants::check(&self.version).unwrap();
+        }
+        panic!("it never ends");
+    }
+
+    fn amplification(&self) -> f64 {
+        self.written as f64 / self.loaded as f64
+    }
+
+    fn most_runs(&self) -> usize {
+        self.version.windows.iter().map(|window| window.ssts.len()).max().unwrap()
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Not quite `bytes`: up to a fifth more or less, by a fixed rule.
+fn about(bytes: u64, at: i64) -> u64 {
+    bytes * (80 + (at.unsigned_abs() * 7919) % 41) / 100
+}
+
+#[test]
+fn thirty_daily_loads_are_written_few_times() {
+    // A window a day, and all that is late: a day, two days, a week.
+    let mut days = Paper::new();
+    for day in 10..40 {
+        let late = [(day, 90), (day - 1, 7), (day - 2, 2), (day - 7, 1)];
+        days.load(&late.map(|(start, share)| (start, about(share * MIB, day))));
+        days.compact();
+    }
+    assert!(days.amplification() < 1.1 && days.most_runs() < 8, "{} {}", days.amplification(), days.most_runs());
+    // One window for all of it.
+    let mut month = Paper::new();
+    for day in 0..30 {
+        month.load(&[(0, about(100 * MIB, day))]);
+        month.compact();
+        assert!(month.most_runs() <= 2 * 8, "{}", month.most_runs());
+    }
+    assert!(month.amplification() < 2.5 && month.amplification() > 1.5, "{}", month.amplification());
+    // Hourly loads for a month.
+    let mut hours = Paper::new();
+    for hour in 0..30 * 24 {
+        hours.load(&[(hour / 24, about(4 * MIB, hour))]);
+        hours.compact();
+    }
+    assert!(
+        hours.amplification() < 2.5 && hours.most_runs() < 2 * 8,
+        "{} {}",
+        hours.amplification(),
+        hours.most_runs()
+    );
+}
+
+#[test]
+fn settled_windows_are_left_alone() {
+    let mut paper = Paper::new();
+    paper.load(&[(0, 500 * MIB), (1, 500 * MIB)]);
+    paper.load(&[(1, 5 * MIB)]);
+    for at in 0..7 {
+        assert_eq!(paper.compact(), 0);
+        paper.load(&[(1, about(5 * MIB, at))]);
+    }
+    // The late ones make one, and what is large stays as it is.
+    assert_eq!(paper.compact(), 1);
+    let bytes: Vec<u64> = paper.version.windows[1].ssts.iter().map(|sst| sst.bytes / MIB).collect();
+    assert_eq!((bytes.len(), bytes[0]), (2, 500));
+    assert_eq!(paper.version.windows[0].ssts.len(), 1);
+}
+
+#[test]
+fn many_runs_are_merged_in_rounds() {
+    let mut paper = Paper::new();
+    (0..500).for_each(|at| paper.load(&[(0, about(MIB * 4, at))]));
+    let picks = pick(&paper.version, CompactionExtent::Due);
+    assert_eq!(picks.len(), 16);
+    assert!(picks.iter().all(|pick| (2..=32).contains(&pick.ssts.len())));
+    assert_eq!(picks, pick(&paper.version, CompactionExtent::Needed));
+    assert_eq!((paper.compact(), paper.most_runs()), (2, 1));
+    // Sizes that halve are few by themselves.
+    let mut halves = Paper::new();
+    (0..40).for_each(|at| halves.load(&[(0, (1 << 40) >> at)]));
+    halves.compact();
+    assert!(halves.most_runs() < 2 * 8 + 20, "{}", halves.most_runs());
+}

@@ -1,0 +1,95 @@
+//! Compacting a table, round by round, each committed as a version of its own.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result, Snapshot, Sst, Store, Version};
+
+/// Rounds after which what is left waits for the next time. One merges what is there, two whatever there may be.
+const ROUNDS: usize = 8;
+
+/// What a compaction did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CompactionRecord {
+    /// The table.
+    pub table: String,
+    /// The version it found.
+    pub before: u64,
+    /// The version after it; equal to `before` if there was nothing to do.
+    pub version: u64,
+    /// Windows it rewrote, or SSTs of them.
+    pub windows: usize,
+    /// SSTs that went.
+    pub ssts_before: usize,
+    /// SSTs that took their place.
+    pub ssts_after: usize,
+    /// Bytes of those that went.
+    pub bytes_before: u64,
+    /// Bytes of those that took their place.
+    pub bytes_after: u64,
+    /// Cells that were taken out: deleted, expired, or written over.
+    pub cells_removed: u64,
+}
+
+/// SSTs and their bytes.
+type Files = (usize, u64);
+
+/// Compacts so much of `table` at `now`, starting with `first`, a plan of its newest version.
+///
+/// # Errors
+/// Those of reading, writing and committing. What earlier rounds committed stands.
+pub fn compact(
+    store: &Store,
+    first: CompactionPlan,
+    extent: CompactionExtent,
+    ids: &dyn Ids,
+) -> Result<CompactionRecord> {
+    let (mut snapshot, mut plan) = (first.snapshot().clone(), first);
+    let (table, now) = (snapshot.table().clone(), plan.asked);
+    let mut record = CompactionRecord { table: table.name().to_owned(), ..CompactionRecord::default() };
+    (record.before, record.version) = (snapshot.version().number, snapshot.version().number);
+    let mut windows: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        if plan.is_empty() {
+            break;
+        }
+        let done = Compaction::run(&plan, ids)?;
+        record.version = commit(&snapshot, &done, &plan, ids)?.number;
+        record.cells_removed += done.removed;
+        note(&mut windows, &plan, &done);
+        if plan.is_last() {
+            break;
+        }
+        snapshot = store.snapshot(table.name())?;
+        plan = CompactionPlan::of_extent(&snapshot, now, extent)?;
+    }
+    record.windows = windows.len();
+    for ((ssts, bytes), (ssts_after, bytes_after)) in windows.into_values() {
+        record.ssts_before += ssts;
+        record.bytes_before += bytes;
+        record.ssts_after += ssts_after;
+        record.bytes_after += bytes_after;
+    }
+    Ok(record)
+}
+
+fn commit(snapshot: &Snapshot, done: &Compaction, plan: &CompactionPlan, ids: &dyn Ids) -> Result<Version> {
+    snapshot.table().commit(snapshot.version().clone(), &done.edit, ids, plan.now)
+}
+
+/// What a round did to each window: what it found counts if it is the first, what it left if it is the last.
+fn note(windows: &mut BTreeMap<i64, (Files, Files)>, plan: &CompactionPlan, done: &Compaction) {
+    let mut round: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
+    let add = |files: &mut Files, ssts: &[Sst]| {
+        *files = (files.0 + ssts.len(), files.1 + ssts.iter().map(|sst| sst.bytes).sum::<u64>());
+    };
+    for merge in &plan.merges {
+        add(&mut round.entry(merge.window).or_default().0, &merge.ssts);
+    }
+    for replacement in done.edit.compacted.iter().flat_map(|compacted| &compacted.replacements) {
+        add(&mut round.entry(replacement.window).or_default().1, &replacement.ssts);
+    }
+    for (window, (before, after)) in round {
+        windows.entry(window).or_insert((before, after)).1 = after;
+    }
+}
