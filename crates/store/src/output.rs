@@ -18,7 +18,6 @@ pub(crate) const SST_BYTES: u64 = 256 << 20;
 /// An SST that is being written. Nothing of it is there until [`SstFile::end`].
 pub(crate) struct SstFile<'a> {
     table: &'a Table,
-    uid: u128,
     id: String,
     writer: Writer<Box<dyn BlobWriter>>,
     bytes: u64,
@@ -41,12 +40,7 @@ impl<'a> SstFile<'a> {
         let metadata = [("table".to_owned(), table.name().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
             .map_err(|source| write_error(table, source))?;
-        Ok(Self { table, uid: options.uid, id, writer, bytes: 0 })
-    }
-
-    /// The id that its stripes are encoded for.
-    pub(crate) fn uid(&self) -> u128 {
-        self.uid
+        Ok(Self { table, id, writer, bytes: 0 })
     }
 
     /// Whether it has grown enough.

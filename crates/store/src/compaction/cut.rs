@@ -192,6 +192,9 @@ mod tests {
         assert_eq!(cut(alone, 20), copied);
     }
 
+    /// SST, place in it, first and last key, keeps, short.
+    type Stripe = (usize, usize, [u8; 1], [u8; 1], bool, bool);
+
     proptest! {
         /// Every key of every part is in one piece, and pieces ascend.
         #[test]
@@ -200,7 +203,7 @@ mod tests {
             limit in 1u64..60,
         ) {
             // (gap before, length, keeps, short) of each stripe.
-            let mut keys: Vec<(usize, usize, [u8; 1], [u8; 1], bool, bool)> = Vec::new();
+            let mut keys: Vec<Stripe> = Vec::new();
             for (sst, run) in runs.iter().enumerate() {
                 let mut at = 0;
                 for (stripe, (gap, len, keeps, short)) in run.iter().enumerate() {

@@ -46,7 +46,7 @@ fn windows_are_picked_from_the_manifest() {
         vec![],
     ]);
     let several = Pick { start: 1, reason: CompactionReason::SeveralSsts, ssts: 0..2 };
-    assert_eq!(pick(&found, CompactionExtent::Needed), [several.clone()]);
+    assert_eq!(pick(&found, CompactionExtent::Needed), std::slice::from_ref(&several));
     // Fresh files could be denser, those of a compaction are.
     found.windows[2].ssts.iter_mut().for_each(|sst| sst.level = 1);
     let fresh = Pick { start: 0, reason: CompactionReason::Fresh, ssts: 0..1 };
