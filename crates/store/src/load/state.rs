@@ -1,7 +1,7 @@
 //! What a load knows of one of its tables while it goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::{Encoder, Layout};
 use tidetable_source::ContentHash;
@@ -130,11 +130,13 @@ impl Outcome {
 pub(super) struct Encoders<'a> {
     layout: &'a Layout,
     idle: Mutex<(Vec<(usize, Encoder<'a>)>, usize)>,
+    /// The latest ranks, and how many names each dictionary had then.
+    known: Mutex<Option<(Vec<usize>, Arc<AllRanks>)>>,
 }
 
 impl<'a> Encoders<'a> {
     pub(super) fn new(layout: &'a Layout) -> Self {
-        Self { layout, idle: Mutex::default() }
+        Self { layout, idle: Mutex::default(), known: Mutex::default() }
     }
 
     pub(super) fn take(&self) -> (usize, Encoder<'a>) {
@@ -152,17 +154,28 @@ impl<'a> Encoders<'a> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).0.push(encoder);
     }
 
-    /// Ranks over the dictionaries of all encoders, none of which may be at work.
-    pub(super) fn ranks(&self, groups: usize) -> AllRanks {
+    /// Ranks over the dictionaries of all encoders, none of which may be at work. Those of before are given again if no
+    /// name has come since: entities are mostly known after the first of their readings.
+    pub(super) fn ranks(&self, groups: usize) -> Arc<AllRanks> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.0.sort_by_key(|(worker, _)| *worker);
         let prefixes: Vec<_> = idle.0.iter().map(|(_, encoder)| encoder.prefixes()).collect();
-        let qualifiers = (0..groups)
-            .map(|group| {
-                let all: Option<Vec<_>> = idle.0.iter().map(|(_, encoder)| encoder.qualifiers(group)).collect();
-                all.filter(|all| !all.is_empty()).map(|all| Ranks::new(&all))
-            })
+        let qualifiers: Vec<Vec<_>> = (0..groups)
+            .map(|group| idle.0.iter().filter_map(|(_, encoder)| encoder.qualifiers(group)).collect())
             .collect();
-        AllRanks { prefixes: Ranks::new(&prefixes), qualifiers }
+        let names: Vec<usize> = prefixes.iter().chain(qualifiers.iter().flatten()).map(|names| names.len()).collect();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.as_ref().filter(|(before, _)| *before == names) {
+            Some((_, ranks)) => Arc::clone(ranks),
+            None => {
+                // Not both at once: they are as large as all names.
+                *known = None;
+                let of = |all: &Vec<_>| (!all.is_empty()).then(|| Ranks::new(all));
+                let qualifiers = qualifiers.iter().map(of).collect();
+                let ranks = Arc::new(AllRanks { prefixes: Ranks::new(&prefixes), qualifiers });
+                *known = Some((names, Arc::clone(&ranks)));
+                ranks
+            }
+        }
     }
 }
