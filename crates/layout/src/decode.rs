@@ -8,16 +8,19 @@ use arrow::compute::{is_not_null, take};
 use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::block::{Block, GroupProjection, Projection};
+use crate::civil::DAY;
+use crate::datum::{Datum, View};
 use crate::error::DecodeError;
 use crate::frame::{Frame, bound_fields, group_of};
 use crate::keys::Keys;
 use crate::layout::{Layout, TailField, ValuePlan};
 use crate::read::Builder;
-use crate::records::{Origin, RecordField};
+use crate::records::{Origin, RecordField, window_origin};
 use crate::schema::TimestampKind;
 use crate::segment::{Segment, split};
 use crate::template::Form;
 use crate::time_format::Moment;
+use crate::window::window_of;
 
 impl Layout {
     /// What must be read to decode these record fields (indices into [`Layout::records_schema`]). No fields: the
@@ -98,6 +101,28 @@ impl Layout {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(frame.count));
         Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
+    }
+}
+
+impl Layout {
+    /// The start of the window of each row, as its key says; `None` if rows do not keep to windows, or all lie in one.
+    ///
+    /// # Errors
+    /// If a key is none that this layout can have made.
+    pub fn row_windows(&self, keys: &Keys) -> Result<Option<Vec<i64>>, DecodeError> {
+        let Some(origin) = window_origin(self) else { return Ok(None) };
+        let Some(kind) = self.fields.get(self.source.time).map(|field| field.kind) else { return Ok(None) };
+        let record = RecordField { field: self.source.time, kind, origins: vec![origin], steps: Vec::new() };
+        let block = Block { keys: keys.clone(), groups: Vec::new() };
+        let frame = Frame::of_rows(keys.len());
+        let times = Reader { layout: self, block: &block, frame: &frame, timestamps: Vec::new() }.column(&record)?;
+        let view = View::new(times.as_ref());
+        let window = |row| match view.get(row) {
+            Some(Datum::Time(time)) => Ok(window_of(self.spec.window, time)),
+            Some(Datum::Date(days)) => Ok(window_of(self.spec.window, i64::from(days) * DAY)),
+            _ => Err(DecodeError::Key { key: String::from_utf8_lossy(&keys.get(row)).into_owned() }),
+        };
+        (0..keys.len()).map(window).collect::<Result<_, _>>().map(Some)
     }
 }
 

@@ -42,6 +42,11 @@ pub(crate) fn group_of(block: &Block, group: usize) -> Result<&GroupBlock, Decod
 }
 
 impl Frame {
+    /// A record for each of so many rows.
+    pub(crate) fn of_rows(rows: usize) -> Self {
+        Self { count: rows, row_ends: (1..=rows as u32).collect(), picks: Vec::new() }
+    }
+
     pub(crate) fn build(layout: &Layout, block: &Block) -> Result<Self, DecodeError> {
         let rows = block.keys.len();
         for (group, found) in block.groups.iter().enumerate() {

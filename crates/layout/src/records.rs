@@ -133,20 +133,28 @@ fn time_parts(segments: &[Segment], field: usize) -> (Vec<usize>, Vec<Unit>, Opt
 
 /// See [`Layout::rows_keep_to_windows`].
 pub(crate) fn rows_keep_to_windows(layout: &Layout) -> bool {
+    layout.spec.window == Window::None || window_origin(layout).is_some()
+}
+
+/// Where a key says in which window its row lies.
+pub(crate) fn window_origin(layout: &Layout) -> Option<Origin> {
     let most = match layout.spec.window {
         Window::Hour => HOUR,
         // A day tells its week and month.
         Window::Day | Window::Week | Window::Month => DAY,
-        Window::None => return true,
+        Window::None => return None,
     };
     let time = layout.source.time;
-    let (_, units, zone) = time_parts(&layout.key.segments, time);
+    let (segments, units, zone) = time_parts(&layout.key.segments, time);
+    if zone.is_none() && resolution(&units).is_some_and(|step| step <= most) {
+        return Some(Origin::KeyTime { segments });
+    }
     let shows = |segment: &FieldSegment| {
         let whole = segment.field == time && !matches!(segment.form, Form::Time(_));
         whole && segment.resolution().is_some_and(|step| step <= most)
     };
-    let in_parts = zone.is_none() && resolution(&units).is_some_and(|step| step <= most);
-    in_parts || layout.key.segments.iter().filter_map(Segment::field).any(shows)
+    let segment = layout.key.segments.iter().position(|segment| segment.field().is_some_and(shows))?;
+    Some(Origin::Key { segment })
 }
 
 /// Steps of a field of this type that is held in steps of `step`.

@@ -50,7 +50,12 @@ fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Sl
     let bytes = slice.bytes / (cuts.len() as u64 + 1);
     let starts = std::iter::once(slice.keys.start.clone()).chain(cuts.iter().cloned());
     let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(slice.keys.end.clone()));
-    let part = |(start, end)| Slice { keys: KeyRange { start, end }, ssts: slice.ssts.clone(), bytes };
+    let part = |(start, end)| Slice {
+        keys: KeyRange { start, end },
+        ssts: slice.ssts.clone(),
+        time: slice.time.clone(),
+        bytes,
+    };
     Ok(starts.zip(ends).map(part).collect())
 }
 
@@ -122,7 +127,8 @@ mod tests {
     use super::*;
 
     fn slices(bytes: &[u64]) -> Vec<Slice> {
-        let slice = |bytes: &u64| Slice { keys: KeyRange::all(), ssts: Vec::new(), bytes: *bytes };
+        let slice =
+            |bytes: &u64| Slice { keys: KeyRange::all(), ssts: Vec::new(), time: i64::MIN..i64::MAX, bytes: *bytes };
         bytes.iter().map(slice).collect()
     }
 

@@ -14,6 +14,7 @@ pub fn check(version: &Version) -> Result<(), String> {
     orders_ascend(version)?;
     files_are_named_once(version)?;
     keys_are_in_order(version)?;
+    windows_are_joined_once(version)?;
     drops_ascend(version)?;
     drops_name_rows(version)
 }
@@ -52,6 +53,38 @@ fn orders_ascend(version: &Version) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The files of one join share an order and no key; what one window shares with others lies in them alone, and is older
+/// than what it has of its own.
+fn windows_are_joined_once(version: &Version) -> Result<(), String> {
+    let mut homes: std::collections::HashMap<i64, (i64, u64)> = std::collections::HashMap::new();
+    for window in &version.windows {
+        let mut own = false;
+        for sst in &window.ssts {
+            let Some(joined) = &sst.joined else {
+                own = true;
+                continue;
+            };
+            let ascend = |starts: &[i64]| starts.is_sorted_by(|a, b| a < b);
+            if own || joined.windows.is_empty() || !ascend(&joined.windows) || !ascend(&joined.without) {
+                return Err(format!("SST {} of several windows is not in its place", sst.id));
+            }
+            for start in &joined.windows {
+                if *homes.entry(*start).or_insert((window.start, sst.order)) != (window.start, sst.order) {
+                    return Err(format!("the window at {start} us lies in two joins"));
+                }
+            }
+        }
+    }
+    let newer = |window: &&crate::version::WindowState| {
+        let shared = homes.get(&window.start);
+        shared.is_some_and(|(_, order)| window.ssts.iter().any(|sst| sst.joined.is_none() && sst.order <= *order))
+    };
+    match version.windows.iter().find(newer) {
+        Some(window) => Err(format!("the window at {} us has SSTs older than those it shares", window.start)),
+        None => Ok(()),
+    }
 }
 
 fn drops_name_rows(version: &Version) -> Result<(), String> {

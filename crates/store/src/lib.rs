@@ -16,6 +16,7 @@ mod gc;
 mod hex;
 mod ids;
 mod invariants;
+mod joined;
 mod landed;
 mod load;
 mod local;
@@ -37,6 +38,7 @@ pub use drops::{AppliedDrop, DropPlan, DropTarget};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
+pub use joined::Joined;
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{

@@ -79,6 +79,7 @@ impl<'a> SstFile<'a> {
             last_key: summary.last_key,
             min_timestamp: summary.min_timestamp,
             max_timestamp: summary.max_timestamp,
+            joined: None,
         }))
     }
 }

@@ -9,6 +9,7 @@ use tidetable_sstable::Reader;
 use crate::drops::Mask;
 use crate::error::{Result, StoreError};
 use crate::gc::Collector;
+use crate::joined::WindowMask;
 use crate::merge::Merge;
 
 /// The blocks of a key range in key order, each row once.
@@ -33,6 +34,8 @@ pub(crate) struct SstSource {
     pub(crate) reader: Reader,
     /// What is hidden of it.
     pub(crate) mask: Option<Mask>,
+    /// Which of its windows are read, if it is not all.
+    pub(crate) windows: Option<WindowMask>,
 }
 
 impl BlockScan {
@@ -149,7 +152,7 @@ impl Iterator for SstScan {
     type Item = Result<Block>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let SstSource { path, reader, mask, .. } = &self.source;
+        let SstSource { path, reader, mask, windows, .. } = &self.source;
         loop {
             let stripe = self.stripes.next()?;
             let meta = reader.stripes().get(stripe);
@@ -164,6 +167,10 @@ impl Iterator for SstScan {
                 _ => reader.read_rows(stripe, &self.keys.start, self.keys.end.as_deref(), &self.projection),
             };
             let block = read.map_err(|source| StoreError::Sst { path: path.clone(), source });
+            let block = match windows {
+                Some(windows) => block.and_then(|block| windows.apply(&self.schema, block)),
+                None => block,
+            };
             return Some(match mask {
                 Some(mask) => block.and_then(|block| mask.apply(&self.schema, block)),
                 None => block,

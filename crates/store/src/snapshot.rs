@@ -11,9 +11,13 @@ use crate::drops::{AppliedDrop, Mask, overlaps};
 use crate::error::{Result, StoreError};
 use crate::gc::{Collector, GcRule};
 use crate::ids::ulid_text;
+use crate::joined::{self, WindowMask};
 use crate::scan::{BlockScan, SstSource};
 use crate::table::Table;
 use crate::version::{Sst, Version, WindowState};
+
+/// All windows there are.
+pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
 
 /// A version of a table. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -40,6 +44,8 @@ pub struct Slice {
     pub keys: KeyRange,
     /// Ids of the SSTs to merge.
     pub ssts: Vec<String>,
+    /// Of SSTs that hold several windows, only those that overlap this are read; microseconds.
+    pub time: Range<i64>,
     /// Bytes of those SSTs that fall to the range, about.
     pub bytes: u64,
 }
@@ -122,26 +128,56 @@ impl Snapshot {
     }
 
     /// Cuts what `ranges` and `time` (microseconds, half-open) select into slices. No row lies in
-    /// two of them. Windows are slices of their own where a row cannot lie in two windows; a
-    /// window outside `time` is left out there.
+    /// two of them. Windows are slices of their own where a row cannot lie in two windows, but for those that share
+    /// files; a window outside `time` is left out there.
     pub fn slices(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<Slice> {
-        let version = self.version();
-        let window_of = self.inner.layout.spec().window;
         if !self.inner.layout.rows_keep_to_windows() {
-            let all: Vec<_> = version.windows.iter().collect();
-            return ranges.iter().filter_map(|keys| slice(keys, &all)).collect();
+            return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
         }
-        let wanted = |window: &&WindowState| {
-            let bounds = tidetable_layout::window_bounds(window_of, window.start);
-            bounds.start < time.end && time.start < bounds.end
-        };
-        let windows = version.windows.iter().filter(wanted);
-        windows.flat_map(|window| ranges.iter().filter_map(move |keys| slice(keys, &[window]))).collect()
+        let parts = self.parts(time);
+        parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| slice(keys, part, time))).collect()
+    }
+
+    /// The SSTs of each window that overlaps `time`, or of those together that share files; by time.
+    fn parts(&self, time: &Range<i64>) -> Vec<Vec<&Sst>> {
+        let unit = self.inner.layout.spec().window;
+        let wanted = |start: &&i64| joined::overlaps(unit, **start, time);
+        let mut parts: Vec<(i64, Vec<&Sst>)> = Vec::new();
+        // Where a window that shares files is among them.
+        let mut places: HashMap<i64, usize> = HashMap::new();
+        for sst in self.version().ssts() {
+            let Some(joined) = &sst.joined else { continue };
+            let Some(first) = joined.windows.iter().find(wanted) else { continue };
+            let place = *places.entry(*first).or_insert_with(|| {
+                parts.push((*first, Vec::new()));
+                parts.len() - 1
+            });
+            parts[place].1.push(sst);
+            places.extend(joined.windows.iter().map(|start| (*start, place)));
+        }
+        for window in self.version().windows.iter().filter(|window| wanted(&&window.start)) {
+            let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
+            match places.get(&window.start) {
+                Some(place) => parts[*place].1.extend(own),
+                None => parts.push((window.start, own.collect())),
+            }
+        }
+        parts.sort_by_key(|(start, _)| *start);
+        parts.into_iter().map(|(_, ssts)| ssts).collect()
+    }
+
+    /// What one window holds of `keys`.
+    pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<Slice> {
+        if self.inner.layout.rows_keep_to_windows() {
+            let bounds = tidetable_layout::window_bounds(self.inner.layout.spec().window, window.start);
+            return self.slices(std::slice::from_ref(keys), &bounds);
+        }
+        slice(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
     }
 
     /// All rows of `keys` in key order, whatever windows they lie in, as one slice.
     pub fn whole(&self, keys: &KeyRange) -> Option<Slice> {
-        slice(keys, &self.version().windows.iter().collect::<Vec<_>>())
+        slice(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
     }
 
     /// Reads a slice in key order, a block at a time.
@@ -151,16 +187,23 @@ impl Snapshot {
     pub fn scan(&self, slice: &Slice, projection: &Projection) -> Result<BlockScan> {
         let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
-        let sources = ssts.map(|sst| self.source(sst)).collect::<Result<_>>()?;
+        let sources = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
         let collector = self.inner.collector.clone();
         let scan = BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector);
         Ok(scan.of_table(self.inner.table.name()))
     }
 
-    /// An SST of this version with what hides cells of it, to be merged.
-    pub(crate) fn source(&self, sst: &Sst) -> Result<SstSource> {
-        let mask = Mask::of_sst(&self.inner.drops, sst);
-        Ok(SstSource { order: sst.order, path: self.inner.table.sst_path(&sst.id), reader: self.reader(sst)?, mask })
+    /// An SST of this version with what hides cells of it, to be merged; of one that holds several windows, those that
+    /// overlap `time`.
+    pub(crate) fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
+        let joined = sst.joined.as_ref();
+        Ok(SstSource {
+            order: sst.order,
+            path: self.inner.table.sst_path(&sst.id),
+            reader: self.reader(sst)?,
+            mask: Mask::of_sst(&self.inner.drops, sst),
+            windows: joined.and_then(|joined| WindowMask::new(&self.inner.layout, joined, time)),
+        })
     }
 
     /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose
@@ -232,13 +275,13 @@ fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Res
     Ok(Collector::new(layout.stored(), &rules, now))
 }
 
-/// The SSTs of `windows` that overlap `keys`; `None` if none does.
-fn slice(keys: &KeyRange, windows: &[&WindowState]) -> Option<Slice> {
-    let overlapping = |sst: &&Sst| overlaps(keys, &sst.first_key, &sst.last_key);
-    let found: Vec<&Sst> = windows.iter().flat_map(|window| &window.ssts).filter(overlapping).collect();
+/// Those of `ssts` that overlap `keys`; `None` if none does.
+fn slice(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<Slice> {
+    let found: Vec<&Sst> = ssts.iter().copied().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key)).collect();
     if found.is_empty() {
         return None;
     }
     let bytes = found.iter().map(|sst| sst.bytes).sum();
-    Some(Slice { keys: keys.clone(), ssts: found.iter().map(|sst| sst.id.clone()).collect(), bytes })
+    let ssts = found.iter().map(|sst| sst.id.clone()).collect();
+    Some(Slice { keys: keys.clone(), ssts, time: time.clone(), bytes })
 }

@@ -13,6 +13,7 @@ use crate::compaction::Compacted;
 use crate::drops::{AppliedDrop, DropTarget};
 use crate::hex::hex_bytes;
 use crate::invariants;
+use crate::joined::{self, Joined};
 
 /// One version of a table, as its manifest says it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,6 +116,9 @@ pub struct Sst {
     pub min_timestamp: Option<i64>,
     /// Greatest stored timestamp, microseconds.
     pub max_timestamp: Option<i64>,
+    /// The windows whose rows it holds, if they are others than the one it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
 }
 
 /// What a commit changes.
@@ -239,8 +243,9 @@ impl Version {
         let number = self.number;
         let mut order = self.next_order();
         for start in &edit.rebuilt {
-            self.window(*start).ssts.clear();
+            self.window(*start);
         }
+        joined::leave(self.windows.iter_mut(), &edit.rebuilt);
         for (start, ssts) in &edit.ssts {
             for sst in ssts {
                 self.window(*start).ssts.push(Sst { order, ..sst.clone() });

@@ -25,6 +25,7 @@ fn sst(id: u128) -> Sst {
         last_key: b"0000020000#20170726".to_vec(),
         min_timestamp: Some(0),
         max_timestamp: Some(DAY - 1),
+        joined: None,
     }
 }
 

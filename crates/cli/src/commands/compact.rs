@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_layout::window_name;
 use tidetable_runner::UlidIds;
-use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, Sst};
+use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
 
 use super::store;
 use crate::args::{Compact, Global, Output};
@@ -54,10 +54,11 @@ fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
         let why = match merge.reason {
             CompactionReason::SeveralSsts => "several SSTs",
             CompactionReason::Fresh => "as loaded",
+            CompactionReason::Settled => "settled windows",
             CompactionReason::HiddenCells => "deleted or expired cells",
         };
         rows.push(vec![
-            json!(window_name(snapshot.layout().spec().window, merge.window)),
+            json!(windows(snapshot, merge)),
             json!(why),
             json!(merge.ssts.len()),
             json!(sum(|sst| sst.rows)),
@@ -66,4 +67,13 @@ fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
         ]);
     }
     rows
+}
+
+/// The window of a merge, or the first and the last of those it joins.
+fn windows(snapshot: &tidetable_store::Snapshot, merge: &MergePlan) -> String {
+    let name = |start: i64| window_name(snapshot.layout().spec().window, start);
+    match merge.joins.as_slice() {
+        [first, .., last] => format!("{} to {}", name(*first), name(*last)),
+        _ => name(merge.window),
+    }
 }

@@ -4,6 +4,7 @@ use super::loader::{
 };
 use crate::{
     Block, ColumnSpec, DecodeError, FamilySpec, FieldType, Layout, LostReason, SourceSchema, TableSpec, TimestampSpec,
+    Window,
 };
 
 fn names(layout: &Layout) -> Vec<String> {
@@ -235,4 +236,38 @@ fn blocks_of_another_layout_are_errors() {
     let none = Block { keys: block.keys.clone(), groups: vec![None, None] };
     assert!(matches!(layout.decode(none, &[2]), Err(DecodeError::NotProjected { .. })));
     assert!(matches!(layout.decode(block, &[9]), Err(DecodeError::NoField { .. })));
+}
+
+#[test]
+fn keys_say_in_which_window_their_rows_lie() {
+    let fields = [("meter", FieldType::UInt64), ("ts", FieldType::Timestamp), ("kwh", FieldType::Float64)];
+    let windows = |key: &str, unit: Window| {
+        let spec = TableSpec { window: unit, ..table(key, &[("F", &[("q", "{kwh}")])]) };
+        let source = source(&fields, "ts");
+        let layout = Layout::compile(&spec, &source).unwrap();
+        let columns = vec![uints(&[7, 7, 8]), times(&[NOON, NOON + DAY, NOON - DAY]), floats(&[Some(1.0); 3])];
+        let block = load(&layout, &[batch(&source, columns)]);
+        let found = layout.row_windows(&block.keys).unwrap();
+        assert_eq!(found.is_some(), layout.rows_keep_to_windows() && unit != Window::None, "{key}");
+        let rows = (0..block.keys.len()).map(|row| String::from_utf8(block.keys.get(row)).unwrap());
+        found.map(|found| rows.zip(found).collect::<std::collections::BTreeMap<_, _>>())
+    };
+    for key in
+        ["{meter:010}#{ts:%Y%m%d}", "{meter:010}#{ts:ms}", "{meter}#{ts:%Y%m%d}#{ts:%H%M}", "{ts:%Y%m}#{ts:%d}#{meter}"]
+    {
+        let found = windows(key, Window::Day).unwrap();
+        let mut starts: Vec<i64> = found.into_values().collect();
+        starts.sort_unstable();
+        let day = crate::window_of(Window::Day, NOON);
+        assert_eq!(starts, [day - DAY, day, day + DAY], "{key}");
+    }
+    for (key, unit) in [
+        ("{meter:010}", Window::Day),
+        ("{meter}#{ts:%Y%m}", Window::Day),
+        ("{meter}#{ts:%Y%m%d|Europe/Paris}", Window::Day),
+        ("{meter}#{ts:%Y%m%d}", Window::Hour),
+        ("{meter}#{ts:%Y%m%d}", Window::None),
+    ] {
+        assert_eq!(windows(key, unit), None, "{key}");
+    }
 }

@@ -84,6 +84,7 @@ fn edit(table: &Table, shelf: &Shelf, base: &Version, number: u64, ids: &Names) 
         last_key: b"k".to_vec(),
         min_timestamp: None,
         max_timestamp: None,
+        joined: None,
     };
     Edit {
         inputs: vec![input],

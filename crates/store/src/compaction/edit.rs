@@ -1,7 +1,8 @@
 //! What a compaction changes of a version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::plan::MergePlan;
 use crate::version::{Sst, Version};
 
 /// SSTs put in the place of others.
@@ -18,8 +19,13 @@ pub struct Compacted {
 /// The SSTs of one merge.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replacement {
-    /// Start of their window.
+    /// Start of their window, or of the first that they join.
     pub window: i64,
+    /// Starts of the windows that they join, if they do, ascending.
+    pub joins: Vec<i64>,
+    /// Starts of the windows that those that go hold together, ascending: if one was built anew meanwhile, they are
+    /// others.
+    pub held: Vec<i64>,
     /// Ids of those that go; one after the other in the window.
     pub replaced: Vec<String>,
     /// Those that take their place, by key. One of the replaced may be among them, with another order. Without
@@ -28,6 +34,36 @@ pub struct Replacement {
 }
 
 impl Replacement {
+    /// What takes the place of the SSTs of `merge`.
+    pub(super) fn of(merge: &MergePlan, ssts: Vec<Sst>) -> Self {
+        let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
+        let held = held(merge.ssts.iter());
+        Self { window: merge.window, joins: merge.joins.clone(), held, replaced, ssts }
+    }
+
+    fn put(&self, next: &mut Version) -> Result<(), String> {
+        let ids: HashSet<&str> = self.replaced.iter().map(String::as_str).collect();
+        let there: HashSet<&str> = next.ssts().map(|sst| sst.id.as_str()).collect();
+        if let Some(gone) = ids.iter().find(|id| !there.contains(*id)) {
+            return Err(format!("SST {gone} was replaced meanwhile"));
+        }
+        if self.held != held(next.ssts().filter(|sst| ids.contains(sst.id.as_str()))) {
+            return Err(format!("a window of SST {} was built anew meanwhile", self.replaced.join(", ")));
+        }
+        let window = next.window(self.window);
+        let at = window.ssts.iter().position(|sst| ids.contains(sst.id.as_str())).unwrap_or(0);
+        for start in self.joins.iter().chain([&self.window]) {
+            next.window(*start).ssts.retain(|sst| !ids.contains(sst.id.as_str()));
+        }
+        if !self.held.is_empty() {
+            // A file may stand in a window that has left it.
+            next.windows.iter_mut().for_each(|window| window.ssts.retain(|sst| !ids.contains(sst.id.as_str())));
+        }
+        let at = if self.joins.is_empty() { at } else { 0 };
+        next.window(self.window).ssts.splice(at..at, self.ssts.iter().cloned());
+        Ok(())
+    }
+
     /// The files that the merge wrote.
     fn written(&self) -> impl Iterator<Item = &Sst> {
         self.ssts.iter().filter(|sst| !self.replaced.contains(&sst.id))
@@ -54,17 +90,15 @@ impl Compacted {
 
     /// Puts its files into `next`. They stay older than all that was appended since.
     pub(crate) fn put(&self, next: &mut Version) -> Result<(), String> {
-        for Replacement { window, replaced, ssts } in &self.replacements {
-            let window = next.window(*window);
-            let there = |id: &String| window.ssts.iter().any(|sst| sst.id == *id);
-            if let Some(gone) = replaced.iter().find(|id| !there(id)) {
-                return Err(format!("SST {gone} was replaced meanwhile"));
-            }
-            let at = window.ssts.iter().position(|sst| replaced.contains(&sst.id)).unwrap_or(0);
-            window.ssts.retain(|sst| !replaced.contains(&sst.id));
-            window.ssts.splice(at..at, ssts.iter().cloned());
-        }
+        self.replacements.iter().try_for_each(|replacement| replacement.put(next))?;
         next.collected = Some(next.collected.map_or(self.now, |collected| collected.max(self.now)));
         Ok(())
     }
+}
+
+/// The windows that files of several hold together.
+fn held<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Vec<i64> {
+    let windows: BTreeSet<i64> =
+        ssts.filter_map(|sst| sst.joined.as_ref()).flat_map(|joined| &joined.windows).copied().collect();
+    windows.into_iter().collect()
 }

@@ -14,7 +14,7 @@ use crate::error::{Result, StoreError};
 use crate::merge::{self, weight};
 use crate::output::{SST_BYTES, write_error};
 use crate::scan::{BlockScan, SstSource};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{ALWAYS, Snapshot};
 use crate::version::Sst;
 
 /// Rows of a merged block: some stripes of rows of one cell.
@@ -42,11 +42,11 @@ struct Input<'a> {
 impl<'a> Inputs<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, merge: &'a MergePlan, judge: Option<&'a Judge>) -> Result<Self> {
         let open = |sst: &'a Sst| -> Result<Input<'a>> {
-            let source = snapshot.source(sst)?;
+            let source = snapshot.source(sst, &ALWAYS)?;
             let stamp = source.reader.metadata().get(COLLECTED).map(String::as_str);
             let ruled = judge.is_some_and(|judge| !judge.is_mild() && (stamp.is_none() || judge.stamp() != stamp));
             // Files of loads are less dense than those of compactions.
-            let keeps = sst.level > 0 && source.mask.is_none() && !ruled;
+            let keeps = sst.level > 0 && source.mask.is_none() && source.windows.is_none() && !ruled;
             Ok(Input { sst, source, keeps })
         };
         Ok(Self { snapshot, judge, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })

@@ -11,6 +11,8 @@
 //! Some of the SSTs of a window may be merged and not the others, if they follow one another. Rules take cells out only
 //! if no older SST shares keys with those that are merged: it may hold an older value of such a cell.
 //!
+//! Windows to which nothing comes any more become files of all of them ([`join`]), where rows keep to windows.
+//!
 //! Rules are judged window by window, even where rows span windows. That is sound: no rule keeps a
 //! cell because more newer versions or more age came to it, and a window knows no more newer versions of
 //! a cell than the whole row has, so what a window drops the row drops too. And what is left answers as
@@ -22,6 +24,7 @@
 mod cut;
 mod edit;
 mod input;
+mod join;
 mod judge;
 mod pick;
 mod plan;

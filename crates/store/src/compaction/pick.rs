@@ -1,7 +1,9 @@
 //! Which SSTs of which windows are worth compacting. Pure: looks at the manifest alone.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
+use super::join::{JoinPick, shared};
 use crate::drops::overlaps;
 use crate::version::{Sst, Version, WindowState};
 
@@ -24,6 +26,8 @@ pub enum CompactionReason {
     Fresh,
     /// They hold cells that drops or rules hide.
     HiddenCells,
+    /// They are of windows to which nothing comes any more, and which are few files together.
+    Settled,
 }
 
 /// How much of a table is to be compacted.
@@ -44,17 +48,22 @@ pub(super) struct Pick {
     /// Start of their window.
     pub(super) start: i64,
     pub(super) reason: CompactionReason,
-    /// Their places in the window, one after the other.
+    /// Their places in the window, one after the other; after those that it shares with others.
     pub(super) ssts: Range<usize>,
 }
 
 /// The SSTs that are worth merging, and those of which something may be hidden: whether it is, only their cells tell.
-pub(super) fn pick(version: &Version, extent: CompactionExtent) -> Vec<Pick> {
-    version.windows.iter().flat_map(|window| pick_window(version, window, extent)).collect()
+/// Windows in `joins` are left out.
+pub(super) fn pick(version: &Version, extent: CompactionExtent, joins: &[JoinPick]) -> Vec<Pick> {
+    let joined: HashSet<i64> = joins.iter().flat_map(|join| &join.windows).copied().collect();
+    let others = version.windows.iter().filter(|window| !joined.contains(&window.start));
+    others.flat_map(|window| pick_window(version, window, extent)).collect()
 }
 
 fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent) -> Vec<Pick> {
-    let runs = runs(&window.ssts);
+    let own = window.ssts.partition_point(|sst| sst.joined.is_some());
+    let runs: Vec<Range<usize>> =
+        runs(&window.ssts[own..]).into_iter().map(|run| run.start + own..run.end + own).collect();
     let merges = |runs: &[Range<usize>]| -> Vec<Pick> {
         let pick = |ssts| Pick { start: window.start, reason: CompactionReason::SeveralSsts, ssts };
         rounds(runs).into_iter().map(pick).collect()
@@ -66,17 +75,22 @@ fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent
     if runs.len() > 1 {
         return merges(&runs);
     }
-    let whole = |reason| vec![Pick { start: window.start, reason, ssts: 0..window.ssts.len() }];
-    if extent == CompactionExtent::Full && window.ssts.iter().any(|sst| sst.level == 0) {
+    let whole = |reason| vec![Pick { start: window.start, reason, ssts: own..window.ssts.len() }];
+    let ssts = &window.ssts[own..];
+    if extent == CompactionExtent::Full && ssts.iter().any(|sst| sst.level == 0) {
         return whole(CompactionReason::Fresh);
     }
-    let dropped = version.drops.iter().any(|drop| {
-        let older = window.ssts.iter().filter(|sst| sst.order < drop.order);
-        let keys = drop.target.keys();
-        older.into_iter().any(|sst| overlaps(&keys, &sst.first_key, &sst.last_key))
-    });
-    let ruled = !version.table.gc.is_empty() && !window.ssts.is_empty();
-    if dropped || ruled { whole(CompactionReason::HiddenCells) } else { Vec::new() }
+    let alone = shared(version, window).next().is_none();
+    if alone && ssts.iter().any(|sst| hides(version, sst)) { whole(CompactionReason::HiddenCells) } else { Vec::new() }
+}
+
+/// Whether drops or rules may hide cells of an SST.
+pub(super) fn hides(version: &Version, sst: &Sst) -> bool {
+    let dropped = version
+        .drops
+        .iter()
+        .any(|drop| sst.order < drop.order && overlaps(&drop.target.keys(), &sst.first_key, &sst.last_key));
+    dropped || !version.table.gc.is_empty()
 }
 
 /// The places of SSTs of one order, which share no key.

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 use tidetable_layout::{KeyRange, Projection};
 
+use super::join::{JoinPick, joins, shared};
 use super::pick::{CompactionExtent, CompactionReason, Pick, pick};
 use crate::drops::cells_of;
 use crate::error::Result;
-use crate::snapshot::{Slice, Snapshot};
+use crate::snapshot::{ALWAYS, Slice, Snapshot};
 use crate::version::{Sst, Version, WindowState};
 
 /// The merges of a version that are worth it.
@@ -24,8 +25,10 @@ pub struct CompactionPlan {
 /// SSTs of a window that become one run of files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergePlan {
-    /// Start of the window, microseconds since the epoch.
+    /// Start of the window, microseconds since the epoch; the first if several are joined.
     pub window: i64,
+    /// The windows that are joined, if any are.
+    pub joins: Vec<i64>,
     /// Why.
     pub reason: CompactionReason,
     /// The SSTs to be replaced, older data first.
@@ -35,7 +38,7 @@ pub struct MergePlan {
     /// Whether no older SST of the window shares keys with them: then rules may take cells out. What an older SST
     /// holds of such a cell would be shown otherwise.
     pub(super) collects: bool,
-    /// Whether they are all SSTs of the window.
+    /// Whether they are all SSTs that hold rows of the window, or windows.
     whole: bool,
 }
 
@@ -59,8 +62,11 @@ impl CompactionPlan {
         let version = snapshot.version();
         let asked = if extent == CompactionExtent::Due { version.now } else { now.max(version.now) };
         let mut now = asked;
+        let joined = if snapshot.layout().rows_keep_to_windows() { joins(version, extent) } else { Vec::new() };
+        let picked = pick(version, extent, &joined).into_iter().filter_map(|pick| merge_of(version, pick));
         let mut picked: Vec<MergePlan> =
-            pick(version, extent).into_iter().filter_map(|pick| merge_of(version, pick)).collect();
+            picked.chain(joined.into_iter().filter_map(|join| join_of(version, join))).collect();
+        picked.sort_by_key(|merge| merge.window);
         if picked.iter().any(|merge| !merge.whole) {
             // What expires by a later time is told by windows as a whole.
             picked.retain(|merge| merge.reason == CompactionReason::SeveralSsts);
@@ -69,7 +75,7 @@ impl CompactionPlan {
         let judged = snapshot.as_of_now(now)?;
         let worth = |merge: MergePlan| -> Result<Option<MergePlan>> {
             let is_worth = match merge.reason {
-                CompactionReason::SeveralSsts | CompactionReason::Fresh => true,
+                CompactionReason::SeveralSsts | CompactionReason::Fresh | CompactionReason::Settled => true,
                 CompactionReason::HiddenCells => count(&judged, &merge)? < count(&snapshot.as_stored(), &merge)?,
             };
             Ok(is_worth.then_some(merge))
@@ -103,26 +109,56 @@ impl CompactionPlan {
 fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
     let window: &WindowState = version.windows.iter().find(|window| window.start == pick.start)?;
     let ssts = window.ssts.get(pick.ssts.clone())?.to_vec();
-    let (older, newer) = (window.ssts.get(..pick.ssts.start)?, window.ssts.get(pick.ssts.end));
+    let newer = window.ssts.get(pick.ssts.end);
+    let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
+    let (in_all, older) = (own.clone().count(), own.take_while(|sst| sst.order < ssts[0].order));
+    let shared: Vec<&Sst> = shared(version, window).collect();
+    let mut older = shared.iter().copied().chain(older);
     let shares = |a: &Sst, b: &Sst| a.first_key <= b.last_key && b.first_key <= a.last_key;
-    // Newer than every drop that is applied, so that it is not asked again, and older than what comes: that gets
-    // an order above all SSTs and drops there are.
-    let applied = version.drops.iter().map(|drop| drop.order);
-    let applied = applied.filter(|order| newer.is_none_or(|newer| *order < newer.order));
     Some(MergePlan {
         window: pick.start,
+        joins: Vec::new(),
         reason: pick.reason,
-        order: ssts.iter().map(|sst| sst.order).chain(applied).max()?,
-        collects: !older.iter().any(|older| ssts.iter().any(|sst| shares(older, sst))),
-        whole: pick.ssts.len() == window.ssts.len(),
+        order: order(version, &ssts, newer)?,
+        collects: !older.any(|older| ssts.iter().any(|sst| shares(older, sst))),
+        whole: ssts.len() == in_all && shared.is_empty(),
         ssts,
     })
+}
+
+/// All SSTs of the windows to be joined.
+fn join_of(version: &Version, join: JoinPick) -> Option<MergePlan> {
+    let of_join = |home: i64, sst: &Sst| match &sst.joined {
+        Some(joined) => join.windows.iter().any(|start| joined.holds(*start)),
+        None => join.windows.binary_search(&home).is_ok(),
+    };
+    let windows = version.windows.iter();
+    let ssts = windows.flat_map(|window| window.ssts.iter().filter(move |sst| of_join(window.start, sst)));
+    let mut ssts: Vec<Sst> = ssts.cloned().collect();
+    ssts.sort_by_key(|sst| sst.order);
+    Some(MergePlan {
+        window: *join.windows.first()?,
+        reason: join.reason,
+        order: order(version, &ssts, None)?,
+        collects: true,
+        whole: true,
+        ssts,
+        joins: join.windows,
+    })
+}
+
+/// Newer than every drop that is applied, so that it is not asked again, and older than what comes: that gets an order
+/// above all SSTs and drops there are.
+fn order(version: &Version, ssts: &[Sst], newer: Option<&Sst>) -> Option<u64> {
+    let applied = version.drops.iter().map(|drop| drop.order);
+    let applied = applied.filter(|order| newer.is_none_or(|newer| *order < newer.order));
+    ssts.iter().map(|sst| sst.order).chain(applied).max()
 }
 
 /// Cells that `snapshot` shows of a window.
 fn count(snapshot: &Snapshot, merge: &MergePlan) -> Result<u64> {
     let ssts = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
-    let slice = Slice { keys: KeyRange::all(), ssts, bytes: 0 };
+    let slice = Slice { keys: KeyRange::all(), ssts, time: ALWAYS, bytes: 0 };
     let mut cells = 0;
     for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
         cells += cells_of(snapshot.schema(), &block?);

@@ -14,6 +14,7 @@ use super::plan::{CompactionPlan, MergePlan};
 use super::write::{Made, Output};
 use crate::error::Result;
 use crate::ids::Ids;
+use crate::joined::Joined;
 use crate::snapshot::Snapshot;
 use crate::version::{Edit, Sst};
 
@@ -66,10 +67,9 @@ impl Compaction {
             match done {
                 Ok(done) => {
                     if done.expired {
-                        expired.insert(merge.window);
+                        expired.extend(std::iter::once(&merge.window).chain(&merge.joins));
                     }
-                    let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
-                    compacted.replacements.push(Replacement { window: merge.window, replaced, ssts: done.ssts });
+                    compacted.replacements.push(Replacement::of(merge, done.ssts));
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -154,13 +154,14 @@ impl Run<'_> {
         let error = state.error.into_inner().unwrap_or_else(PoisonError::into_inner);
         let done = error.map_or(Ok(()), Err).and_then(|()| output.end());
         let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
-        let place = |sst: Sst| Sst { order: merge.order, level, ..sst };
+        let windows = || Joined { windows: merge.joins.clone(), without: Vec::new() };
+        let joined = (!merge.joins.is_empty()).then(windows);
+        let place = |sst: Sst| Sst { order: merge.order, level, joined: joined.clone(), ..sst };
         let ssts = output.into_ssts().into_iter().map(place).collect();
         match done {
             Ok(()) => Ok(Rewritten { ssts, expired: state.expired.into_inner() }),
             Err(error) => {
-                let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
-                let replacements = vec![Replacement { window: merge.window, replaced, ssts }];
+                let replacements = vec![Replacement::of(merge, ssts)];
                 let compacted = Some(Compacted { replacements, ..Compacted::default() });
                 table.discard(&Edit { compacted, ..Edit::default() });
                 Err(error)

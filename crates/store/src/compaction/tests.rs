@@ -16,6 +16,7 @@ fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
         last_key: last.into(),
         min_timestamp: None,
         max_timestamp: None,
+        joined: None,
     }
 }
 
@@ -46,18 +47,18 @@ fn windows_are_picked_from_the_manifest() {
         vec![],
     ]);
     let several = Pick { start: 1, reason: CompactionReason::SeveralSsts, ssts: 0..2 };
-    assert_eq!(pick(&found, CompactionExtent::Needed), std::slice::from_ref(&several));
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[]), std::slice::from_ref(&several));
     // Fresh files could be denser, those of a compaction are.
     found.windows[2].ssts.iter_mut().for_each(|sst| sst.level = 1);
     let fresh = Pick { start: 0, reason: CompactionReason::Fresh, ssts: 0..1 };
-    assert_eq!(pick(&found, CompactionExtent::Full), [fresh, several.clone()]);
+    assert_eq!(pick(&found, CompactionExtent::Full, &[]), [fresh, several.clone()]);
     // A drop is about SSTs older than it that may hold its keys.
     found.drops = vec![dropped("b", 1), dropped("y", 4)];
     let hidden = |start, count| Pick { start, reason: CompactionReason::HiddenCells, ssts: 0..count };
-    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0, 1), several.clone(), hidden(2, 2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[]), [hidden(0, 1), several.clone(), hidden(2, 2)]);
     found.drops.clear();
     found.table.gc = [("F".to_owned(), "maxversions=1".to_owned())].into();
-    assert_eq!(pick(&found, CompactionExtent::Needed), [hidden(0, 1), several, hidden(2, 2)]);
+    assert_eq!(pick(&found, CompactionExtent::Needed, &[]), [hidden(0, 1), several, hidden(2, 2)]);
 }
 
 #[test]
@@ -76,7 +77,11 @@ fn drops_and_files_have_orders_of_their_own() {
     // The files of a compaction stay below what was appended, and may share an order where they share no key.
     let put = |first: Sst, second: Sst| {
         let compacted = Compacted {
-            replacements: vec![Replacement { window: 0, replaced: vec!["a".to_owned()], ssts: vec![first, second] }],
+            replacements: vec![Replacement {
+                replaced: vec!["a".to_owned()],
+                ssts: vec![first, second],
+                ..Replacement::default()
+            }],
             ..Compacted::default()
         };
         next.apply(&Edit { compacted: Some(compacted), base: 3, ..Edit::default() }, "e", 7)
@@ -132,7 +137,7 @@ impl Paper {
     /// Does what is due until nothing is; how many rounds that took.
     fn compact(&mut self) -> usize {
         for round in 0..9 {
-            let picks = pick(&self.version, CompactionExtent::Due);
+            let picks = pick(&self.version, CompactionExtent::Due, &[]);
             if picks.is_empty() {
                 return round;
             }
@@ -217,10 +222,10 @@ fn settled_windows_are_left_alone() {
 fn many_runs_are_merged_in_rounds() {
     let mut paper = Paper::new();
     (0..500).for_each(|at| paper.load(&[(0, about(MIB * 4, at))]));
-    let picks = pick(&paper.version, CompactionExtent::Due);
+    let picks = pick(&paper.version, CompactionExtent::Due, &[]);
     assert_eq!(picks.len(), 16);
     assert!(picks.iter().all(|pick| (2..=32).contains(&pick.ssts.len())));
-    assert_eq!(picks, pick(&paper.version, CompactionExtent::Needed));
+    assert_eq!(picks, pick(&paper.version, CompactionExtent::Needed, &[]));
     assert_eq!((paper.compact(), paper.most_runs()), (2, 1));
     // Sizes that halve are few by themselves.
     let mut halves = Paper::new();

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_layout::Projection;
 
-use super::{DropTarget, count, overlaps};
+use super::{DropTarget, count};
 use crate::error::{Result, StoreError};
 use crate::snapshot::{Slice, Snapshot};
-use crate::version::{Edit, WindowState};
+use crate::version::Edit;
 
 /// What a drop hides of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,27 +48,21 @@ impl DropPlan {
         }
         // What rules show no more is there still, and would come back if what is newer went.
         let stored = snapshot.including_expired();
-        let counted = |windows: &[&WindowState]| -> Result<Option<(u64, u64)>> {
-            let keys = target.keys();
-            let ssts = windows.iter().flat_map(|window| &window.ssts);
-            let ssts: Vec<String> =
-                ssts.filter(|sst| overlaps(&keys, &sst.first_key, &sst.last_key)).map(|sst| sst.id.clone()).collect();
-            if ssts.is_empty() {
-                return Ok(None);
-            }
-            let slice = Slice { keys, ssts, bytes: 0 };
+        let counted = |slices: Vec<Slice>| -> Result<Option<(u64, u64)>> {
             let mut sum = None;
-            for block in stored.scan(&slice, &Projection::all(schema))? {
-                let (rows, cells) = count::hidden(schema, &block?, &target);
-                let (rows_before, cells_before) = sum.unwrap_or_default();
-                sum = Some((rows_before + rows, cells_before + cells));
+            for slice in slices {
+                for block in stored.scan(&slice, &Projection::all(schema))? {
+                    let (rows, cells) = count::hidden(schema, &block?, &target);
+                    let (rows_before, cells_before) = sum.unwrap_or_default();
+                    sum = Some((rows_before + rows, cells_before + cells));
+                }
             }
             Ok(sum)
         };
         let mut plan = Self { target: target.clone(), rows: 0, cells: 0, days: BTreeMap::new(), base: version.number };
-        let keeps = snapshot.layout().rows_keep_to_windows();
+        let (keys, keeps) = (target.keys(), snapshot.layout().rows_keep_to_windows());
         for window in &version.windows {
-            let Some((rows, cells)) = counted(&[window])? else { continue };
+            let Some((rows, cells)) = counted(snapshot.window(window, &keys))? else { continue };
             plan.rows += rows;
             plan.cells += cells;
             // Where rows span windows, hiding a cell here may bring out an older one of another window.
@@ -77,8 +71,7 @@ impl DropPlan {
             }
         }
         if !keeps {
-            let windows: Vec<&WindowState> = version.windows.iter().collect();
-            (plan.rows, plan.cells) = counted(&windows)?.unwrap_or_default();
+            (plan.rows, plan.cells) = counted(snapshot.whole(&keys).into_iter().collect())?.unwrap_or_default();
         }
         Ok(plan)
     }

@@ -1,5 +1,7 @@
 //! Compactions of some of the SSTs of a window, and what they copy.
 
+mod joins;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -84,8 +84,7 @@ impl Model {
     }
 
     fn key(&self, event: &Event) -> String {
-        let day = (event.time - START) / DAY + 1;
-        if self.dated { format!("{:02}#201801{day:02}", event.id) } else { format!("{:02}", event.id) }
+        if self.dated { format!("{:02}#{}", event.id, date(event.time)) } else { format!("{:02}", event.id) }
     }
 
     /// What is stored if nothing was ever taken out for good.
@@ -151,8 +150,19 @@ fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -
 pub fn changed_days(before: &Cells, after: &Cells) -> BTreeSet<i32> {
     let differs = |(key, value): &(&CellKey, &String)| before.get(*key) != after.get(*key) || value.is_empty();
     let differing = before.iter().chain(after).filter(differs);
-    let day = |key: &str| key.rsplit_once("#201801").unwrap().1.parse::<i32>().unwrap();
-    differing.map(|((key, ..), _)| (START / DAY) as i32 + day(key) - 1).collect()
+    differing.map(|((key, ..), _)| day_of(key)).collect()
+}
+
+/// A day of January or February 2018, as dated keys have it.
+pub fn date(time: i64) -> String {
+    let day = (time - START) / DAY;
+    if day < 31 { format!("201801{:02}", day + 1) } else { format!("201802{:02}", day - 30) }
+}
+
+/// The day, since the epoch, that a dated key names.
+pub fn day_of(key: &str) -> i32 {
+    let date: i32 = key.rsplit_once("#20180").unwrap().1.parse().unwrap();
+    (START / DAY) as i32 + if date < 200 { date - 101 } else { date - 201 + 31 }
 }
 
 #[derive(Debug, Default)]
@@ -280,7 +290,7 @@ impl World {
     }
 }
 
-fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) {
+pub fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     for row in 0..block.keys.len() {
         let key = text(&block.keys.get(row));
