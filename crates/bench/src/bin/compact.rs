@@ -2,6 +2,9 @@
 //! `compact ENTITIES STEPS [--layout meter|metric]`. STEPS are days of meters or minutes of machines; meters have a file a
 //! day. All of it lies in one window. Then all stripes are copied as bytes, to nowhere, on one core.
 //!
+//! `compact ENTITIES STEPS --daily` loads file after file into a window a day, compacts what is due after each, as a run
+//! does, and reads all readings of single meters.
+//!
 //! Files lie in a temporary folder of the current one. `RAYON_NUM_THREADS` sets the number of threads.
 
 use std::collections::BTreeMap;
@@ -11,21 +14,35 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidetable_bench::{Bench, Result, Shape};
-use tidetable_layout::Window;
+use tidetable_layout::{KeyRange, Projection, Window};
 use tidetable_sstable::{WriteOptions, Writer};
 use tidetable_store::{CompactionExtent, CompactionPlan, Snapshot};
+use tidetable_testkit::Written;
 
-const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric]";
+const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily]";
+
+/// What the command line asks for.
+struct Args {
+    shape: Shape,
+    entities: u32,
+    steps: u32,
+    daily: bool,
+}
 
 fn main() -> Result<ExitCode> {
-    let Some((shape, entities, steps)) = parse(std::env::args().skip(1)) else {
+    let Some(args) = parse(std::env::args().skip(1)) else {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
     let folder = tempfile::tempdir_in(".")?;
     let inputs = folder.path().join("inputs");
-    let written = shape.write(&inputs, entities, steps)?;
-    let bench = Bench::new(shape, &inputs, &folder.path().join("store"))?.with_window(Window::None)?;
+    let written = args.shape.write(&inputs, args.entities, args.steps)?;
+    let bench = Bench::new(args.shape, &inputs, &folder.path().join("store"))?;
+    if args.daily { daily(&bench, &written, args.entities) } else { once(bench.with_window(Window::None)?, &written) }
+}
+
+/// Loads file after file, and merges all that came of it.
+fn once(bench: Bench, written: &Written) -> Result<ExitCode> {
     for path in &written.paths {
         let name = path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?;
         bench.load(&[name])?;
@@ -49,15 +66,59 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn parse(mut args: impl Iterator<Item = String>) -> Option<(Shape, u32, u32)> {
-    let (mut shape, mut numbers) = (Shape::Meter, Vec::new());
+/// Loads file after file, compacts what is due after each, and reads meters.
+fn daily(bench: &Bench, written: &Written, meters: u32) -> Result<ExitCode> {
+    let (mut loaded, mut compacted, mut seconds) = (0, 0, 0.0);
+    for path in &written.paths {
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?;
+        loaded += bench.load(&[name])?.stats.bytes_out;
+        loop {
+            let plan = CompactionPlan::of_extent(&bench.snapshot()?, 0, CompactionExtent::Due)?;
+            if plan.is_empty() {
+                break;
+            }
+            let (done, _, took) = bench.compact(&plan)?;
+            (compacted, seconds) = (compacted + done.after.1, seconds + took.as_secs_f64());
+        }
+    }
+    let snapshot = bench.snapshot()?;
+    let key = |meter: u32| KeyRange::prefix(format!("{meter:010}#").as_bytes());
+    let read = |meter: u32| -> Result<(usize, f64)> {
+        let clock = Instant::now();
+        let mut records = 0;
+        for slice in snapshot.slices(&[key(meter)], &(i64::MIN..i64::MAX)) {
+            for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
+                records += block?.groups.iter().flatten().map(|group| group.len()).max().unwrap_or(0);
+            }
+        }
+        Ok((records, clock.elapsed().as_secs_f64()))
+    };
+    // Once to open the files.
+    read(1)?;
+    let times: Vec<(usize, f64)> = (1..=meters.min(50)).map(read).collect::<Result<_>>()?;
+    let mean = times.iter().map(|(_, seconds)| seconds).sum::<f64>() / times.len() as f64;
+    let mut out = stdout();
+    let mut line = |what: &str, value: String| writeln!(out, "{what:<20} {value}");
+    line("rows read", written.rows.to_string())?;
+    line("SSTs", snapshot.version().ssts().count().to_string())?;
+    line("written / loaded", format!("{:.2}", (loaded + compacted) as f64 / loaded as f64))?;
+    line("seconds compacting", format!("{seconds:.3}"))?;
+    line("readings of a meter", times.first().map_or(0, |(records, _)| *records).to_string())?;
+    line("ms to read them", format!("{:.2}", mean * 1e3))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
+    let (mut shape, mut daily, mut numbers) = (Shape::Meter, false, Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--layout" => shape = Shape::named(&args.next()?)?,
+            "--daily" => daily = true,
             _ => numbers.push(arg.parse().ok()?),
         }
     }
-    if let [entities, steps] = numbers.as_slice() { Some((shape, *entities, *steps)) } else { None }
+    let [entities, steps] = numbers.as_slice() else { return None };
+    (shape == Shape::Meter || !daily).then_some(Args { shape, entities: *entities, steps: *steps, daily })
 }
 
 /// Copies every stripe into a file that is kept nowhere; bytes of them.

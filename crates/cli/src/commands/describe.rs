@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tidetable_layout::{PackedSpec, window_name};
-use tidetable_store::Version;
+use tidetable_store::{Sst, Version};
 
 use super::store;
 use crate::args::{Describe, Global, Output};
@@ -54,16 +54,21 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
 
 fn windows(version: &Version) -> Rows {
     let mut rows = Rows::new(&["window", "SSTs", "rows", "cells", "bytes", "changed by version"]);
+    let name = |start: i64| window_name(version.table.spec.window, start);
     for window in &version.windows {
-        let sum = |of: fn(&tidetable_store::Sst) -> u64| window.ssts.iter().map(of).sum::<u64>();
-        rows.push(vec![
-            json!(window_name(version.table.spec.window, window.start)),
-            json!(window.ssts.len()),
-            json!(sum(|sst| sst.rows)),
-            json!(sum(|sst| sst.cells)),
-            json!(sum(|sst| sst.bytes)),
-            json!(window.days.values().max()),
-        ]);
+        let (shared, own): (Vec<&Sst>, Vec<&Sst>) = window.ssts.iter().partition(|sst| sst.joined.is_some());
+        let line = |name: String, ssts: &[&Sst], changed: Option<&u64>| {
+            let sum = |of: fn(&Sst) -> u64| ssts.iter().map(|sst| of(sst)).sum::<u64>();
+            let (rows, cells, bytes) = (sum(|sst| sst.rows), sum(|sst| sst.cells), sum(|sst| sst.bytes));
+            vec![json!(name), json!(ssts.len()), json!(rows), json!(cells), json!(bytes), json!(changed)]
+        };
+        for sst in shared {
+            let joined = sst.joined.as_ref().map_or(&[][..], |joined| &joined.windows);
+            let (first, last) =
+                (joined.first().copied().unwrap_or_default(), joined.last().copied().unwrap_or_default());
+            rows.push(line(format!("{} to {}", name(first), name(last)), &[sst], None));
+        }
+        rows.push(line(name(window.start), &own, window.days.values().max()));
     }
     rows
 }
