@@ -102,6 +102,15 @@ pub(super) fn split_by_window(
     windows
 }
 
+/// How many events of each window wait in `chunks`.
+pub(super) fn events_by_window(chunks: &[Chunk]) -> BTreeMap<i64, usize> {
+    let mut events = BTreeMap::new();
+    for (window, runs) in chunks.iter().flat_map(|chunk| &chunk.windows) {
+        *events.entry(*window).or_default() += runs.iter().map(Range::len).sum::<usize>();
+    }
+    events
+}
+
 /// Ranks of prefixes and, for each group, of qualifiers.
 pub(super) struct AllRanks {
     pub(super) prefixes: Ranks,

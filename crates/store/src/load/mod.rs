@@ -27,7 +27,6 @@ mod tests;
 mod upsert;
 mod write;
 
-use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -39,6 +38,7 @@ use crate::error::Result;
 use crate::ids::Ids;
 use crate::table::Table;
 use crate::version::{Edit, Version};
+use chunk::events_by_window;
 pub use feed::{Feed, FeedEnd, FileFeed, Piece};
 use finish::{Finished, Finisher};
 use gather::Gather;
@@ -58,6 +58,8 @@ use write::SstWriter;
 const READ_AHEAD: usize = 4;
 /// What a load works with beside the cells that wait: pieces that are read and parsed, and what is encoded and written.
 const WORKING_MEMORY: u64 = 128 << 20;
+/// Events of a window that are ordered and encoded by all cores together.
+const LARGE_WINDOW: usize = 1 << 20;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A load of one source into the tables that are made of it.
@@ -187,15 +189,19 @@ impl<'a> Loader<'a> {
         let mut chunks = std::mem::take(&mut state.chunks);
         state.bytes = 0;
         chunks.sort_by_key(|chunk| chunk.place);
-        let windows: BTreeSet<i64> = chunks.iter().flat_map(|chunk| chunk.windows.keys().copied()).collect();
+        // A large window keeps all cores busy, and one at a time is in memory twice.
+        let (large, small): (Vec<_>, Vec<_>) =
+            events_by_window(&chunks).into_iter().partition(|(_, events)| *events >= LARGE_WINDOW);
         let clock = Instant::now();
         let schema = target.layout.stored();
         let ranks = encoders.ranks(schema.groups.len());
         state.stats.sort += clock.elapsed();
         let writer = SstWriter { table: target.table, schema, ids: self.ids, limits: StripeLimits::default() };
         let (counted, finished) = Finisher::beside(|finisher| {
-            let write = |start| writer.write_window(&chunks, start, &ranks, finisher);
-            windows.into_par_iter().map(write).collect::<Vec<Result<LoadStats>>>()
+            let write = |(start, _)| writer.write_window(&chunks, start, &ranks, finisher);
+            let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();
+            written.par_extend(small.into_par_iter().map(write));
+            written
         });
         // What was finished is kept even where something else failed: it is to be removed.
         let mut failed = Ok(());

@@ -18,10 +18,10 @@ use crate::ids::Ids;
 use crate::output::{SstFile, write_error};
 use crate::table::Table;
 
-/// Events a piece of a window has, about: enough for a few full stripes.
-const PIECE_EVENTS: usize = 262_144;
-/// Bytes of their values, about, where events are wide: two stripes of full size.
-const PIECE_BYTES: usize = 16 << 20;
+/// Events a piece of a window has, about: two full stripes.
+const PIECE_EVENTS: usize = 131_072;
+/// Bytes of their values, about, where events are wide: a stripe of full size.
+const PIECE_BYTES: usize = 8 << 20;
 
 /// Writes SSTs of one table.
 pub(super) struct SstWriter<'a> {
@@ -48,7 +48,7 @@ impl<'t> SstWriter<'t> {
         let events = PIECE_EVENTS.min(PIECE_BYTES / window.event_bytes().max(1));
         let pieces = order.pieces(events);
         // A few pieces at a time bound what waits to be written; what is written meanwhile is what was encoded before.
-        let mut batches = pieces.chunks(rayon::current_num_threads() * 2).peekable();
+        let mut batches = pieces.chunks(rayon::current_num_threads() * 4).peekable();
         let mut files = Files { writer: self, finisher, window: start, count: 0, open: None };
         let mut encoded = Vec::new();
         loop {
