@@ -98,8 +98,7 @@ fn shift(values: &[f64], power: f64, integers: &mut Vec<i64>) -> bool {
         let shifted = value * power + MAGIC;
         let whole = shifted - MAGIC;
         wrong |= (whole / power).to_bits() ^ value.to_bits();
-        // Not the other way round: this holds of what is no number, too.
-        wrong |= u64::from(!(whole.abs() < LIMIT));
+        wrong |= u64::from((whole.abs() >= LIMIT) | whole.is_nan());
         shifted.to_bits().wrapping_sub(MAGIC.to_bits()).cast_signed()
     }));
     wrong == 0

@@ -128,7 +128,7 @@ impl WindowEvents {
         let runs: Vec<(&Chunk, &Range<usize>)> = places.iter().map(|(at, run)| (chunks[*at], run)).collect();
         let places = Arc::new(Places::new(&places));
         let group =
-            |group: usize| GroupEvents::collect((&chunks, &runs, &places), group, ranks.qualifiers[group].as_ref());
+            |group: usize| GroupEvents::collect(&chunks, &runs, &places, group, ranks.qualifiers[group].as_ref());
         let ((prefix_ranks, tails), groups) = rayon::join(
             || rayon::join(|| ranks_of(&runs, ranks), || tails_of(&runs)),
             || (0..schema.groups.len()).into_par_iter().map(group).collect(),
@@ -190,7 +190,9 @@ fn units(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u32> {
 
 impl GroupEvents {
     fn collect(
-        (chunks, runs, places): (&[&Chunk], &[(&Chunk, &Range<usize>)], &Arc<Places>),
+        chunks: &[&Chunk],
+        runs: &[(&Chunk, &Range<usize>)],
+        places: &Arc<Places>,
         group: usize,
         ranks: Option<&Ranks>,
     ) -> Self {
