@@ -1,6 +1,8 @@
+use super::join::joins;
 use super::pick::{Pick, pick};
 use super::{Compacted, CompactionExtent, CompactionReason, Replacement};
 use crate::drops::{AppliedDrop, DropTarget};
+use crate::joined::Joined;
 use crate::version::{Edit, Sst, Version, WindowState};
 
 fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
@@ -134,7 +136,7 @@ impl Paper {
         }
     }
 
-    /// Does what is due until nothing is; how many rounds that took.
+    /// Does what is due until nothing is, but for joins; how many rounds that took.
     fn compact(&mut self) -> usize {
         for round in 0..9 {
             let picks = pick(&self.version, CompactionExtent::Due, &[]);
@@ -232,4 +234,60 @@ fn many_runs_are_merged_in_rounds() {
     (0..40).for_each(|at| halves.load(&[(0, (1 << 40) >> at)]));
     halves.compact();
     assert!(halves.most_runs() < 2 * 8 + 20, "{}", halves.most_runs());
+}
+
+const DAY: i64 = 86_400_000_000;
+
+/// A file of some days.
+fn of_days(id: &str, order: u64, days: &[i64], bytes: u64) -> Sst {
+    let joined = Joined { windows: days.iter().map(|day| day * DAY).collect(), without: Vec::new() };
+    Sst { bytes, level: 1, joined: Some(joined), ..sst(id, order, "a", "z") }
+}
+
+/// What is joined of days of 1970 that have an SST of so many bytes each; days count from 0.
+fn joins_of(days: &[(i64, u64)], extent: CompactionExtent) -> Vec<(CompactionReason, Vec<i64>)> {
+    let mut paper = Paper::new();
+    days.iter().for_each(|(day, bytes)| paper.load(&[(day * DAY, *bytes)]));
+    let joins = joins(&paper.version, extent).into_iter();
+    joins.map(|join| (join.reason, join.windows.iter().map(|start| start / DAY).collect())).collect()
+}
+
+#[test]
+fn months_that_are_over_are_joined_if_they_are_small() {
+    let due = |days: &[(i64, u64)]| joins_of(days, CompactionExtent::Due);
+    // January ends with day 30, and a week of February must have come.
+    let january: Vec<(i64, u64)> = (0..31).map(|day| (day, 8 * MIB)).collect();
+    let until = |last: i64| january.iter().copied().chain([(last, MIB)]).collect::<Vec<_>>();
+    assert_eq!(due(&until(37)), []);
+    assert_eq!(due(&until(38)), [(CompactionReason::Settled, (0..31).collect())]);
+    // More than one file, or one day alone, gains nothing.
+    let large: Vec<(i64, u64)> = until(38).into_iter().map(|(day, bytes)| (day, bytes + MIB)).collect();
+    assert_eq!(due(&large), []);
+    assert_eq!(due(&[(3, MIB), (40, MIB)]), []);
+    // So many SSTs are first merged day by day.
+    let many: Vec<(i64, u64)> = (0..65).map(|at| (at % 4, 1)).chain([(40, 1)]).collect();
+    assert_eq!(due(&many), []);
+}
+
+#[test]
+fn what_is_late_waits_until_it_weighs_something() {
+    let mut found = version(Vec::new());
+    found.window(0).ssts.push(of_days("a", 0, &[0, 1, 2], 100 * MIB));
+    found.window(40 * DAY).ssts.push(sst("z", 1, "a", "z"));
+    let picked = |found: &Version, extent| joins(found, extent).into_iter().map(|join| join.reason).collect::<Vec<_>>();
+    assert_eq!(picked(&found, CompactionExtent::Needed), []);
+    found.window(DAY).ssts.push(Sst { bytes: MIB, ..sst("b", 2, "a", "z") });
+    assert_eq!(picked(&found, CompactionExtent::Due), []);
+    assert_eq!(picked(&found, CompactionExtent::Needed), [CompactionReason::SeveralSsts]);
+    assert_eq!(pick(&found, CompactionExtent::Due, &[]), []);
+    found.window(DAY).ssts.push(Sst { bytes: 30 * MIB, ..sst("c", 3, "a", "z") });
+    assert_eq!(picked(&found, CompactionExtent::Due), [CompactionReason::SeveralSsts]);
+    crate::invariants::check(&found).unwrap();
+    // A window lies in one join, and what it has of its own is newer.
+    let mut twice = found.clone();
+    twice.window(2 * DAY).ssts.push(of_days("d", 4, &[2, 3], MIB));
+    assert!(crate::invariants::check(&twice).unwrap_err().contains("two joins"));
+    let mut older = found;
+    older.window(0).ssts[0].order = 3;
+    assert!(crate::invariants::check(&older).unwrap_err().contains("older than those it shares"));
 }
