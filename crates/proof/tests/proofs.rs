@@ -1,7 +1,9 @@
 //! Every proof in a small size. The sizes that mean something are those of `just prove`.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
-use tidetable_proof::proofs::{Figures, faults, model, power, replies};
+use std::path::Path;
+
+use tidetable_proof::proofs::{Figures, faults, kills, model, power, replies};
 use tidetable_proof::{Finding, Result};
 
 fn proven(done: Result<Figures>) -> Figures {
@@ -38,4 +40,10 @@ fn a_failed_call_hurts_nothing() {
 fn a_commit_whose_answer_is_lost_is_made_once() {
     let figures = proven(replies::prove(1, 20, 30));
     assert!(figures.get("commits") == 600 && figures.get("errors") > 50, "{figures}");
+}
+
+#[test]
+fn a_process_may_be_killed_at_any_time() {
+    let figures = proven(kills::prove(Path::new(env!("CARGO_BIN_EXE_prove")), 1, 12));
+    assert!(figures.get("kills") >= 12 && figures.get("commits") > 0, "{figures}");
 }

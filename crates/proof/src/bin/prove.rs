@@ -4,9 +4,11 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use tidetable_proof::proofs::kills::Task;
 use tidetable_proof::{Finding, Result, proofs};
 
-const USAGE: &str = "usage: prove model|power|faults|replies [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
+const USAGE: &str =
+    "usage: prove model|power|faults|replies|kills [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
 
 struct Args {
     proof: String,
@@ -40,6 +42,7 @@ fn run() -> Result<()> {
         "model" => proofs::model::prove(args.seed, seeds(1000), size(1000)),
         "power" => proofs::power::prove(args.seed, seeds(50), size(20) as usize),
         "faults" => proofs::faults::prove(args.seed, seeds(20), size(12) as usize),
+        "kills" => proofs::kills::prove(&std::env::current_exe()?, args.seed, size(1000)),
         "replies" => proofs::replies::prove(args.seed, seeds(1000), size(100)),
         _ => Err(Finding::new(USAGE)),
     }?;
@@ -48,7 +51,12 @@ fn run() -> Result<()> {
 }
 
 fn main() -> ExitCode {
-    match run() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = match args.split_first() {
+        Some((first, task)) if first == "child" => Task::parse(task).and_then(|task| task.run()),
+        _ => run(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(finding) => {
             eprintln!("{finding}");

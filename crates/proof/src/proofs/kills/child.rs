@@ -1,0 +1,137 @@
+//! The process that is killed: takes the steps of a script, one after the other, and says so.
+//!
+//! ```text
+//! begin 7            step 7 is begun
+//! ok 7 12            it is done, and the newest version is now 12
+//! at loads:link:manifest:after   a place was reached; nothing happens any more
+//! ```
+
+use std::fmt;
+use std::io::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tidetable_store::LocalBlobs;
+
+use super::{Scripted, kind_of};
+use crate::finding::{Finding, Result};
+use crate::sim::{Stop, StopDisk};
+use crate::world::World;
+
+/// How long a process waits to be killed, so that none is left if its parent ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A place where a process stops: in steps of a kind, a call, the file it is about, and when; the so-many-th time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// `step:call:file:when`.
+    pub name: String,
+    /// How often it is passed before.
+    pub passes: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.name, self.passes)
+    }
+}
+
+impl FromStr for Place {
+    type Err = Finding;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parsed = text.split_once('+').and_then(|(name, passes)| Some((name.to_owned(), passes.parse().ok()?)));
+        let (name, passes) = parsed.ok_or_else(|| Finding::new(format!("{text} is no place")))?;
+        Ok(Self { name, passes })
+    }
+}
+
+/// What a process is told to do.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Folder of the store.
+    pub root: PathBuf,
+    /// Unlike that of any process before it.
+    pub run: u64,
+    /// Of the script.
+    pub seed: u64,
+    /// The first step to take, and the first not to.
+    pub steps: (u64, u64),
+    /// Where to stop.
+    pub place: Option<Place>,
+}
+
+impl Task {
+    /// As arguments of a process.
+    pub fn args(&self) -> Vec<String> {
+        let mut args = vec![self.root.display().to_string()];
+        args.extend([self.run, self.seed, self.steps.0, self.steps.1].map(|number| number.to_string()));
+        args.extend(self.place.as_ref().map(Place::to_string));
+        args
+    }
+
+    /// From arguments of a process.
+    ///
+    /// # Errors
+    /// If they are not such.
+    pub fn parse(args: &[String]) -> Result<Self> {
+        let number = |at: usize| args.get(at).and_then(|text| text.parse::<u64>().ok());
+        let parsed = || Some((PathBuf::from(args.first()?), number(1)?, number(2)?, (number(3)?, number(4)?)));
+        let (root, run, seed, steps) = parsed().ok_or_else(|| Finding::new("usage: ROOT RUN SEED FROM TO [PLACE]"))?;
+        Ok(Self { root, run, seed, steps, place: args.get(5).map(|text| text.parse()).transpose()? })
+    }
+
+    /// Takes the steps.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn run(&self) -> Result<()> {
+        let here = Arc::new(Here { place: self.place.clone(), step: Mutex::new("start"), passed: AtomicU64::new(0) });
+        let disk = StopDisk::new(Arc::clone(&here) as Arc<dyn Stop>);
+        let blobs = LocalBlobs::on(Arc::new(disk), self.root.clone());
+        let world = World::new(Arc::new(blobs), kind_of(self.seed), self.run)?;
+        let mut script = Scripted::new(self.seed);
+        for number in 0..self.steps.1 {
+            let step = script.offer();
+            if number < self.steps.0 {
+                continue;
+            }
+            say(&format!("begin {number}"))?;
+            *here.step.lock().unwrap_or_else(PoisonError::into_inner) = step.name();
+            let now = world.snapshot()?.map_or(script.begin(), |snapshot| snapshot.version().now);
+            world.act(&step, &script.inputs, now)?;
+            say(&format!("ok {number} {}", world.table().latest_number()?))?;
+        }
+        Ok(())
+    }
+}
+
+fn say(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+#[derive(Debug)]
+struct Here {
+    place: Option<Place>,
+    step: Mutex<&'static str>,
+    passed: AtomicU64,
+}
+
+impl Stop for Here {
+    fn reached(&self, call: &'static str, what: &'static str, when: &'static str) {
+        let Some(place) = &self.place else { return };
+        let step = *self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = format!("{step}:{call}:{what}:{when}");
+        if name == place.name && self.passed.fetch_add(1, Ordering::SeqCst) == place.passes {
+            // Whoever listens kills this process now.
+            let _ = say(&format!("at {name}"));
+            std::thread::sleep(PATIENCE);
+            std::process::exit(3);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Processes that load, drop and compact are killed, at any time and at every named place, and the table is looked at.
+
+mod child;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidetable_layout::KeyRange;
+use tidetable_store::{LocalBlobs, Snapshot};
+
+pub use child::{Place, Task};
+
+use super::Figures;
+use crate::cells::{Cells, cells_in, same};
+use crate::event::Inputs;
+use crate::finding::{Finding, Result};
+use crate::model::Model;
+use crate::random::Random;
+use crate::sim::places;
+use crate::step::{Kind, Script, Step};
+use crate::world::{Done, World, offer, tell};
+
+/// Kills after which a new table is begun.
+const KILLS_OF_A_TABLE: u64 = 30;
+/// Steps a process takes if it is not killed.
+const STEPS: u64 = 8;
+/// Most microseconds from the begin of a step to a kill that goes by time.
+const DELAY: u64 = 25_000;
+/// Steps whose places are stopped at.
+const WORK: [&str; 5] = ["loads", "changed inputs", "drops", "compactions", "rebuilds"];
+
+/// The kind of table that a seed makes.
+fn kind_of(seed: u64) -> Kind {
+    Kind::any(&mut Random::new(seed))
+}
+
+/// The steps of a seed and the inputs they leave, the same in every process.
+#[derive(Debug)]
+struct Scripted {
+    script: Script,
+    inputs: Inputs,
+}
+
+impl Scripted {
+    fn new(seed: u64) -> Self {
+        Self { script: Script::new(kind_of(seed), Random::new(!seed), 40), inputs: Inputs::default() }
+    }
+
+    /// The next step, its input put where a load finds it.
+    fn offer(&mut self) -> Step {
+        let step = self.script.next(self.inputs.len());
+        match &step {
+            Step::Load(events) => self.inputs.add(events.clone()),
+            Step::Change(at, events) => self.inputs.change(*at, events.clone()),
+            Step::Drop(_) | Step::Compact(_) | Step::Rebuild => {}
+        }
+        step
+    }
+
+    /// Logical time before the first version.
+    fn begin(&self) -> i64 {
+        crate::event::START + crate::event::DAY
+    }
+}
+
+/// So many kills of processes of the command `prove`.
+///
+/// # Errors
+/// A kill after which the table was not what its commits made.
+pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
+    let mut random = Random::new(first);
+    let mut figures = Figures::default();
+    let mut names: BTreeMap<String, u64> = BTreeMap::new();
+    let mut run = 0;
+    let mut seed = first;
+    while figures.get("kills") < kills {
+        let folder = tempfile::tempdir()?;
+        let mut table = Table::new(folder.path().join("store"), seed)?;
+        let most = (figures.get("kills") + KILLS_OF_A_TABLE).min(kills);
+        // A table whose processes all end by themselves would never be killed; it is left after so many.
+        for _ in 0..2 * KILLS_OF_A_TABLE {
+            if figures.get("kills") >= most {
+                break;
+            }
+            run += 1;
+            let place = (run % 2 == 0).then(|| next_place(&names, &mut random));
+            let ended = table
+                .run(prove, run, place, &mut random)
+                .map_err(|found| found.at(format_args!("seed {seed}, run {run}")))?;
+            let part = match &ended {
+                Ended::At(name) => {
+                    *names.entry(name.clone()).or_default() += 1;
+                    "kills at a place"
+                }
+                Ended::ByTime => "kills by time",
+                Ended::ByItself => "runs that ended by themselves",
+            };
+            let killed = u64::from(!matches!(ended, Ended::ByItself));
+            figures.add(&Figures(vec![("kills", killed), (part, 1)]));
+        }
+        figures.add(&Figures(vec![("tables", 1), ("commits", table.version)]));
+        seed += 1;
+    }
+    figures.add(&Figures(vec![("different places", names.len() as u64)]));
+    Ok(figures)
+}
+
+/// The place that was met least often so far, or any: some are never met, as a rebuild makes no folder.
+fn next_place(met: &BTreeMap<String, u64>, random: &mut Random) -> Place {
+    let mut all: Vec<(u64, u64, String)> = Vec::new();
+    for step in WORK {
+        for (call, what, when) in places() {
+            let name = format!("{step}:{call}:{what}:{when}");
+            all.push((met.get(&name).copied().unwrap_or(0), random.number(), name));
+        }
+    }
+    all.sort();
+    let least = random.place(all.len() / 2);
+    let name = all.swap_remove(least).2;
+    Place { name, passes: random.below(3) }
+}
+
+/// How a process ended.
+enum Ended {
+    At(String),
+    ByTime,
+    ByItself,
+}
+
+/// A table whose processes are killed, and what it must hold.
+struct Table {
+    root: PathBuf,
+    seed: u64,
+    model: Model,
+    /// Steps that were done.
+    steps: u64,
+    version: u64,
+    /// What a read of each version shows.
+    shown: BTreeMap<u64, Cells>,
+}
+
+impl Table {
+    fn new(root: PathBuf, seed: u64) -> Result<Self> {
+        let model = World::model(kind_of(seed))?;
+        Ok(Self { root, seed, model, steps: 0, version: 0, shown: BTreeMap::new() })
+    }
+
+    fn run(&mut self, prove: &Path, run: u64, place: Option<Place>, random: &mut Random) -> Result<Ended> {
+        let by_time = place.is_none();
+        let (root, seed, steps) = (self.root.clone(), self.seed, (self.steps, self.steps + STEPS));
+        let task = Task { root, run, seed, steps, place };
+        let mut process = Command::new(prove).arg("child").args(task.args()).stdout(Stdio::piped()).spawn()?;
+        let out = process.stdout.take().map(BufReader::new);
+        let mut ended = Ended::ByItself;
+        let (mut done, kill_in) = (Vec::new(), random.below(STEPS));
+        for line in out.into_iter().flat_map(BufRead::lines) {
+            let line = line?;
+            if let Some(step) = line.strip_prefix("ok ") {
+                let version = step.split_once(' ').and_then(|(_, version)| version.parse().ok());
+                done.push(version.ok_or_else(|| Finding::new(format!("a process said {line}")))?);
+            } else if let Some(name) = line.strip_prefix("at ") {
+                ended = Ended::At(name.to_owned());
+                process.kill()?;
+            } else if by_time && line == format!("begin {}", task.steps.0 + kill_in) {
+                std::thread::sleep(Duration::from_micros(random.below(DELAY)));
+                ended = Ended::ByTime;
+                process.kill()?;
+            }
+        }
+        let status = process.wait()?;
+        if matches!(ended, Ended::ByItself) && !status.success() {
+            return Err(Finding::new(format!("a process failed after {} steps: {status}", done.len())));
+        }
+        self.check(run, &done)?;
+        Ok(ended)
+    }
+
+    /// Looks at the table after a process that said what version each step left; one more step may have committed.
+    fn check(&mut self, run: u64, done: &[u64]) -> Result<()> {
+        let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX - run)?;
+        let found = world.table().latest_number()?;
+        let mut script = Scripted::new(self.seed);
+        for _ in 0..self.steps {
+            script.offer();
+        }
+        let said = done.last().copied().unwrap_or(self.version);
+        // What was said to be done is there, and of what was not, one commit at most.
+        if found != said && found != said + 1 {
+            return Err(Finding::new(format!("version {said} was committed, version {found} is there")));
+        }
+        let unsaid = (found > said).then_some(found);
+        for version in done.iter().copied().chain(unsaid) {
+            let step = script.offer();
+            offer(&mut self.model, &step);
+            let outcome = if version > self.version { Done::Committed(version) } else { Done::Nothing };
+            tell(&mut self.model, &step, outcome, world.table().version(version)?.now);
+            self.shown.insert(version, self.model.cells().clone());
+            self.version = version;
+            self.steps += 1;
+        }
+        same(&format!("version {found} after {} steps", self.steps), &world.cells()?, self.model.cells())?;
+        for (number, cells) in self.shown.iter().rev().take(4) {
+            let snapshot = Snapshot::new(world.table().clone(), world.table().version(*number)?.into())?;
+            same(&format!("version {number}"), &cells_in(&snapshot, &KeyRange::all())?, cells)?;
+        }
+        Ok(())
+    }
+}

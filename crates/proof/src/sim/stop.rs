@@ -1,0 +1,131 @@
+//! The real disk with named places before and after each call, where a process stops to be killed.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidetable_sstable::ReadAt;
+use tidetable_store::{Disk, DiskFile, OsDisk};
+
+/// What is called where a place is reached; it may not come back.
+pub trait Stop: std::fmt::Debug + Send + Sync {
+    /// The place `before` or `after` (or in the `middle` of) a `call` about a file of the kind `what`.
+    fn reached(&self, call: &'static str, what: &'static str, when: &'static str);
+}
+
+/// All places, as call, kind of file and when.
+pub fn places() -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut places = Vec::new();
+    for what in ["sst", "manifest"] {
+        for call in ["create", "write", "sync", "link", "remove", "sync_folder"] {
+            places.extend(["before", "after"].map(|when| (call, what, when)));
+        }
+        places.push(("write", what, "middle"));
+    }
+    places.extend(["before", "after"].map(|when| ("make_folder", "folder", when)));
+    places
+}
+
+/// The disk of the operating system, with places to stop.
+#[derive(Debug)]
+pub struct StopDisk {
+    stop: Arc<dyn Stop>,
+}
+
+impl StopDisk {
+    /// Tells `stop` of every place.
+    pub fn new(stop: Arc<dyn Stop>) -> Self {
+        Self { stop }
+    }
+
+    fn at<T>(&self, call: &'static str, what: &'static str, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.stop.reached(call, what, "before");
+        let done = act()?;
+        self.stop.reached(call, what, "after");
+        Ok(done)
+    }
+}
+
+fn kind(path: &Path) -> &'static str {
+    let is = |name: &str| path.components().any(|part| part.as_os_str() == name);
+    match (is("sst"), is("manifest")) {
+        (true, _) => "sst",
+        (_, true) => "manifest",
+        _ => "folder",
+    }
+}
+
+impl Disk for StopDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let inner = self.at("create", kind(path), || OsDisk.create(path))?;
+        Ok(Box::new(StopFile { inner, stop: Arc::clone(&self.stop), what: kind(path) }))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.at("link", kind(to), || OsDisk.link(from, to))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.at("rename", kind(to), || OsDisk.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.at("remove", kind(path), || OsDisk.remove(path))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.at("make_folder", "folder", || OsDisk.make_folder(path))
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        OsDisk.is_folder(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.at("sync_folder", kind(path), || OsDisk.sync_folder(path))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        OsDisk.list(path)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Bytes> {
+        OsDisk.read(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        OsDisk.open(path)
+    }
+}
+
+struct StopFile {
+    inner: Box<dyn DiskFile>,
+    stop: Arc<dyn Stop>,
+    what: &'static str,
+}
+
+impl Write for StopFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stop.reached("write", self.what, "before");
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        self.inner.write_all(first)?;
+        self.stop.reached("write", self.what, "middle");
+        self.inner.write_all(second)?;
+        self.stop.reached("write", self.what, "after");
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl DiskFile for StopFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.stop.reached("sync", self.what, "before");
+        self.inner.sync()?;
+        self.stop.reached("sync", self.what, "after");
+        Ok(())
+    }
+}
