@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array};
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray, UInt64Array,
+};
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, InputFile};
 use tidetable_store::{Feed, FeedEnd, Piece, StoreError};
@@ -54,7 +57,7 @@ impl Event {
     }
 }
 
-/// The columns of the rows.
+/// The columns of the rows. Those after `n` follow from the others, so that there is a column of every type.
 pub fn source() -> SourceSchema {
     let fields = [
         ("id", FieldType::UInt64),
@@ -63,12 +66,18 @@ pub fn source() -> SourceSchema {
         ("v", FieldType::UInt64),
         ("w", FieldType::Int64),
         ("n", FieldType::Int64),
+        ("f", FieldType::Float64),
+        ("d", FieldType::Decimal { precision: 12, scale: 2 }),
+        ("b", FieldType::Bool),
+        ("day", FieldType::Date),
+        ("s", FieldType::Text),
     ];
     SourceSchema { fields: fields.map(|(name, kind)| Field { name: name.to_owned(), kind }).to_vec(), time: 1 }
 }
 
 fn batch(events: &[Event]) -> Result<RecordBatch, StoreError> {
-    let columns: [(&str, ArrayRef); 6] = [
+    let decimals = events.iter().map(|event| event.w.map(|w| i128::from(w) * 100 + i128::from(event.v % 100)));
+    let columns: [(&str, ArrayRef); 11] = [
         ("id", Arc::new(UInt64Array::from_iter_values(events.iter().map(|event| event.id)))),
         (
             "ts",
@@ -80,6 +89,11 @@ fn batch(events: &[Event]) -> Result<RecordBatch, StoreError> {
         ("v", Arc::new(UInt64Array::from_iter_values(events.iter().map(|event| event.v)))),
         ("w", Arc::new(Int64Array::from_iter(events.iter().map(|event| event.w)))),
         ("n", Arc::new(Int64Array::from_iter_values(events.iter().map(|event| event.n)))),
+        ("f", Arc::new(Float64Array::from_iter_values(events.iter().map(|event| (event.v * 37 % 1000) as f64 / 8.0)))),
+        ("d", Arc::new(Decimal128Array::from_iter(decimals).with_precision_and_scale(12, 2)?)),
+        ("b", Arc::new(BooleanArray::from_iter(events.iter().map(|event| Some(event.v % 3 == 0))))),
+        ("day", Arc::new(Date32Array::from_iter_values(events.iter().map(|event| (event.time / DAY) as i32)))),
+        ("s", Arc::new(StringArray::from_iter_values(events.iter().map(|event| format!("text {}", event.v * 7 % 53))))),
     ];
     Ok(RecordBatch::try_from_iter(columns)?)
 }

@@ -12,6 +12,7 @@ mod finding;
 pub mod model;
 pub mod proofs;
 pub mod random;
+pub mod shape;
 pub mod sim;
 pub mod step;
 pub mod world;

@@ -23,7 +23,7 @@ const FAMILIES: [&str; 3] = ["F", "G", "S"];
 pub struct World {
     table: Table,
     layout: Layout,
-    kind: Kind,
+    gc: BTreeMap<String, String>,
     ids: Names,
     /// Bytes of laid-out cells a load may hold.
     pub memory: u64,
@@ -44,9 +44,19 @@ impl World {
     /// # Errors
     /// If the layout does not compile.
     pub fn new(blobs: Arc<dyn Blobs>, kind: Kind, run: u64) -> Result<Self> {
-        let layout = Layout::compile(&table_spec(kind.dated), &source())
+        let ruled = FAMILIES.iter().filter(|_| !kind.rule.is_empty());
+        let gc = ruled.map(|family| ((*family).to_owned(), kind.rule.to_owned())).collect();
+        Self::of(blobs, &table_spec(kind.dated), gc, run)
+    }
+
+    /// A table of another layout, with rules of its families.
+    ///
+    /// # Errors
+    /// If the layout does not compile.
+    pub fn of(blobs: Arc<dyn Blobs>, spec: &TableSpec, gc: BTreeMap<String, String>, run: u64) -> Result<Self> {
+        let layout = Layout::compile(spec, &source())
             .map_err(|errors| Finding::new(format!("the layout does not compile: {errors:?}")))?;
-        Ok(Self { table: Store::new(blobs).table("T"), layout, kind, ids: Names::new(run), memory: 1 << 30 })
+        Ok(Self { table: Store::new(blobs).table("T"), layout, gc, ids: Names::new(run), memory: 1 << 30 })
     }
 
     /// A model of it, empty.
@@ -64,13 +74,12 @@ impl World {
     }
 
     fn identity(&self) -> TableIdentity {
-        let gc = FAMILIES.iter().filter(|_| !self.kind.rule.is_empty());
         TableIdentity {
             job: "proof".to_owned(),
             spec: self.layout.spec().clone(),
             source: self.layout.source().clone(),
             layout: self.layout.fingerprint(),
-            gc: gc.map(|family| ((*family).to_owned(), self.kind.rule.to_owned())).collect(),
+            gc: self.gc.clone(),
         }
     }
 
@@ -203,7 +212,8 @@ pub fn offer(model: &mut Model, step: &Step) {
     }
 }
 
-fn table_spec(dated: bool) -> TableSpec {
+/// The layout that the model knows, with dated keys or not.
+pub fn table_spec(dated: bool) -> TableSpec {
     let column = |qualifier: &str, value: &str| ColumnSpec {
         qualifier: qualifier.to_owned(),
         value: value.to_owned(),

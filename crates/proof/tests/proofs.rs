@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tidetable_proof::proofs::{Figures, faults, kills, model, power, replies};
+use tidetable_proof::proofs::{Figures, bits, faults, kills, model, power, replies};
 use tidetable_proof::{Finding, Result};
 
 fn proven(done: Result<Figures>) -> Figures {
@@ -46,4 +46,22 @@ fn a_commit_whose_answer_is_lost_is_made_once() {
 fn a_process_may_be_killed_at_any_time() {
     let figures = proven(kills::prove(Path::new(env!("CARGO_BIN_EXE_prove")), 1, 12));
     assert!(figures.get("kills") >= 12 && figures.get("commits") > 0, "{figures}");
+}
+
+#[test]
+fn a_flipped_bit_is_an_error_or_nothing() {
+    let figures = proven(bits::every_bit(101));
+    assert!(figures.get("shapes") == 10 && figures.get("errors") > figures.get("flips") / 2, "{figures}");
+}
+
+#[test]
+fn a_damaged_file_is_an_error_or_the_same() {
+    let figures = proven(bits::damages(1, 20));
+    assert!(figures.get("swapped and stale files") > 0 && figures.get("truncations") > 10_000, "{figures}");
+}
+
+#[test]
+fn a_damaged_page_of_many_is_an_error() {
+    let figures = proven(bits::large(1, 500, 100));
+    assert!(figures.get("flips") == 500 && figures.get("bytes") > 1 << 20, "{figures}");
 }

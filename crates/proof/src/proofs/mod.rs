@@ -1,5 +1,6 @@
 //! The proofs. Each is a function of a seed and a size that ends in figures or in a [`Finding`](crate::Finding).
 
+pub mod bits;
 pub mod faults;
 pub mod kills;
 pub mod model;

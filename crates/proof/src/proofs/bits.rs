@@ -1,0 +1,338 @@
+//! Damaged files: an error or the same answer, never a wrong one.
+//!
+//! A small table is read whole after each damage. Of a large one only what the damage can reach is read again: the
+//! stripe it hit, or all of the file if it hit what stripes are found by.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use tidetable_layout::{Block, KeyRange, Projection};
+use tidetable_sstable::Reader;
+use tidetable_store::{Blobs, Snapshot, Store};
+
+use super::{Figures, each_seed};
+use crate::finding::{Finding, Result};
+use crate::random::Random;
+use crate::shape::{self, Shape};
+use crate::sim::Shelf;
+
+/// What a reader sees.
+#[derive(Debug)]
+struct Answer {
+    version: u64,
+    blocks: Vec<Block>,
+    /// Of the first and the last row of each block, by way of the filters.
+    rows: Vec<Option<Block>>,
+}
+
+fn same_block(left: &Block, right: &Block) -> bool {
+    let keys = |block: &Block| (0..block.keys.len()).map(|row| block.keys.get(row)).collect::<Vec<_>>();
+    let groups = left.groups.len() == right.groups.len()
+        && left.groups.iter().zip(&right.groups).all(|pair| match pair {
+            (Some(left), Some(right)) => {
+                let names = |group: &tidetable_layout::GroupBlock| {
+                    let names = group.qualifiers.as_ref();
+                    names.map(|names| (names.dictionary.clone(), names.codes.clone()))
+                };
+                left.row_ends == right.row_ends
+                    && left.timestamps == right.timestamps
+                    && names(left) == names(right)
+                    && left.columns == right.columns
+            }
+            (left, right) => left.is_none() && right.is_none(),
+        });
+    groups && keys(left) == keys(right)
+}
+
+impl Answer {
+    /// Everything a reader can see of the table; `rows` to be looked up are those of an earlier answer.
+    fn of(shelf: &Shelf, rows: Option<&[Vec<u8>]>) -> Result<(Self, Vec<Vec<u8>>)> {
+        let store = Store::new(Arc::new(shelf.clone()) as Arc<dyn Blobs>);
+        let snapshot = store.snapshot("T")?;
+        let all = Projection::all(snapshot.schema());
+        let mut blocks = Vec::new();
+        if let Some(whole) = snapshot.whole(&KeyRange::all()) {
+            for block in snapshot.scan(&whole, &all)? {
+                blocks.push(block?);
+            }
+        }
+        let ends = |block: &Block| [block.keys.get(0), block.keys.get(block.keys.len() - 1)];
+        let found: Vec<Vec<u8>> = blocks.iter().filter(|block| !block.keys.is_empty()).flat_map(ends).collect();
+        let keys = rows.map_or(found, <[_]>::to_vec);
+        let rows = keys.iter().map(|key| snapshot.row(key, &all)).collect::<Result<_, _>>()?;
+        Ok((Self { version: snapshot.version().number, blocks, rows }, keys))
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let same = |pair: (&Option<Block>, &Option<Block>)| match pair {
+            (Some(left), Some(right)) => same_block(left, right),
+            (left, right) => left.is_none() && right.is_none(),
+        };
+        self.version == other.version
+            && self.blocks.len() == other.blocks.len()
+            && self.blocks.iter().zip(&other.blocks).all(|(left, right)| same_block(left, right))
+            && self.rows.iter().zip(&other.rows).all(same)
+    }
+}
+
+/// A sound table and what it answers.
+struct Sound {
+    shape: Shape,
+    answer: Answer,
+    keys: Vec<Vec<u8>>,
+}
+
+impl Sound {
+    fn new(shape: Shape) -> Result<Self> {
+        let (answer, keys) = Answer::of(&shape.shelf, None).map_err(|found| found.at(shape.name))?;
+        if answer.blocks.is_empty() {
+            return Err(Finding::new(format!("{}: it holds nothing", shape.name)));
+        }
+        Ok(Self { shape, answer, keys })
+    }
+
+    /// The files a reader of the newest version cannot do without.
+    fn needed(&self) -> Result<Vec<String>> {
+        let mut needed = Vec::new();
+        for path in self.shape.shelf.paths() {
+            if self.refuses(&path, Bytes::new(), || "nothing".to_owned())? {
+                needed.push(path);
+            }
+        }
+        if needed.len() < 2 { Err(Finding::new("a table without files is read")) } else { Ok(needed) }
+    }
+
+    /// Whether the table is refused once `path` holds `bytes`.
+    fn refuses(&self, path: &str, bytes: Bytes, what: impl Fn() -> String) -> Result<bool> {
+        let shelf = self.shape.shelf.copy();
+        shelf.put(path, bytes);
+        match Answer::of(&shelf, Some(&self.keys)) {
+            Err(Finding::Broken(what)) => Err(Finding::new(what)),
+            Err(Finding::Store(_)) => Ok(true),
+            Ok((found, _)) if found.is(&self.answer) => Ok(false),
+            Ok(_) => Err(Finding::new(format!("{}: {path}: {} gives a wrong answer", self.shape.name, what()))),
+        }
+    }
+}
+
+/// Every bit of a small table of each shape, or one in so many.
+///
+/// # Errors
+/// A flip that gives a wrong answer.
+pub fn every_bit(one_in: u64) -> Result<Figures> {
+    let shapes: Vec<Sound> = shape::small()?.into_iter().map(Sound::new).collect::<Result<_>>()?;
+    each_seed(0, shapes.len() as u64, |at| {
+        let Some(sound) = shapes.get(at as usize) else { return Ok(Figures::default()) };
+        let mut figures = Figures(vec![("shapes", 1)]);
+        for path in sound.needed()? {
+            let bytes = sound.shape.shelf.bytes(&path);
+            figures.add(&Figures(vec![("files", 1), ("bytes", bytes.len() as u64)]));
+            for bit in (0..bytes.len() as u64 * 8).filter(|bit| bit % one_in == at % one_in) {
+                let refused = sound.refuses(&path, flipped(&bytes, bit), || format!("bit {bit}"))?;
+                figures.add(&Figures(vec![("flips", 1), ("errors", u64::from(refused))]));
+            }
+        }
+        Ok(figures)
+    })
+}
+
+fn flipped(bytes: &[u8], bit: u64) -> Bytes {
+    let mut flipped = bytes.to_vec();
+    flipped[(bit / 8) as usize] ^= 1 << (bit % 8);
+    flipped.into()
+}
+
+/// Files that are cut, zeroed in part, mixed, swapped with others, or of another time, in every small table.
+///
+/// # Errors
+/// A damage that gives a wrong answer; a file that is cut, or another's, and not refused.
+pub fn damages(seed: u64, tries: u64) -> Result<Figures> {
+    let shapes: Vec<Sound> = shape::small()?.into_iter().map(Sound::new).collect::<Result<_>>()?;
+    each_seed(0, shapes.len() as u64, |at| {
+        let Some(sound) = shapes.get(at as usize) else { return Ok(Figures::default()) };
+        let mut random = Random::new(seed ^ at);
+        let mut figures = Figures(vec![("shapes", 1)]);
+        let paths = sound.shape.shelf.paths();
+        for path in &sound.needed()? {
+            let bytes = sound.shape.shelf.bytes(path);
+            let mut tried = |name: &'static str, damaged: Bytes, must: bool| -> Result<()> {
+                if damaged == bytes {
+                    return Ok(());
+                }
+                let refused = sound.refuses(path, damaged, || name.to_owned())?;
+                if must && !refused {
+                    return Err(Finding::new(format!("{}: {path}: {name}: it is not refused", sound.shape.name)));
+                }
+                figures.add(&Figures(vec![(name, 1), ("errors", u64::from(refused))]));
+                Ok(())
+            };
+            // The line break after a manifest is no part of it.
+            let end = bytes.len() - usize::from(bytes.ends_with(b"\n"));
+            for len in 0..end {
+                tried("truncations", bytes.slice(..len), true)?;
+            }
+            for _ in 0..tries {
+                let (a, b) = (range(&bytes, &mut random), range(&bytes, &mut random));
+                let mut zeroed = bytes.to_vec();
+                zeroed[a.clone()].fill(0);
+                tried("zeroed pieces", zeroed.into(), false)?;
+                tried("swapped pieces", swapped(&bytes, &a, &b), false)?;
+            }
+            for other in paths.iter().filter(|other| *other != path) {
+                tried("swapped and stale files", sound.shape.shelf.bytes(other), true)?;
+            }
+            for other in shapes.iter().filter(|other| other.shape.name != sound.shape.name) {
+                for path in other.shape.shelf.paths() {
+                    tried("files of other tables", other.shape.shelf.bytes(&path), false)?;
+                }
+            }
+        }
+        Ok(figures)
+    })
+}
+
+fn range(bytes: &[u8], random: &mut Random) -> Range<usize> {
+    let start = random.place(bytes.len());
+    start..(start + 1 + random.place(96)).min(bytes.len())
+}
+
+/// Two pieces of one length in each other's place.
+fn swapped(bytes: &[u8], a: &Range<usize>, b: &Range<usize>) -> Bytes {
+    let len = a.len().min(b.len());
+    let mut out = bytes.to_vec();
+    let (left, right) = (bytes[a.start..a.start + len].to_vec(), bytes[b.start..b.start + len].to_vec());
+    out[b.start..b.start + len].copy_from_slice(&left);
+    if a.start + len <= b.start || b.start + len <= a.start {
+        out[a.start..a.start + len].copy_from_slice(&right);
+    }
+    out.into()
+}
+
+/// So many damages of random places of large tables: flipped bits, zeroed and swapped pages of 4 KiB, cut files.
+///
+/// # Errors
+/// A damage that gives a wrong answer.
+pub fn large(seed: u64, flips: u64, pages: u64) -> Result<Figures> {
+    let mut files = Vec::new();
+    for shape in shape::large()? {
+        let snapshot = Store::new(Arc::new(shape.shelf.clone()) as Arc<dyn Blobs>).snapshot("T")?;
+        for sst in snapshot.version().ssts() {
+            files.push(File::new(&shape, &snapshot, &sst.id)?);
+        }
+    }
+    let sizes: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
+    let chunk = 250;
+    let done = AtomicU64::new(0);
+    let mut figures = each_seed(seed, (flips + pages).div_ceil(chunk), |seed| {
+        let mut random = Random::new(seed);
+        let mut figures = Figures::default();
+        let begun = done.fetch_add(chunk, Ordering::Relaxed);
+        for number in begun..(begun + chunk).min(flips + pages) {
+            let mut at = random.below(sizes);
+            let Some(file) = files.iter().find(|file| {
+                let inside = at < file.bytes.len() as u64;
+                at -= if inside { 0 } else { file.bytes.len() as u64 };
+                inside
+            }) else {
+                continue;
+            };
+            let name = if number < flips { file.flip(at, &mut random) } else { file.damage(at as usize, &mut random) }?;
+            figures.add(&Figures(vec![(name, 1)]));
+        }
+        Ok(figures)
+    })?;
+    figures.add(&Figures(vec![("files", files.len() as u64), ("bytes", sizes)]));
+    Ok(figures)
+}
+
+/// A large SST, and what it holds.
+struct File {
+    name: String,
+    bytes: Bytes,
+    stripes: Vec<(Range<u64>, Block)>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl File {
+    fn new(shape: &Shape, snapshot: &Snapshot, id: &str) -> Result<Self> {
+        let bytes = shape.shelf.bytes(&snapshot.table().sst_path(id));
+        let reader = open(bytes.clone()).ok_or_else(|| Finding::new("a sound file is refused"))?;
+        let all = Projection::all(reader.schema());
+        let (mut stripes, mut keys) = (Vec::new(), Vec::new());
+        for (at, stripe) in reader.stripes().iter().enumerate() {
+            let block = reader.read_stripe(at, &all).map_err(|error| Finding::new(error.to_string()))?;
+            keys.extend((0..block.keys.len()).step_by(997).map(|row| block.keys.get(row)));
+            stripes.push((stripe.offset..stripe.offset + stripe.len, block));
+        }
+        Ok(Self { name: format!("{}, SST {id}", shape.name), bytes, stripes, keys })
+    }
+
+    fn flip(&self, at: u64, random: &mut Random) -> Result<&'static str> {
+        let bit = at * 8 + random.below(8);
+        self.check(flipped(&self.bytes, bit), &(at..at + 1), || format!("bit {bit}"))?;
+        Ok("flips")
+    }
+
+    fn damage(&self, at: usize, random: &mut Random) -> Result<&'static str> {
+        let page = |at: usize| {
+            let start = at / 4096 * 4096;
+            start..(start + 4096).min(self.bytes.len())
+        };
+        let whole = 0..self.bytes.len() as u64;
+        match random.below(3) {
+            0 => {
+                let mut zeroed = self.bytes.to_vec();
+                zeroed[page(at)].fill(0);
+                self.check(zeroed.into(), &whole, || format!("the page at {at} zeroed"))?;
+                Ok("zeroed pages")
+            }
+            1 => {
+                let (a, b) = (page(at), page(random.place(self.bytes.len())));
+                self.check(swapped(&self.bytes, &a, &b), &whole, || format!("{a:?} and {b:?} swapped"))?;
+                Ok("swapped pages")
+            }
+            _ => {
+                let len = at / 512 * 512;
+                if open(self.bytes.slice(..len)).is_some() {
+                    return Err(Finding::new(format!("{}: cut at {len} it opens", self.name)));
+                }
+                Ok("truncations")
+            }
+        }
+    }
+
+    /// Reads again what a damage at `place` may have reached.
+    fn check(&self, damaged: Bytes, place: &Range<u64>, what: impl Fn() -> String) -> Result<()> {
+        if damaged == self.bytes {
+            return Ok(());
+        }
+        let Some(reader) = open(damaged) else { return Ok(()) };
+        let wrong = |part: &str| Err(Finding::new(format!("{}: {}: {part}", self.name, what())));
+        if reader.stripes().len() != self.stripes.len() {
+            return wrong("another number of stripes");
+        }
+        let all = Projection::all(reader.schema());
+        let inside = self.stripes.iter().any(|(stripe, _)| stripe.start <= place.start && place.end <= stripe.end);
+        for (at, (stripe, block)) in self.stripes.iter().enumerate() {
+            let touched = stripe.start < place.end && place.start < stripe.end;
+            if inside && !touched {
+                continue;
+            }
+            match reader.read_stripe(at, &all) {
+                Ok(found) if !same_block(&found, block) => return wrong("wrong rows"),
+                Ok(_) if inside => return wrong("a damaged stripe is read without an error"),
+                _ => {}
+            }
+        }
+        if !inside && !self.keys.iter().all(|key| reader.may_contain(key)) {
+            return wrong("a key is not found");
+        }
+        Ok(())
+    }
+}
+
+fn open(bytes: Bytes) -> Option<Reader> {
+    Reader::open(Arc::new(bytes)).ok()
+}
