@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
+use tidetable_sstable::planted;
 use tidetable_store::{
     Blobs, Compaction, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Snapshot, Store, Table,
     TableIdentity, Target, Version,
@@ -105,10 +106,26 @@ impl World {
                 if plan.is_empty() {
                     return Ok(Done::Nothing);
                 }
-                self.commit(snapshot.version().clone(), &done.edit, plan.now)
+                let done = self.commit(snapshot.version().clone(), &done.edit, plan.now)?;
+                if planted::is(planted::Bug::VacuumRetained) {
+                    self.remove_all_but_the_newest(&snapshot)?;
+                }
+                Ok(done)
             }
             Step::Rebuild => self.rebuild(inputs),
         }
+    }
+
+    /// What a vacuum would do that looks at the newest version only.
+    fn remove_all_but_the_newest(&self, before: &Snapshot) -> Result<()> {
+        let named: Vec<String> = match self.table.latest()? {
+            Some(version) => version.ssts().map(|sst| sst.id.clone()).collect(),
+            None => Vec::new(),
+        };
+        for sst in before.version().ssts().filter(|sst| !named.contains(&sst.id)) {
+            self.table.blobs().delete(&self.table.sst_path(&sst.id))?;
+        }
+        Ok(())
     }
 
     /// Loads what is new or changed.

@@ -50,6 +50,8 @@ mod numbers;
 mod options;
 mod order;
 mod packed;
+#[doc(hidden)]
+pub mod planted;
 mod presence;
 mod reader;
 mod scaled;

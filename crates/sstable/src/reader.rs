@@ -13,6 +13,7 @@ use crate::filter::KeyFilter;
 use crate::footer::Footer;
 use crate::format::{FOOTER_LEN, HEADER_LEN};
 use crate::meta::{FilterRef, Meta};
+use crate::planted;
 use crate::source::ReadAt;
 use crate::stats::StripeMeta;
 use crate::stream::PageSource;
@@ -109,7 +110,11 @@ impl Reader {
 
     /// The stripes that may hold rows with keys in `[start, end)`; without `end` there is no upper bound.
     pub fn stripes_in(&self, start: &[u8], end: Option<&[u8]>) -> Range<usize> {
-        let first = self.stripes().partition_point(|stripe| stripe.last_key.as_ref() < start);
+        let past = |stripe: &StripeMeta| {
+            let last = stripe.last_key.as_ref();
+            last < start || last == start && planted::is(planted::Bug::SeparatorOffByOne)
+        };
+        let first = self.stripes().partition_point(past);
         let last = end.map_or(self.stripes().len(), |end| {
             self.stripes().partition_point(|stripe| stripe.first_key.as_ref() < end)
         });

@@ -16,6 +16,7 @@ use crate::format::{FOOTER_LEN, HEADER_LEN};
 use crate::header;
 use crate::meta::{FilterRef, Meta};
 use crate::options::WriteOptions;
+use crate::planted;
 use crate::stripe::{EncodedStripe, schema_hash};
 use crate::summary::FileSummary;
 
@@ -87,6 +88,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output fails.
     pub fn finish(mut self) -> Result<(W, FileSummary), WriteError> {
+        if self.meta.stripes.len() > 1 && planted::is(planted::Bug::LoseLastStripe) {
+            self.meta.stripes.pop();
+        }
         let stripes = &self.meta.stripes;
         let rows = stripes.iter().map(|stripe| stripe.rows).sum();
         let cells = stripes.iter().map(|stripe| stripe.cells).sum();

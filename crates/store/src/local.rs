@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
+use tidetable_sstable::planted::{self, Bug};
 
 use crate::blobs::{BlobWriter, Blobs};
 use crate::disk::{Disk, DiskFile, OsDisk};
@@ -57,7 +58,7 @@ impl LocalBlobs {
     /// have been left by a process that ended before it synced the name, so each is synced once all the same.
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
         let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
-        if is_durable() {
+        if is_durable() || self.disk.is_folder(folder) && planted::is(Bug::TrustFolder) {
             return Ok(());
         }
         if folder == self.root || !folder.starts_with(&self.root) {
@@ -97,7 +98,11 @@ impl LocalBlobs {
 impl Blobs for LocalBlobs {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let (temporary, mut file) = self.temporary(path)?;
-        let written = file.write_all(bytes).and_then(|()| file.sync());
+        if planted::is(Bug::NameBeforeFsync) {
+            let made = file.write_all(bytes).and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
+            return made.and_then(|()| file.sync()).map(|()| true).map_err(io_error("write", path));
+        }
+        let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
         let made = written.and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
         if made.is_err() {
             // The temporary file has no other reader; if this fails too, vacuum sweeps it.
@@ -113,7 +118,7 @@ impl Blobs for LocalBlobs {
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let (temporary, mut file) = self.temporary(path)?;
         let target = self.full(path);
-        let written = file.write_all(bytes).and_then(|()| file.sync());
+        let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
         written.and_then(|()| replace(&*self.disk, &temporary, &target)).map_err(|error| {
             let _ = self.disk.remove(&temporary);
             io_error("write", path)(error)
@@ -190,9 +195,10 @@ impl Write for LocalWriter {
 impl BlobWriter for LocalWriter {
     fn finish(mut self: Box<Self>) -> Result<()> {
         let synced = match self.out.take() {
-            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| file.sync()),
+            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
+        let synced = if planted::is(Bug::IgnoreWriteError) { Ok(()) } else { synced };
         let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
@@ -221,7 +227,19 @@ fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     sync_folder_of(disk, target)
 }
 
+/// Makes the bytes of a file durable.
+fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
+    if planted::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
+}
+
+fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
+    if planted::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
+}
+
 fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    if planted::is(Bug::SkipFolderFsync) {
+        return Ok(());
+    }
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
 }
 

@@ -4,6 +4,7 @@ pub mod bits;
 pub mod faults;
 pub mod kills;
 pub mod model;
+pub mod planted;
 pub mod power;
 pub mod replies;
 pub mod run;

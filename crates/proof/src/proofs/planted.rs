@@ -1,0 +1,57 @@
+//! Bugs are planted, one at a time, and each must be found by one of the proofs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tidetable_sstable::planted::{self, Bug};
+
+use super::{Figures, bits, faults, model, power, replies};
+use crate::finding::{Finding, Result};
+
+/// A proof in the size that a bug gets: large enough that none hides, small enough to be run for every bug.
+type Small = (&'static str, fn() -> Result<Figures>);
+
+const PROOFS: [Small; 7] = [
+    ("replies", || replies::prove(1, 10, 20)),
+    ("power", || power::prove(1, 3, 6)),
+    ("faults", || faults::prove(1, 2, 4)),
+    ("model", || model::prove(1, 12, 80)),
+    ("model of large inputs", || model::prove(49, 1, 400)),
+    ("bits", || bits::every_bit(53)),
+    ("damages", || bits::damages(1, 10)),
+];
+
+/// Plants each bug in turn and runs proofs until one finds it; tells of each by which.
+///
+/// # Errors
+/// A bug that none finds, or a finding where none is planted.
+pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
+    if !planted::POSSIBLE {
+        return Err(Finding::new("this build has no bugs to plant; build it with --features planted"));
+    }
+    for (name, proof) in PROOFS {
+        proof().map_err(|finding| finding.at(format_args!("{name}, with no bug planted")))?;
+    }
+    let mut missed = Vec::new();
+    for bug in Bug::ALL {
+        planted::plant(Some(bug));
+        let found = PROOFS.iter().find_map(|(name, proof)| {
+            // A bug may show as a panic, too.
+            match catch_unwind(AssertUnwindSafe(proof)) {
+                Ok(Ok(_)) => None,
+                Ok(Err(finding)) => Some(format!("found by {name}: {finding}")),
+                Err(_) => Some(format!("found by {name}: a panic")),
+            }
+        });
+        planted::plant(None);
+        match found {
+            Some(found) => tell(bug, &found),
+            None => missed.push(bug),
+        }
+    }
+    let found = (Bug::ALL.len() - missed.len()) as u64;
+    if missed.is_empty() {
+        Ok(Figures(vec![("bugs planted", Bug::ALL.len() as u64), ("found", found)]))
+    } else {
+        Err(Finding::new(format!("{found} bugs were found, but not {missed:?}")))
+    }
+}
