@@ -83,6 +83,36 @@ fuzz TARGET SECONDS="60":
 prove *ARGS:
     cargo run --quiet --package tidetable-proof --bin prove -- "$@"
 
+# Every proof in its full size, which takes an hour or more. What each promises and has reached: `docs/reliability.md`.
+prove-all: prove-model prove-power prove-faults prove-replies prove-kills prove-damage prove-planted prove-buckets
+
+# A million random operations against a map of cells.
+prove-model: (prove "model" "--seed" "1" "--seeds" "1000" "--size" "1000")
+
+# The power goes at every change of a disk.
+prove-power: (prove "power" "--seed" "1" "--seeds" "50" "--size" "20")
+
+# Every call of a disk fails in every way.
+prove-faults: (prove "faults" "--seed" "1" "--seeds" "12" "--size" "10")
+
+# 100,000 commits over a line that loses answers.
+prove-replies: (prove "replies" "--seed" "1" "--seeds" "1000" "--size" "100")
+
+# 1,000 killed processes.
+prove-kills: (prove "kills" "--seed" "1" "--size" "1000")
+
+# Every bit of small files, 100,000 of large ones, and coarser damage.
+prove-damage: (prove "bits" "--size" "1") (prove "damages" "--size" "2000") (prove "large" "--size" "100000")
+
+# Planted bugs, each of which a proof must find.
+prove-planted:
+    cargo run --quiet --package tidetable-proof --features planted --bin prove -- planted
+
+# The store in a bucket: one in memory, then one of a server on this machine, if that can be installed.
+prove-buckets:
+    "{{ just_executable() }}" prove buckets
+    python3 -B crates/proof/bucket.py "{{ target }}/bucket-venv" "{{ just_executable() }}" prove buckets --seeds 5
+
 # Fetch the whole of a sample's data set into data/fetched/NAME.
 fetch-data NAME: _venv
     "$TIDETABLE_PYTHON" "sample-data/$1/make.py" --full "data/fetched/$1"

@@ -7,6 +7,7 @@
 
 mod alike;
 mod blobs;
+mod bucket;
 mod compaction;
 mod disk;
 mod drops;
@@ -30,6 +31,7 @@ mod table;
 mod version;
 
 pub use blobs::{BlobWriter, Blobs};
+pub use bucket::BucketBlobs;
 pub use compaction::{
     Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
 };

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tidetable_proof::proofs::kills::Task;
 use tidetable_proof::{Finding, Result, proofs};
 
-const USAGE: &str = "usage: prove model|power|faults|replies|kills|bits|damages|large|planted [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
+const USAGE: &str = "usage: prove model|power|faults|replies|kills|bits|damages|large|buckets|planted [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
 
 struct Args {
     proof: String,
@@ -45,6 +45,13 @@ fn run() -> Result<()> {
         "damages" => proofs::bits::damages(args.seed, size(2000)),
         "large" => proofs::bits::large(args.seed, size(100_000), size(100_000) / 10),
         "planted" => proofs::planted::prove(|bug, found| println!("{bug:?}: {found}")),
+        "buckets" => {
+            let place = std::env::var("TIDETABLE_BUCKET").ok();
+            if place.is_none() {
+                println!("TIDETABLE_BUCKET names no bucket: a bucket in memory is taken");
+            }
+            proofs::buckets::prove(args.seed, seeds(100), size(100), place.as_deref())
+        }
         "kills" => proofs::kills::prove(&std::env::current_exe()?, args.seed, size(1000)),
         "replies" => proofs::replies::prove(args.seed, seeds(1000), size(100)),
         _ => Err(Finding::new(USAGE)),

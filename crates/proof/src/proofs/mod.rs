@@ -1,6 +1,7 @@
 //! The proofs. Each is a function of a seed and a size that ends in figures or in a [`Finding`](crate::Finding).
 
 pub mod bits;
+pub mod buckets;
 pub mod faults;
 pub mod kills;
 pub mod model;

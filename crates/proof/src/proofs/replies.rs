@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::ContentHash;
-use tidetable_store::{Edit, Ids, Input, Sst, Store, StoreError, Table, Version, ulid_text};
+use tidetable_store::{Blobs, Edit, Ids, Input, Sst, Store, StoreError, Table, Version, ulid_text};
 
 use super::{Figures, each_seed};
 use crate::event::{DAY, START};
@@ -36,14 +36,25 @@ fn one(seed: u64, commits: u64) -> Result<Figures> {
     let shelf = Shelf::default();
     let one_in = 1 + random.below(6);
     let flaky = Flaky::new(shelf.clone(), Random::new(random.number()), 1 + one_in);
-    let world = World::new(Arc::new(flaky), kind, seed)?;
+    line(&mut random, kind, Arc::new(flaky), &(Arc::new(shelf) as Arc<dyn Blobs>), (seed, commits))
+}
+
+/// Commits over the line `flaky` to `blobs`.
+pub(super) fn line(
+    random: &mut Random,
+    kind: Kind,
+    flaky: Arc<dyn Blobs>,
+    blobs: &Arc<dyn Blobs>,
+    (seed, commits): (u64, u64),
+) -> Result<Figures> {
+    let world = World::new(flaky, kind, seed)?;
     let (table, ids) = (world.table().clone(), Names::new(!seed));
     let mut held = vec![world.prepared(&crate::event::Inputs::default())?.0];
     let mut figures = Figures::default();
     let mut acknowledged: BTreeMap<String, u64> = BTreeMap::new();
     for number in 0..commits {
         let Some(base) = held.get(random.place(held.len())).cloned() else { break };
-        let edit = edit(&table, &shelf, &base, number, &ids);
+        let edit = edit(&table, blobs.as_ref(), &base, number, &ids)?;
         let (version, errors) = commit(&table, &base, &edit, &ids)?;
         figures.add(&Figures(vec![("commits", 1), ("errors", errors)]));
         acknowledged.insert(edit.inputs.iter().map(|input| input.path.clone()).collect(), version.number);
@@ -52,14 +63,13 @@ fn one(seed: u64, commits: u64) -> Result<Figures> {
             held.remove(0);
         }
     }
-    let reliable = Store::new(Arc::new(shelf.clone())).table(table.name());
-    check(&reliable, &shelf, &acknowledged).map(|()| figures)
+    check(&Store::new(Arc::clone(blobs)).table(table.name()), &acknowledged).map(|()| figures)
 }
 
 /// An input of its own and a file, upon `base`.
-fn edit(table: &Table, shelf: &Shelf, base: &Version, number: u64, ids: &Names) -> Edit {
+fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Names) -> Result<Edit> {
     let id = ulid_text(ids.next());
-    shelf.put(&table.sst_path(&id), number.to_le_bytes().to_vec());
+    blobs.replace(&table.sst_path(&id), &number.to_le_bytes())?;
     let (window, day) = (START, (START / DAY) as i32);
     let input = Input {
         sequence: number + 1,
@@ -86,13 +96,13 @@ fn edit(table: &Table, shelf: &Shelf, base: &Version, number: u64, ids: &Names) 
         max_timestamp: None,
         joined: None,
     };
-    Edit {
+    Ok(Edit {
         inputs: vec![input],
         ssts: [(window, vec![sst])].into(),
         days: [(window, [day].into())].into(),
         base: base.number,
         ..Edit::default()
-    }
+    })
 }
 
 /// Commits until it is told Ok; also how many errors it met.
@@ -109,13 +119,13 @@ fn commit(table: &Table, base: &Version, edit: &Edit, ids: &Names) -> Result<(Ve
 }
 
 /// Every input is there once, came with the version that was acknowledged, and has its file.
-fn check(table: &Table, shelf: &Shelf, acknowledged: &BTreeMap<String, u64>) -> Result<()> {
+fn check(table: &Table, acknowledged: &BTreeMap<String, u64>) -> Result<()> {
     let latest = table.latest()?.ok_or_else(|| Finding::new("there is no version"))?;
     if latest.number != acknowledged.len() as u64 {
         return Err(Finding::new(format!("{} commits made {} versions", acknowledged.len(), latest.number)));
     }
     for sst in latest.ssts() {
-        if shelf.bytes(&table.sst_path(&sst.id)).is_empty() {
+        if table.blobs().read(&table.sst_path(&sst.id))?.is_none() {
             return Err(Finding::new(format!("SST {} of version {} is gone", sst.id, latest.number)));
         }
     }

@@ -1,11 +1,13 @@
 //! Disks and buckets in memory, which fail when they are told to.
 
+mod bucket;
 mod disk;
 mod flaky;
 mod platter;
 mod shelf;
 mod stop;
 
+pub use bucket::FaultyBucket;
 pub use disk::{Boundary, Call, Fault, FaultKind, SimDisk};
 pub use flaky::Flaky;
 pub use platter::{Loss, Platter};

@@ -1,0 +1,133 @@
+//! The same table in a bucket: random steps against the model, and commits over a line that loses answers.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, parse_url_opts};
+use tidetable_store::{Blobs, BucketBlobs, StoreError};
+use tokio::runtime::{Builder, Handle};
+
+use super::{Figures, each_seed, replies};
+use crate::cells::same;
+use crate::finding::{Finding, Result};
+use crate::random::Random;
+use crate::sim::FaultyBucket;
+use crate::step::{Kind, Script};
+use crate::world::{World, offer, tell};
+
+/// So many commits, and a tenth as many random steps, in each of so many prefixes of the bucket `url`, or of one in
+/// memory. The environment says how the bucket is reached.
+///
+/// # Errors
+/// The first difference, and whatever the bucket refuses.
+pub fn prove(first: u64, seeds: u64, commits: u64, url: Option<&str>) -> Result<Figures> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let store = bucket(url, &handle)?;
+    each_seed(first, seeds, |seed| {
+        let (store, prefix) = (Arc::clone(&store.0), store.1.clone().join(format!("prove-{seed}")));
+        let place = |part: &str, store: &Arc<dyn ObjectStore>| -> Arc<dyn Blobs> {
+            Arc::new(BucketBlobs::new(Arc::clone(store), prefix.clone().join(part), handle.clone(), part.to_owned()))
+        };
+        contract(place("contract", &store).as_ref())?;
+        let mut random = Random::new(seed);
+        let kind = Kind::any(&mut random);
+        let faulty = FaultyBucket::new(Arc::clone(&store), Random::new(random.number()), 2 + random.below(6));
+        let faulty: Arc<dyn ObjectStore> = Arc::new(faulty);
+        let mut figures = steps(place("steps", &faulty), kind, random.number(), commits / 10)?;
+        figures.add(&replies::line(
+            &mut random,
+            kind,
+            place("commits", &faulty),
+            &place("commits", &store),
+            (seed, commits),
+        )?);
+        Ok(figures)
+    })
+}
+
+fn bucket(url: Option<&str>, handle: &Handle) -> Result<(Arc<dyn ObjectStore>, Path)> {
+    let Some(url) = url else { return Ok((Arc::new(InMemory::new()), Path::default())) };
+    let wrong = |error: &dyn std::error::Error| Finding::new(format!("{url}: {error}"));
+    let environment =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let inside = handle.enter();
+    let parsed = parse_url_opts(&url.parse().map_err(|_| Finding::new(format!("{url} is no URL")))?, environment);
+    drop(inside);
+    let (store, prefix) = parsed.map_err(|error| wrong(&error))?;
+    Ok((Arc::from(store), prefix))
+}
+
+/// What the store asks of any blobs.
+fn contract(blobs: &dyn Blobs) -> Result<()> {
+    let hold = |sound: bool, what: &str| if sound { Ok(()) } else { Err(Finding::new(what.to_owned())) };
+    for path in blobs.list("a")? {
+        blobs.delete(&format!("a/{path}"))?;
+    }
+    blobs.delete("a/b/1.json")?;
+    hold(blobs.read("a/none")?.is_none() && blobs.open("a/none").is_err(), "what is not there is read")?;
+    hold(blobs.create_new("a/b/1.json", b"one")?, "a free name is taken")?;
+    hold(!blobs.create_new("a/b/1.json", b"two")?, "a name is given twice")?;
+    hold(blobs.read("a/b/1.json")?.as_deref() == Some(b"one"), "another content is read")?;
+    hold(blobs.list("a")? == ["b"] && blobs.list("a/b")? == ["1.json"], "another list")?;
+    blobs.delete("a/large")?;
+    // In several parts.
+    let piece: Vec<u8> = (0..1_000_003_u32).flat_map(|number| number.to_le_bytes()).collect();
+    for taken in [false, true] {
+        let mut writer = blobs.writer("a/large")?;
+        for _ in 0..5 {
+            writer.write_all(&piece)?;
+        }
+        if !taken {
+            hold(blobs.read("a/large")?.is_none(), "an unfinished file is read")?;
+        }
+        match writer.finish() {
+            Ok(()) => hold(!taken, "a file is written over")?,
+            Err(StoreError::Exists { .. }) => hold(taken, "a free name is refused")?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let file = blobs.open("a/large")?;
+    let start = piece.len() as u64 * 3 + 40;
+    let read = file.read_at(start, 4096)?;
+    hold(file.len() == piece.len() as u64 * 5 && read == piece[40..40 + 4096], "another piece of a file is read")?;
+    hold(file.read_at(file.len() - 1, 2).is_err(), "what is past the end is read")?;
+    blobs.replace("a/large", b"small")?;
+    hold(blobs.read("a/large")?.as_deref() == Some(b"small"), "what was replaced is read")?;
+    let mut writer = blobs.replacer("a/large")?;
+    writer.write_all(b"again")?;
+    writer.finish()?;
+    hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "what was replaced is read")?;
+    blobs.delete("a/large")?;
+    blobs.delete("a/large")?;
+    Ok(())
+}
+
+/// Random steps over an unreliable line, each tried until it is done.
+fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) -> Result<Figures> {
+    let world = World::new(blobs, kind, seed)?;
+    let mut model = World::model(kind)?;
+    let mut script = Script::new(kind, Random::new(seed), 12);
+    for _ in 0..steps {
+        let step = script.next(model.inputs().len());
+        offer(&mut model, &step);
+        let before = world.table().latest_number()?;
+        let mut tries = 0;
+        let done = loop {
+            match world.act(&step, model.inputs(), model.now()) {
+                Ok(done) => break done,
+                Err(Finding::Store(StoreError::Io { .. } | StoreError::Write { .. })) if tries < 100 => tries += 1,
+                Err(finding) => return Err(finding.at(format_args!("{} after {tries} errors", step.name()))),
+            }
+        };
+        // It may have been done by a try that ended in an error.
+        let after = world.table().latest_number()?;
+        let done = if after > before { crate::world::Done::Committed(after) } else { done };
+        let now = world.snapshot()?.map_or(model.now(), |snapshot| snapshot.version().now);
+        tell(&mut model, &step, done, now);
+        same(step.name(), &world.cells()?, model.cells())?;
+    }
+    Ok(Figures(vec![("steps", steps)]))
+}
