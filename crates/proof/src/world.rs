@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
 use tidetable_sstable::planted;
 use tidetable_store::{
-    Blobs, Compaction, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Snapshot, Store, Table,
-    TableIdentity, Target, Version,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Snapshot,
+    Store, Table, TableIdentity, Target, Version,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -101,7 +101,10 @@ impl World {
             }
             Step::Compact(hours) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
-                let plan = CompactionPlan::new(&snapshot, now + hours * HOUR)?;
+                // What a load calls for, what may be worth it, and everything, in turn.
+                let extents = [CompactionExtent::Needed, CompactionExtent::Due, CompactionExtent::Full];
+                let extent = extents[hours.rem_euclid(3) as usize];
+                let plan = CompactionPlan::of_extent(&snapshot, now + hours * HOUR, extent)?;
                 let done = Compaction::run(&plan, &self.ids)?;
                 if plan.is_empty() {
                     return Ok(Done::Nothing);
