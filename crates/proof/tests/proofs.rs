@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tidetable_proof::proofs::{Figures, bits, faults, kills, model, power, replies};
+use tidetable_proof::proofs::{Figures, bits, buckets, faults, kills, model, power, replies};
 use tidetable_proof::{Finding, Result};
 
 fn proven(done: Result<Figures>) -> Figures {
@@ -64,4 +64,10 @@ fn a_damaged_file_is_an_error_or_the_same() {
 fn a_damaged_page_of_many_is_an_error() {
     let figures = proven(bits::large(1, 500, 100));
     assert!(figures.get("flips") == 500 && figures.get("bytes") > 1 << 20, "{figures}");
+}
+
+#[test]
+fn a_bucket_holds_what_a_disk_holds() {
+    let figures = proven(buckets::prove(1, 2, 30, None));
+    assert!(figures.get("commits") == 60 && figures.get("steps") == 6, "{figures}");
 }
