@@ -94,7 +94,9 @@ impl Model {
             let key = key.as_bytes();
             key >= keys.start.as_slice() && keys.end.as_ref().is_none_or(|end| key < end.as_slice())
         };
-        let cells = self.shown.iter().filter(|(cell, _)| inside(&cell.0));
+        let first =
+            (String::from_utf8_lossy(&keys.start).into_owned(), String::new(), String::new(), Reverse(i64::MAX));
+        let cells = self.shown.range(first..).take_while(|(cell, _)| inside(&cell.0));
         cells.map(|(cell, value)| (cell.clone(), value.clone())).collect()
     }
 

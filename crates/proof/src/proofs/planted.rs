@@ -15,7 +15,7 @@ const PROOFS: [Small; 7] = [
     ("power", || power::prove(1, 3, 6)),
     ("faults", || faults::prove(1, 2, 4)),
     ("model", || model::prove(1, 12, 80)),
-    ("model of large inputs", || model::prove(49, 1, 400)),
+    ("model of large inputs", || model::prove(49, 1, 200)),
     ("bits", || bits::every_bit(53)),
     ("damages", || bits::damages(1, 10)),
 ];
