@@ -32,10 +32,11 @@ def all_cases(tools, scale):
         against_peers("metric-parquet", "METRIC, Parquet", tools, Input(METRIC, HOSTS * scale, INSTANTS, "parquet")),
         Case(
             "memory",
-            "reference, CSV, less memory",
+            "reference, CSV, memory",
             [
-                (Tidetable(tools, "tidetable, default"), reference),
-                (Tidetable(tools, "tidetable, 256 MiB", ["--memory", "256MiB"]), reference),
+                (Tidetable(tools, "tidetable, 256 MiB, the default"), reference),
+                (Tidetable(tools, "tidetable, 1 GiB", ["--memory", "1GiB"]), reference),
+                (Tidetable(tools, "tidetable, 128 MiB", ["--memory", "128MiB"]), reference),
             ],
             "sizes",
         ),

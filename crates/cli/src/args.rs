@@ -109,8 +109,8 @@ pub struct Run {
     /// Leave out an input that is gone when its windows are built anew; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
-    /// Memory that loading may take, about, such as 512MiB
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
+    /// Memory that loading may take, about, such as 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
     pub memory: u64,
     /// The logical time of the run, RFC 3339 [default: the clock]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
