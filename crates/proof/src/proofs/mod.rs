@@ -1,4 +1,4 @@
-//! The proofs. Each is a function of a seed and a size that ends in figures or in a [`Finding`](crate::Finding).
+//! The proofs. Each is a function of a seed and a size that ends in figures or in a [`Finding`].
 
 pub mod bits;
 pub mod buckets;
