@@ -17,5 +17,7 @@ mod messages;
 mod prepared;
 mod publishing;
 mod sample;
+mod upkeep;
+mod verify;
 mod views;
 mod wrong_csv;

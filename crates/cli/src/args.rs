@@ -68,6 +68,7 @@ pub enum Command {
     /// Run a job: load what is new, publish the days that changed
     Run(Run),
     /// Ask SQL of the tables and exports
+    #[command(disable_version_flag = true)]
     Sql(Sql),
     /// Read rows of a table, cell by cell
     Read(Read),
@@ -87,6 +88,12 @@ pub enum Command {
     DropRows(DropRows),
     /// Merge the files of each window of a table, and take out what was deleted or has expired
     Compact(Compact),
+    /// Take damaged SSTs out of a table, so that they are loaded again; says what is lost unless told to
+    Repair(Repair),
+    /// Remove old versions and what killed runs left; says what that would be unless --yes is given
+    Vacuum(Vacuum),
+    /// Read tables back, every byte, and say whether they are whole
+    Verify(Verify),
 }
 
 /// `tidetable run`
@@ -126,6 +133,13 @@ pub struct Sql {
     /// File with the query
     #[arg(short = 'f', long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Read an older version of a table; may be given more than once. The table's name may be left out where the query
+    /// reads one only
+    #[arg(long, value_name = "[TABLE=]N", value_parser = parse_version)]
+    pub version: Vec<(Option<String>, u64)>,
+    /// Read the versions that were the newest at this logical time, RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub as_of_commit: Option<i64>,
 }
 
 /// `tidetable read`
@@ -221,6 +235,49 @@ pub struct Compact {
     pub dry_run: bool,
 }
 
+/// `tidetable repair`
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// The table
+    pub table: String,
+    /// Take out this damaged SST, by id; may be given more than once
+    #[arg(long, value_name = "SST")]
+    pub drop: Vec<String>,
+    /// Take out all damaged SSTs
+    #[arg(long, short, conflicts_with = "drop")]
+    pub yes: bool,
+}
+
+/// `tidetable vacuum`
+#[derive(Debug, Args)]
+pub struct Vacuum {
+    /// The table; all of the store if none is named
+    pub table: Option<String>,
+    /// Only versions that were replaced, and files that were written, so long ago: 7d, 36h, 90m or 0s. Half-written
+    /// files stay for an hour at least
+    #[arg(long, value_name = "AGE", default_value = "7d", value_parser = parse_age)]
+    pub older_than: i64,
+    /// The newest versions, so many, stay whatever their age
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub keep_versions: u64,
+    /// Remove the files
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `tidetable verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The table; all of the store if none is named
+    pub table: Option<String>,
+    /// Also the files of older versions
+    #[arg(long)]
+    pub all_versions: bool,
+    /// Only sizes and checksums, no values: faster, and as good for files that were not written wrong
+    #[arg(long)]
+    pub checksums: bool,
+}
+
 /// `tidetable describe`
 #[derive(Debug, Args)]
 pub struct Describe {
@@ -249,9 +306,30 @@ pub struct Check {
     pub job: String,
 }
 
+/// A version, of a table or of the only one.
+fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
+    let (table, number) = match text.rsplit_once('=') {
+        Some((table, number)) => (Some(table.to_owned()), number),
+        None => (None, text),
+    };
+    let number = number.parse().ok().filter(|number| *number > 0);
+    number.map(|number| (table, number)).ok_or_else(|| "write a number, or TABLE=NUMBER".to_owned())
+}
+
 fn parse_time(text: &str) -> Result<i64, String> {
     let time = chrono::DateTime::parse_from_rfc3339(text);
     time.map(|time| time.timestamp_micros()).map_err(|error| format!("{error}; write it as 2018-01-31T01:15:00Z"))
+}
+
+/// A number of days, hours, minutes or seconds, as microseconds.
+fn parse_age(text: &str) -> Result<i64, String> {
+    let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)));
+    let age = found.and_then(|(number, seconds)| {
+        let number = i64::from(number.parse::<u32>().ok()?);
+        number.checked_mul(seconds)?.checked_mul(1_000_000)
+    });
+    age.ok_or_else(|| "write a number and d, h, m or s, as in 7d".to_owned())
 }
 
 /// Bytes with an optional unit: KiB, MiB, GiB, or K, M, G for the same.
@@ -277,6 +355,23 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn versions_may_name_a_table() {
+        assert_eq!(parse_version("7"), Ok((None, 7)));
+        assert_eq!(parse_version("A=7"), Ok((Some("A".to_owned()), 7)));
+        assert!(["0", "A", "A=", "A=x", "-1", ""].iter().all(|wrong| parse_version(wrong).is_err()));
+    }
+
+    #[test]
+    fn ages_have_units() {
+        assert_eq!(parse_age("7d"), Ok(7 * 86_400_000_000));
+        assert_eq!(parse_age("0s"), Ok(0));
+        assert_eq!(parse_age("90m"), parse_age("5400s"));
+        for wrong in ["7", "d", "-1d", "1w", "99999999999d", ""] {
+            assert!(parse_age(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

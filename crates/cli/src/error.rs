@@ -67,6 +67,12 @@ pub enum CliError {
         /// The table.
         table: String,
     },
+    /// Files that are not what they should be.
+    #[error("{files} damaged: restore them from a backup, or take damaged SSTs out with `tidetable repair`")]
+    Damaged {
+        /// How many, with the noun.
+        files: String,
+    },
     /// Options that do not go together.
     #[error("{0}")]
     Usage(&'static str),

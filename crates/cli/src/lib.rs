@@ -45,6 +45,9 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Delete(args) => commands::delete::delete(global, args),
         Command::DropRows(args) => commands::delete::drop_rows(global, args),
         Command::Compact(args) => commands::compact::compact(global, args),
+        Command::Repair(args) => commands::repair::repair(global, args),
+        Command::Vacuum(args) => commands::vacuum::vacuum(global, args),
+        Command::Verify(args) => commands::verify::verify(global, args),
     }
 }
 

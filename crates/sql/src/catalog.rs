@@ -1,6 +1,6 @@
 //! The catalog of a store: its tables as records, cells and rows, and what was published.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,11 +29,33 @@ pub(crate) const ROWS: &str = "rows";
 /// Schema of what was published.
 pub(crate) const EXPORTS: &str = "exports";
 
+/// Which versions of tables a session reads, where not the newest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableVersions {
+    /// By table.
+    pub numbers: BTreeMap<String, u64>,
+    /// Of other tables the newest that was committed at this logical time or before it, microseconds since the epoch.
+    pub as_of: Option<i64>,
+}
+
+impl TableVersions {
+    fn snapshot(&self, store: &Store, name: &str) -> Result<Snapshot, StoreError> {
+        let table = store.table(name);
+        let version = match (self.numbers.get(name), self.as_of) {
+            (Some(number), _) => table.version(*number)?,
+            (None, Some(time)) => table.version_at(time)?,
+            (None, None) => return store.snapshot(name),
+        };
+        Snapshot::new(table, Arc::new(version))
+    }
+}
+
 /// What the sessions opened together see: one version of each table, fixed when it is first used.
 #[derive(Debug)]
 pub(crate) struct Tables {
     store: Store,
     names: Vec<String>,
+    versions: TableVersions,
     snapshots: Mutex<HashMap<String, Snapshot>>,
     published: Arc<Listed>,
 }
@@ -41,10 +63,10 @@ pub(crate) struct Tables {
 impl Tables {
     /// # Errors
     /// If the store cannot be listed.
-    pub(crate) fn list(store: &Store) -> Result<Self, StoreError> {
+    pub(crate) fn list(store: &Store, versions: TableVersions) -> Result<Self, StoreError> {
         let names = store.tables()?;
         let published = Arc::new(Listed::new(store.clone()));
-        Ok(Self { store: store.clone(), names, snapshots: Mutex::default(), published })
+        Ok(Self { store: store.clone(), names, versions, snapshots: Mutex::default(), published })
     }
 
     pub(crate) fn names(&self) -> &[String] {
@@ -60,7 +82,7 @@ impl Tables {
         if let Some(snapshot) = snapshots.get(name) {
             return Ok(snapshot.clone());
         }
-        let snapshot = self.store.snapshot(name)?;
+        let snapshot = self.versions.snapshot(&self.store, name)?;
         snapshots.insert(name.to_owned(), snapshot.clone());
         Ok(snapshot)
     }

@@ -47,6 +47,7 @@ mod source;
 mod statement;
 mod values;
 
+pub use catalog::TableVersions;
 pub use cells::{CellRef, cells_of_block};
 pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, query_shape};
 pub use error::{Result, SqlError};

@@ -10,7 +10,7 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
-use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableViews, Tables};
+use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::register;
 use crate::records::ALWAYS;
@@ -24,12 +24,14 @@ pub struct SessionOptions {
     pub target_partitions: Option<usize>,
     /// Bytes that sorting, grouping and joining may hold before they spill; no limit by default.
     pub memory: Option<u64>,
+    /// Which versions of tables are read; the newest by default.
+    pub versions: TableVersions,
     /// Reads whole tables whatever the query asks for. Slower, and with the same answers.
     pub without_push_down: bool,
 }
 
-/// Answers queries about a store. A table is read in the version that was the newest when the
-/// session, or one it was made from, first used it.
+/// Answers queries about a store. A table is read in the version that the options name, or else in the
+/// one that was the newest when the session, or one it was made from, first used it.
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
@@ -51,7 +53,7 @@ impl Session {
     /// # Errors
     /// If the store cannot be listed.
     pub fn open(store: &Store, options: &SessionOptions) -> Result<Self> {
-        let tables = Arc::new(Tables::list(store)?);
+        let tables = Arc::new(Tables::list(store, options.versions.clone())?);
         let mut config = SessionConfig::new()
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)

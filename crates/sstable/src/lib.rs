@@ -3,7 +3,8 @@
 //! * [`encode_stripe`] turns the rows of one stripe into bytes; pure, so that many can run at once;
 //! * [`Writer`] puts stripes in key order behind each other, then the filter, the index and the footer;
 //! * [`Reader`] finds stripes by key and decodes what a projection asks for;
-//! * [`Reader::verify`] reads everything back and checks it, [`Reader::inspect`] says where the bytes are.
+//! * [`Reader::verify`] reads everything back and checks it ([`Reader::sweep`] its bytes alone), [`Reader::inspect`] says
+//!   where the bytes are.
 //!
 //! The bytes are drawn in `format.rs`. Every part is under a checksum that is kept in the part above it, up to the
 //! footer, and the top two levels are bound to the file's uid and to their offset: a flipped bit, a swapped page and a
@@ -81,5 +82,5 @@ pub use stats::{ColumnMeta, Scalar, StripeMeta};
 pub use stripe::{EncodedStripe, encode_rows, encode_stripe};
 pub use stripe_reader::StripeReader;
 pub use summary::FileSummary;
-pub use verify::VerifySummary;
+pub use verify::{Sweep, VerifySummary};
 pub use writer::Writer;

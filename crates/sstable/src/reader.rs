@@ -95,13 +95,21 @@ impl Reader {
     /// Whether there may be a row of this key; `false` is certain. Reads the filter when first asked; a filter that
     /// cannot be read lets every key pass, and [`Self::verify`] says why.
     pub fn may_contain(&self, key: &[u8]) -> bool {
-        let filter = self.file.filter.get_or_init(|| self.read_filter().ok().flatten());
-        filter.as_ref().is_none_or(|filter| filter.may_contain(key))
+        self.filter().is_none_or(|filter| filter.may_contain(key))
     }
 
-    pub(crate) fn read_filter(&self) -> Result<Option<KeyFilter>, ReadError> {
-        let FilterRef { kind, offset, len, checksum } = self.file.meta.filter;
-        let bytes = read(self.file.source.as_ref(), "filter", offset, len)?;
+    /// The filter, if there is one and it can be read.
+    pub(crate) fn filter(&self) -> Option<&KeyFilter> {
+        self.file.filter.get_or_init(|| self.read_filter().ok().flatten()).as_ref()
+    }
+
+    fn read_filter(&self) -> Result<Option<KeyFilter>, ReadError> {
+        let FilterRef { offset, len, .. } = self.file.meta.filter;
+        self.decode_filter(read(self.file.source.as_ref(), "filter", offset, len)?)
+    }
+
+    pub(crate) fn decode_filter(&self, bytes: Bytes) -> Result<Option<KeyFilter>, ReadError> {
+        let FilterRef { kind, offset, checksum, .. } = self.file.meta.filter;
         if !checksum::matches(checksum::in_file(self.uid(), offset, &bytes), checksum) {
             return Err(ReadError::Checksum { stripe: None, stream: Part::Filter, page: 0, offset });
         }

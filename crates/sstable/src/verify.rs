@@ -1,9 +1,12 @@
-//! Reading everything back.
+//! Reading everything back: its bytes in one pass over the file ([`Reader::sweep`]), and what they say.
 
 use arrow::array::Array;
+use bytes::Bytes;
 use serde::Serialize;
-use tidetable_layout::{GroupBlock, Projection};
+use tidetable_layout::{Block, GroupBlock, Projection};
+use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::checksum;
 use crate::error::{Part, ReadError};
 use crate::filter::KeyFilter;
 use crate::format::HEADER_LEN;
@@ -11,7 +14,8 @@ use crate::header;
 use crate::reader::{Reader, read};
 use crate::shapes::Records;
 use crate::stats::{StripeMeta, cells_of, measure};
-use crate::stripe::filled;
+use crate::stream::PageSource;
+use crate::stripe::{StripeHead, filled};
 
 /// What a sound file holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -28,6 +32,15 @@ pub struct VerifySummary {
     pub bytes: u64,
 }
 
+/// What one pass over the bytes of a file found.
+#[derive(Debug)]
+pub struct Sweep {
+    /// xxh3-128 of the file; `None` if some of it could not be read.
+    pub checksum: Option<u128>,
+    /// What is not sound, in the order of the file.
+    pub damage: Vec<ReadError>,
+}
+
 impl Reader {
     /// Reads everything again and checks it: header, every checksum, that pages leave no gap, the order of keys and
     /// records, every count and range of the stripe table, and that the filter lets every key pass.
@@ -35,37 +48,85 @@ impl Reader {
     /// # Errors
     /// The first thing that is not sound.
     pub fn verify(&self) -> Result<VerifySummary, ReadError> {
-        let start = read(self.file.source.as_ref(), "header", 0, HEADER_LEN as u64)?;
-        if header::decode(start)? != self.uid() {
-            return Err(ReadError::Checksum { stripe: None, stream: Part::Header, page: 0, offset: 0 });
+        let swept = self.sweep();
+        if let Some(damage) = swept.damage.into_iter().next() {
+            return Err(damage);
         }
-        let filter = self.read_filter()?;
+        (0..self.stripes().len()).try_for_each(|index| self.verify_stripe(index))?;
+        Ok(self.summary())
+    }
+
+    /// What the file says it holds.
+    pub fn summary(&self) -> VerifySummary {
         let mut summary = VerifySummary { bytes: self.bytes(), ..Default::default() };
-        for (index, meta) in self.stripes().iter().enumerate() {
-            self.verify_stripe(index, meta, filter.as_ref())?;
+        for meta in self.stripes() {
             summary.stripes += 1;
             summary.rows += meta.rows;
             summary.records += meta.records.iter().sum::<u64>();
             summary.cells += meta.cells;
         }
-        Ok(summary)
+        summary
     }
 
-    fn verify_stripe(&self, index: usize, meta: &StripeMeta, filter: Option<&KeyFilter>) -> Result<(), ReadError> {
+    /// Reads every byte of the file once, from front to back, and checks every checksum, and that pages leave no gap.
+    /// Goes on behind what is damaged.
+    pub fn sweep(&self) -> Sweep {
+        let mut pass = Pass { reader: self, hash: Some(Xxh3Default::new()), damage: Vec::new() };
+        pass.part("header", 0, HEADER_LEN as u64, |bytes| {
+            if header::decode(bytes)? == self.uid() {
+                return Ok(());
+            }
+            Err(ReadError::Checksum { stripe: None, stream: Part::Header, page: 0, offset: 0 })
+        });
+        for (index, meta) in self.stripes().iter().enumerate() {
+            pass.part("stripe", meta.offset, meta.len, |bytes| self.check_stripe(index, meta, &bytes));
+        }
+        let filter = &self.file.meta.filter;
+        pass.part("filter", filter.offset, filter.len, |bytes| self.decode_filter(bytes).map(|_| ()));
+        // Checked when it was opened.
+        let end = self.file.footer.meta_offset;
+        pass.part("meta", end, self.bytes() - end, |_| Ok(()));
+        Sweep { checksum: pass.hash.map(|hash| hash.digest128()), damage: pass.damage }
+    }
+
+    /// The checksums of a stripe whose bytes are `bytes`.
+    fn check_stripe(&self, index: usize, meta: &StripeMeta, bytes: &Bytes) -> Result<(), ReadError> {
         let corrupt = |what| ReadError::Corrupt { what, offset: meta.offset };
-        let hold = |sound: bool, what| if sound { Ok(()) } else { Err(corrupt(what)) };
-        let head = self.head(index, meta)?;
-        let pages = self.pages(index, meta, true)?;
+        let split = usize::try_from(meta.head_len).ok().filter(|split| *split <= bytes.len());
+        let Some(split) = split else { return Err(corrupt("stripe head")) };
+        let (head, pages) = (bytes.slice(..split), bytes.slice(split..));
+        if !checksum::matches(checksum::in_file(self.uid(), meta.offset, &head), meta.head_checksum) {
+            let offset = meta.offset;
+            return Err(ReadError::Checksum { stripe: Some(index), stream: Part::Head, page: 0, offset });
+        }
+        let head = StripeHead::read(head, meta, self.schema(), &self.file.tail)?;
+        let (start, len) = (meta.offset + meta.head_len, meta.len - meta.head_len);
+        let pages = PageSource { source: self.file.source.as_ref(), stripe: index, start, len, whole: Some(pages) };
         let mut next = 0;
         for group in 0..self.schema().groups.len() {
             let group = head.group(group, self.schema(), meta)?;
-            hold(group.span.start == next, "page table")?;
+            if group.span.start != next {
+                return Err(corrupt("page table"));
+            }
             next = group.span.end;
             group.streams().try_for_each(|stream| pages.check_all(stream))?;
         }
-        hold(next == meta.len - meta.head_len, "page table")?;
+        if next == len { Ok(()) } else { Err(corrupt("page table")) }
+    }
 
-        let block = self.read_stripe(index, &Projection::all(self.schema()))?;
+    /// Decodes all of stripe `index` and checks the order of its keys and records, every count and range that the stripe
+    /// table has of it, and that the filter lets its keys pass.
+    ///
+    /// # Errors
+    /// The first thing that is not sound, or that there is no such stripe.
+    pub fn verify_stripe(&self, index: usize) -> Result<(), ReadError> {
+        let meta = self.entry(index)?;
+        self.check_rows(meta, &self.read_stripe(index, &Projection::all(self.schema()))?, self.filter())
+    }
+
+    fn check_rows(&self, meta: &StripeMeta, block: &Block, filter: Option<&KeyFilter>) -> Result<(), ReadError> {
+        let corrupt = |what| ReadError::Corrupt { what, offset: meta.offset };
+        let hold = |sound: bool, what| if sound { Ok(()) } else { Err(corrupt(what)) };
         let keys = &block.keys;
         let (mut before, mut key) = (Vec::new(), Vec::new());
         for row in 0..keys.len() {
@@ -95,6 +156,31 @@ impl Reader {
             hold(group.columns.iter().flatten().all(|array| array.len() == group.len()), "records")?;
         }
         hold(times == meta.timestamps, "range of timestamps")
+    }
+}
+
+/// One pass over a file.
+struct Pass<'a> {
+    reader: &'a Reader,
+    hash: Option<Xxh3Default>,
+    damage: Vec<ReadError>,
+}
+
+impl Pass<'_> {
+    /// The next part of the file.
+    fn part(&mut self, what: &'static str, offset: u64, len: u64, check: impl FnOnce(Bytes) -> Result<(), ReadError>) {
+        let bytes = match read(self.reader.file.source.as_ref(), what, offset, len) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.hash = None;
+                self.damage.push(error);
+                return;
+            }
+        };
+        if let Some(hash) = &mut self.hash {
+            hash.update(&bytes);
+        }
+        self.damage.extend(check(bytes).err());
     }
 }
 

@@ -56,6 +56,24 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it exists and cannot be listed.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
 
+    /// Size and age of a file, `None` if there is none.
+    ///
+    /// # Errors
+    /// If it exists and cannot be looked at.
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let bytes = self.read(path)?.map(|bytes| bytes.len() as u64);
+        Ok(bytes.map(|bytes| Stat { bytes, modified: None }))
+    }
+
+    /// Paths of what killed writers left in `folder` half-written; [`Self::list`] never shows it.
+    ///
+    /// # Errors
+    /// If the folder exists and cannot be listed.
+    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
+        let _ = folder;
+        Ok(Vec::new())
+    }
+
     /// Removes a file; fine if there is none.
     ///
     /// # Errors
@@ -64,6 +82,15 @@ pub trait Blobs: Debug + Send + Sync {
 
     /// How a person calls this place.
     fn display(&self) -> String;
+}
+
+/// What is known of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written, microseconds since the epoch by the clock of the store; `None` where none is kept.
+    pub modified: Option<i64>,
 }
 
 /// A file being written.

@@ -20,7 +20,7 @@ use tidetable_sstable::ReadAt;
 use tokio::runtime::Handle;
 use url::Url;
 
-use crate::blobs::{BlobWriter, Blobs};
+use crate::blobs::{BlobWriter, Blobs, Stat};
 use crate::error::{Result, StoreError};
 
 /// Puts of a new name that are neither done nor refused before giving up; each was tried several times by the client.
@@ -179,6 +179,17 @@ impl Blobs for BucketBlobs {
         names.sort_unstable();
         names.dedup();
         Ok(names)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let key = self.inner.key(path);
+        let head = self.inner.wait(|store| async move { store.head(&key).await });
+        let found = head.and_then(|head| match head {
+            Ok(head) => Ok(Some(Stat { bytes: head.size, modified: Some(head.last_modified.timestamp_micros()) })),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(io::Error::other(error)),
+        });
+        found.map_err(io_error("look at", path))
     }
 
     fn delete(&self, path: &str) -> Result<()> {

@@ -8,9 +8,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use tidetable_sstable::{FileSource, ReadAt};
+
+use crate::blobs::Stat;
 
 /// Files and folders, by path. Errors are those of the operating system.
 #[expect(clippy::missing_errors_doc, reason = "each is one call, and its errors are the system's")]
@@ -44,6 +47,11 @@ pub trait Disk: Debug + Send + Sync {
 
     /// A file for positioned reads.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
+
+    /// Its size, and when it was last written; a disk that keeps no times says none.
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        Ok(Stat { bytes: self.open(path)?.len(), modified: None })
+    }
 }
 
 /// A file that is being written.
@@ -102,6 +110,13 @@ impl Disk for OsDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
         Ok(Arc::new(FileSource::new(File::open(path)?)?))
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        let found = fs::metadata(path)?;
+        let since = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = since.and_then(|since| i64::try_from(since.as_micros()).ok());
+        Ok(Stat { bytes: found.len(), modified })
     }
 }
 

@@ -62,6 +62,24 @@ pub enum StoreError {
         /// What differs.
         reason: &'static str,
     },
+    /// An SST holds something else than its manifest says.
+    #[error("{path} is not as its manifest says: {reason} differs; restore it from a backup, or repair the table")]
+    Differs {
+        /// Path inside the store.
+        path: String,
+        /// What differs.
+        reason: &'static str,
+    },
+    /// An SST to be taken out that is whole.
+    #[error(
+        "{sst} is no damaged SST of the newest version of {table}; `tidetable repair {table}` lists those there are"
+    )]
+    NotDamaged {
+        /// Table id.
+        table: String,
+        /// The SST asked for.
+        sst: String,
+    },
     /// Sorted cells could not be written as an SST.
     #[error("cannot encode an SST of {table}: {source}")]
     Write {
@@ -99,6 +117,59 @@ pub enum StoreError {
         table: String,
         /// What got in the way.
         reason: String,
+    },
+    /// A version that is no more.
+    #[error("version {number} of {table} was removed by vacuum; the oldest that is kept is {oldest}")]
+    Vacuumed {
+        /// Table id.
+        table: String,
+        /// The version asked for.
+        number: u64,
+        /// The oldest there is.
+        oldest: u64,
+    },
+    /// A version that never was.
+    #[error("there is no version {number} of {table}; the newest is {newest}")]
+    NoVersion {
+        /// Table id.
+        table: String,
+        /// The version asked for.
+        number: u64,
+        /// The newest there is.
+        newest: u64,
+    },
+    /// A time before the first version that is kept.
+    #[error(
+        "{table} has no version of that time; the oldest that is kept is {oldest}, committed at {}",
+        Moment(*now)
+    )]
+    NoVersionAt {
+        /// Table id.
+        table: String,
+        /// The oldest version there is.
+        oldest: u64,
+        /// Logical time of its commit, microseconds since the epoch.
+        now: i64,
+    },
+    /// Files of a commit may have been removed before it came.
+    #[error(
+        "{path} waited so long for its commit that vacuum may have removed it; nothing was committed to {table}, run          again"
+    )]
+    Fenced {
+        /// Table id.
+        table: String,
+        /// The file.
+        path: String,
+    },
+    /// A commit after which others came, and a vacuum, before it was known to be one.
+    #[error(
+        "nobody can tell whether version {number} of {table} was committed: it was removed by vacuum before this run          looked; run again, what was committed is not loaded twice"
+    )]
+    OutcomeUnknown {
+        /// Table id.
+        table: String,
+        /// The version.
+        number: u64,
     },
     /// A drop of every row, or of a row without a key.
     #[error("a drop from {table} must name a key or the beginning of one; to empty the table remove its folder")]
@@ -228,6 +299,18 @@ pub enum StoreError {
     /// Combining columns failed.
     #[error("cannot combine columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// A time as messages show it.
+struct Moment(i64);
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match chrono::DateTime::from_timestamp_micros(self.0) {
+            Some(time) => write!(f, "{}", time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)),
+            None => write!(f, "{} us", self.0),
+        }
+    }
 }
 
 impl StoreError {

@@ -1,7 +1,9 @@
-//! The rules every version keeps, each a function. A commit checks them all before it writes.
+//! The rules every version keeps, each a function. A reader checks them all, and a commit before it writes those that
+//! what it changes could break.
 
 use crate::drops::AppliedDrop;
-use crate::version::{Input, Sst, Version};
+use crate::shared::Shared;
+use crate::version::{Input, Sst, Version, WindowState};
 
 /// Checks every rule of `version`.
 ///
@@ -11,22 +13,47 @@ pub fn check(version: &Version) -> Result<(), String> {
     sequences_ascend(&version.inputs)?;
     inputs_differ(&version.inputs)?;
     windows_ascend(version)?;
-    orders_ascend(version)?;
-    files_are_named_once(version)?;
-    keys_are_in_order(version)?;
+    version.windows.iter().try_for_each(orders_ascend)?;
+    version.windows.iter().try_for_each(keys_are_in_order)?;
+    files_are_named_once(version.ssts())?;
     windows_are_joined_once(version)?;
     drops_ascend(version)?;
     drops_name_rows(version)
 }
 
-fn sequences_ascend(inputs: &[Input]) -> Result<(), String> {
-    match inputs.windows(2).find(|pair| pair[0].sequence >= pair[1].sequence) {
-        Some(pair) => Err(format!("{} and {} have one sequence number", pair[0].path, pair[1].path)),
+/// Checks the rules of `next`, which was made of `before`: windows that both share are as they were.
+///
+/// # Errors
+/// The first broken rule, in words.
+pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
+    sequences_ascend(&next.inputs)?;
+    windows_ascend(next)?;
+    let mut old = 0;
+    let mut changed = Vec::new();
+    for (at, window) in next.windows.iter().enumerate() {
+        while before.windows.get(old).is_some_and(|other| other.start < window.start) {
+            old += 1;
+        }
+        if !next.windows.shares(at, &before.windows, old) {
+            changed.push(window);
+        }
+    }
+    changed.iter().try_for_each(|window| orders_ascend(window))?;
+    changed.iter().try_for_each(|window| keys_are_in_order(window))?;
+    files_are_named_once(changed.iter().flat_map(|window| &window.ssts))?;
+    windows_are_joined_once(next)?;
+    drops_ascend(next)?;
+    drops_name_rows(next)
+}
+
+fn sequences_ascend(inputs: &Shared<Input>) -> Result<(), String> {
+    match inputs.pairs().find(|(first, second)| first.sequence >= second.sequence) {
+        Some((first, second)) => Err(format!("{} and {} have one sequence number", first.path, second.path)),
         None => Ok(()),
     }
 }
 
-fn inputs_differ(inputs: &[Input]) -> Result<(), String> {
+fn inputs_differ(inputs: &Shared<Input>) -> Result<(), String> {
     let mut seen = std::collections::HashSet::new();
     match inputs.iter().find(|input| !seen.insert(&input.path)) {
         Some(input) => Err(format!("{} is named twice", input.path)),
@@ -35,24 +62,24 @@ fn inputs_differ(inputs: &[Input]) -> Result<(), String> {
 }
 
 fn windows_ascend(version: &Version) -> Result<(), String> {
-    match version.windows.windows(2).find(|pair| pair[0].start >= pair[1].start) {
-        Some(pair) => Err(format!("the window at {} us comes after the one at {} us", pair[0].start, pair[1].start)),
+    match version.windows.pairs().find(|(first, second)| first.start >= second.start) {
+        Some((first, second)) => {
+            Err(format!("the window at {} us comes after the one at {} us", first.start, second.start))
+        }
         None => Ok(()),
     }
 }
 
-fn orders_ascend(version: &Version) -> Result<(), String> {
-    for window in &version.windows {
-        if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].order > pair[1].order) {
-            return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
-        }
-        // A compaction writes a window as a run of files, one after the other in key order.
-        let alike = |pair: &&[Sst]| pair[0].order == pair[1].order && pair[0].last_key >= pair[1].first_key;
-        if let Some(pair) = window.ssts.windows(2).find(alike) {
-            return Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id));
-        }
+fn orders_ascend(window: &WindowState) -> Result<(), String> {
+    if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].order > pair[1].order) {
+        return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
     }
-    Ok(())
+    // A compaction writes a window as a run of files, one after the other in key order.
+    let alike = |pair: &&[Sst]| pair[0].order == pair[1].order && pair[0].last_key >= pair[1].first_key;
+    match window.ssts.windows(2).find(alike) {
+        Some(pair) => Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id)),
+        None => Ok(()),
+    }
 }
 
 /// The files of one join share an order and no key; what one window shares with others lies in them alone, and is older
@@ -77,7 +104,7 @@ fn windows_are_joined_once(version: &Version) -> Result<(), String> {
             }
         }
     }
-    let newer = |window: &&crate::version::WindowState| {
+    let newer = |window: &&WindowState| {
         let shared = homes.get(&window.start);
         shared.is_some_and(|(_, order)| window.ssts.iter().any(|sst| sst.joined.is_none() && sst.order <= *order))
     };
@@ -102,16 +129,16 @@ fn drops_ascend(version: &Version) -> Result<(), String> {
     }
 }
 
-fn files_are_named_once(version: &Version) -> Result<(), String> {
+fn files_are_named_once<'a>(mut ssts: impl Iterator<Item = &'a Sst>) -> Result<(), String> {
     let mut seen = std::collections::HashSet::new();
-    match version.ssts().find(|sst| !seen.insert(&sst.id)) {
+    match ssts.find(|sst| !seen.insert(&sst.id)) {
         Some(sst) => Err(format!("SST {} is named twice", sst.id)),
         None => Ok(()),
     }
 }
 
-fn keys_are_in_order(version: &Version) -> Result<(), String> {
-    match version.ssts().find(|sst| sst.first_key > sst.last_key || sst.rows == 0) {
+fn keys_are_in_order(window: &WindowState) -> Result<(), String> {
+    match window.ssts.iter().find(|sst| sst.first_key > sst.last_key || sst.rows == 0) {
         Some(sst) => Err(format!("SST {} has no rows, or its last key is before its first", sst.id)),
         None => Ok(()),
     }

@@ -18,15 +18,18 @@ impl Table {
     pub(crate) fn landed(&self, edit: &Edit, newest: &Version) -> Result<Option<Version>> {
         let compacted = edit.compacted.iter().flat_map(Compacted::written);
         let written: HashSet<&str> = edit.ssts.values().flatten().chain(compacted).map(|sst| sst.id.as_str()).collect();
-        if written.is_empty() || planted::is(planted::Bug::ForgetLanded) {
+        if written.is_empty() || newest.number == 0 || planted::is(planted::Bug::ForgetLanded) {
             return Ok(None);
         }
-        for number in edit.base + 1..=newest.number {
-            let version = self.version(number)?;
-            if version.ssts().any(|sst| written.contains(sst.id.as_str())) {
-                return Ok(Some(version));
+        // What vacuum removed cannot be asked any more.
+        let oldest = self.version_numbers()?.first().copied().unwrap_or(newest.number);
+        let mut found = None;
+        self.walk(oldest.max(edit.base + 1).min(newest.number), newest.number, |version| {
+            if found.is_none() && version.ssts().any(|sst| written.contains(sst.id.as_str())) {
+                found = Some(version.clone());
             }
-        }
-        Ok(None)
+            Ok(())
+        })?;
+        Ok(found)
     }
 }

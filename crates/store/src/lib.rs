@@ -8,6 +8,7 @@
 mod alike;
 mod blobs;
 mod bucket;
+mod commit;
 mod compaction;
 mod disk;
 mod drops;
@@ -15,6 +16,7 @@ mod error;
 mod fold;
 mod gc;
 mod hex;
+mod history;
 mod ids;
 mod invariants;
 mod joined;
@@ -25,12 +27,16 @@ mod manifest;
 mod merge;
 mod output;
 mod published;
+mod repair;
 mod scan;
+mod shared;
 mod snapshot;
 mod table;
+mod vacuum;
+mod verify;
 mod version;
 
-pub use blobs::{BlobWriter, Blobs};
+pub use blobs::{BlobWriter, Blobs, Stat};
 pub use bucket::BucketBlobs;
 pub use compaction::{
     Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
@@ -50,14 +56,59 @@ pub use load::{
 pub use local::LocalBlobs;
 pub use merge::slice;
 pub use published::{Part, Published};
+pub use repair::{RepairDone, RepairPlan};
 pub use scan::BlockScan;
+pub use shared::Shared;
 pub use snapshot::{Slice, Snapshot};
 pub use table::{Store, Table};
+pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
+pub use verify::{SstReport, TableReport, VerifyOptions};
 pub use version::{Edit, Input, Sst, TableIdentity, Version, WindowState};
 
-#[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
-    //! Manifests as bytes, for a fuzz target.
+    //! Manifests as bytes, for a fuzz target and for tests of old formats.
+    use crate::invariants;
+    use crate::manifest::{self, Manifest, Step};
     pub use crate::manifest::{decode, encode};
+    use crate::version::Version;
+
+    /// The version that the bytes of manifest `number` make of the version before.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn decode_step(bytes: &[u8], number: u64, before: &Version) -> Result<Version, String> {
+        match manifest::read(bytes, number)?.0 {
+            Manifest::Whole(_) => Err("it holds a version".to_owned()),
+            Manifest::Step(step) => {
+                let next = step.apply(before.clone())?;
+                invariants::check(&next).map(|()| next)
+            }
+        }
+    }
+
+    /// The version of a checkpoint.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub fn decode_checkpoint(bytes: &[u8], number: u64) -> Result<Version, String> {
+        let (version, _) = manifest::decode_checkpoint(bytes, number)?;
+        invariants::check(&version).map(|()| version)
+    }
+
+    /// A manifest with what `next` changes of `before`.
+    ///
+    /// # Errors
+    /// What cannot be said in JSON.
+    pub fn encode_step(before: &Version, next: &Version) -> Result<Vec<u8>, String> {
+        manifest::encode_step(&Step::between(before, "", next)).map(|(bytes, _)| bytes)
+    }
+
+    /// A checkpoint.
+    ///
+    /// # Errors
+    /// What cannot be said in JSON.
+    pub fn encode_checkpoint(version: &Version) -> Result<Vec<u8>, String> {
+        manifest::encode_checkpoint(version, "")
+    }
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use tidetable_sstable::ReadAt;
 use tidetable_sstable::planted::{self, Bug};
 
-use crate::blobs::{BlobWriter, Blobs};
+use crate::blobs::{BlobWriter, Blobs, Stat};
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::{Result, StoreError};
 
@@ -154,6 +154,25 @@ impl Blobs for LocalBlobs {
         names.retain(|name| !name.starts_with('.'));
         names.sort_unstable();
         Ok(names)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        match self.disk.stat(&self.full(path)) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("look at", path)(error)),
+        }
+    }
+
+    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(folder)) {
+            Ok(names) => names,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io_error("list", folder)(error)),
+        };
+        names.retain(|name| name.starts_with(TEMPORARY));
+        names.sort_unstable();
+        Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect())
     }
 
     fn delete(&self, path: &str) -> Result<()> {
@@ -297,6 +316,7 @@ mod tests {
         let mut writer = blobs.writer("sst/x.sst").unwrap();
         writer.write_all(b"half").unwrap();
         assert!(blobs.list("sst").unwrap().is_empty());
+        assert_eq!(blobs.leftovers("sst").unwrap().len(), 1);
         drop(writer);
         assert_eq!(fs::read_dir(folder.path().join("root/sst")).unwrap().count(), 0);
     }

@@ -3,7 +3,7 @@
 //! Versions are immutable. An [`Edit`] says what a commit changes; [`Version::apply`] makes the next
 //! version of it or says why it cannot, without touching anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tidetable_layout::{SourceSchema, TableSpec};
@@ -14,6 +14,8 @@ use crate::drops::{AppliedDrop, DropTarget};
 use crate::hex::hex_bytes;
 use crate::invariants;
 use crate::joined::{self, Joined};
+use crate::manifest::put_inputs;
+use crate::shared::Shared;
 
 /// One version of a table, as its manifest says it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,15 +31,37 @@ pub struct Version {
     /// The table.
     pub table: TableIdentity,
     /// Inputs whose rows the table holds, by sequence.
-    pub inputs: Vec<Input>,
+    pub inputs: Shared<Input>,
     /// Windows that hold cells, by start.
-    pub windows: Vec<WindowState>,
+    pub windows: Shared<WindowState>,
     /// What was deleted, the oldest first. It holds on when its inputs are read again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<AppliedDrop>,
     /// Logical time of the latest compaction: cells that had expired by then may be gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collected: Option<i64>,
+    /// Files older than this (microseconds since the epoch, by the clock of the store) that no version named then
+    /// may be gone: the latest vacuum says so before it removes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vacuumed: Option<i64>,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub(crate) origin: Origin,
+}
+
+/// Where a version was read from, or written to. It is no part of what a version says: all are alike.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origin {
+    /// Checksum of its manifest; empty if it has none yet.
+    pub(crate) manifest: String,
+    /// The newest version up to it that is written out whole, as far as is known.
+    pub(crate) checkpoint: u64,
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What a table is: fixed when it is made, but for a rebuild.
@@ -140,6 +164,10 @@ pub struct Edit {
     pub drops: Vec<DropTarget>,
     /// SSTs that a compaction puts in the place of others.
     pub compacted: Option<Compacted>,
+    /// SSTs to take out of their windows without anything in their place, by id: what they held is lost.
+    pub taken_out: BTreeMap<i64, Vec<String>>,
+    /// Says that files older than this may be gone, see [`Version::vacuumed`].
+    pub vacuumed: Option<i64>,
     /// UTC days whose cells change, by window.
     pub days: BTreeMap<i64, BTreeSet<i32>>,
     /// The version the edit was worked out against.
@@ -162,16 +190,19 @@ impl Version {
             born: String::new(),
             now: 0,
             table,
-            inputs: Vec::new(),
-            windows: Vec::new(),
+            inputs: Shared::default(),
+            windows: Shared::default(),
             drops: Vec::new(),
             collected: None,
+            vacuumed: None,
+            origin: Origin::default(),
         }
     }
 
     /// The next version, or why `edit` cannot come after this one. An append may come after any
-    /// version that does not hold its inputs; a compaction after any that holds its SSTs under the same
-    /// rules and drops; a rebuild or a drop only after the one it was worked out against.
+    /// version that does not hold its inputs, which then get sequences after those there are; a compaction
+    /// after any that holds its SSTs under the same rules and drops; a rebuild or a drop only after the one
+    /// it was worked out against.
     ///
     /// # Errors
     /// A sentence for [`crate::StoreError::Conflict`].
@@ -188,6 +219,11 @@ impl Version {
         // What a compaction took out would not be judged to have expired at an earlier time.
         next.collected = self.collected.filter(|_| edit.reset.is_none());
         next.now = next.collected.map_or(now, |collected| now.max(collected));
+        if edit.vacuumed.is_some() {
+            // No answer is another for it.
+            next.vacuumed = self.vacuumed.max(edit.vacuumed);
+            next.now = self.now;
+        }
         if let Some(gc) = &edit.gc {
             // Every cell may show or not show by other rules.
             next.table.gc.clone_from(gc);
@@ -203,9 +239,10 @@ impl Version {
             next.now = self.now.max(compacted.now);
             compacted.put(&mut next)?;
         }
+        next.take_out(edit)?;
         next.put_ssts(edit);
         next.put_drops(edit);
-        invariants::check(&next)?;
+        invariants::check_next(self, &next)?;
         Ok(next)
     }
 
@@ -214,29 +251,40 @@ impl Version {
             compacted.may_rebase(self, edit.base)?;
         }
         // A drop names the days of what it hides, and what was added since it does not know.
-        if !edit.rebuilt.is_empty() || edit.reset.is_some() || !edit.drops.is_empty() {
+        let exact = !edit.rebuilt.is_empty() || !edit.drops.is_empty() || !edit.taken_out.is_empty();
+        if exact || edit.reset.is_some() {
             return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
         }
-        let taken = |input: &&Input| {
-            self.inputs
-                .iter()
-                .any(|live| live.path == input.path || live.hash == input.hash || live.sequence == input.sequence)
-        };
-        match edit.inputs.iter().find(taken) {
-            Some(input) => Err(format!("{} was loaded by both", input.path)),
+        let paths: HashSet<&str> = edit.inputs.iter().map(|input| input.path.as_str()).collect();
+        let hashes: HashSet<u128> = edit.inputs.iter().map(|input| input.hash.0).collect();
+        let taken = |live: &&Input| paths.contains(live.path.as_str()) || hashes.contains(&live.hash.0);
+        match self.inputs.iter().find(taken) {
+            Some(live) => Err(format!("{} was loaded by both", live.path)),
             None => Ok(()),
         }
     }
 
     fn put_inputs(&mut self, edit: &Edit) {
-        self.inputs.retain(|input| !edit.removed.contains(&input.path));
-        for input in &edit.inputs {
-            match self.inputs.iter_mut().find(|live| live.path == input.path) {
-                Some(live) => live.clone_from(input),
-                None => self.inputs.push(input.clone()),
-            }
+        let mut inputs = edit.inputs.clone();
+        // Another may have given theirs to inputs of its own, whose cells came first.
+        let known = |input: &Input| self.inputs.iter().any(|live| live.path == input.path);
+        let first = inputs.iter().map(|input| input.sequence).min().unwrap_or(0);
+        if edit.reset.is_none() && edit.base != self.number.saturating_sub(1) && !inputs.iter().any(known) {
+            let later = self.next_sequence().saturating_sub(first);
+            inputs.iter_mut().for_each(|input| input.sequence += later);
         }
-        self.inputs.sort_by_key(|input| input.sequence);
+        put_inputs(&mut self.inputs, &edit.removed, inputs);
+    }
+
+    fn take_out(&mut self, edit: &Edit) -> Result<(), String> {
+        for (start, ids) in &edit.taken_out {
+            let window = self.window(*start);
+            if let Some(gone) = ids.iter().find(|id| !window.ssts.iter().any(|sst| sst.id == **id)) {
+                return Err(format!("SST {gone} was replaced meanwhile"));
+            }
+            window.ssts.retain(|sst| !ids.contains(&sst.id));
+        }
+        Ok(())
     }
 
     fn put_ssts(&mut self, edit: &Edit) {
@@ -245,7 +293,15 @@ impl Version {
         for start in &edit.rebuilt {
             self.window(*start);
         }
-        joined::leave(self.windows.iter_mut(), &edit.rebuilt);
+        // Only those that change: the others stay shared with the version before.
+        let leaves = |window: &WindowState| {
+            let holds = |joined: &Joined| edit.rebuilt.iter().any(|start| joined.holds(*start));
+            edit.rebuilt.contains(&window.start) || window.ssts.iter().any(|sst| sst.joined.as_ref().is_some_and(holds))
+        };
+        let changed: Vec<usize> = (0..self.windows.len()).filter(|at| leaves(&self.windows[*at])).collect();
+        for at in changed {
+            joined::leave(std::iter::once(&mut self.windows[at]), &edit.rebuilt);
+        }
         for (start, ssts) in &edit.ssts {
             for sst in ssts {
                 self.window(*start).ssts.push(Sst { order, ..sst.clone() });
@@ -272,7 +328,8 @@ impl Version {
     }
 
     pub(crate) fn window(&mut self, start: i64) -> &mut WindowState {
-        let at = match self.windows.binary_search_by_key(&start, |window| window.start) {
+        let found = self.windows.binary_search_by_key(&start, |window| window.start);
+        let at = match found {
             Ok(at) => at,
             Err(at) => {
                 self.windows.insert(at, WindowState { start, days: BTreeMap::new(), ssts: Vec::new() });

@@ -54,8 +54,21 @@ fn version(bench: &Bench, ssts: usize) -> Version {
     bench.table().commit(Version::empty(bench.identity()), &edit, bench.ids(), 0).unwrap()
 }
 
-/// Puts one SST in the place of those of a window, so that the number of SSTs, the argument, hardly changes.
-#[divan::bench(args = [10, 1_000, 10_000], sample_count = 30, sample_size = 1)]
+/// Puts one SST in the place of those of a window, so that the number of SSTs hardly changes.
+fn commit_one(bench: &Bench, current: &Version, next: u128) -> Version {
+    let edit = Edit {
+        base: current.number,
+        rebuilt: vec![0],
+        ssts: BTreeMap::from([(0, vec![sst(next)])]),
+        days: BTreeMap::from([(0, BTreeSet::from([0]))]),
+        ..Edit::default()
+    };
+    bench.table().commit(black_box(current.clone()), &edit, bench.ids(), 0).unwrap()
+}
+
+/// A commit to a table of as many SSTs as the argument says. Three of the samples write a checkpoint, too: those are
+/// the slowest, and count in the mean.
+#[divan::bench(args = [10, 1_000, 10_000], sample_count = 96, sample_size = 1)]
 fn commit(bencher: Bencher, ssts: usize) {
     let folder = files::folder(&format!("commit-{ssts}"));
     let bench = Bench::new(Shape::Meter, &folder, &folder).unwrap();
@@ -63,13 +76,18 @@ fn commit(bencher: Bencher, ssts: usize) {
     let mut next = 1u128 << 64;
     bencher.bench_local(|| {
         next += 1;
-        let edit = Edit {
-            base: current.number,
-            rebuilt: vec![0],
-            ssts: BTreeMap::from([(0, vec![sst(next)])]),
-            days: BTreeMap::from([(0, BTreeSet::from([0]))]),
-            ..Edit::default()
-        };
-        current = bench.table().commit(black_box(current.clone()), &edit, bench.ids(), 0).unwrap();
+        current = commit_one(&bench, &current, next);
     });
+}
+
+/// Reading the newest version from the disk, with as many steps behind its checkpoint as there can be.
+#[divan::bench(args = [10, 1_000, 10_000], sample_count = 30, sample_size = 1)]
+fn latest(bencher: Bencher, ssts: usize) {
+    let folder = files::folder(&format!("latest-{ssts}"));
+    let bench = Bench::new(Shape::Meter, &folder, &folder).unwrap();
+    let mut current = version(&bench, ssts);
+    for next in 1..=62 {
+        current = commit_one(&bench, &current, next << 64);
+    }
+    bencher.bench_local(|| bench.table().latest().unwrap().unwrap().number);
 }

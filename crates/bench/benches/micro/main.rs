@@ -9,6 +9,7 @@ mod order;
 mod parse;
 mod read;
 mod stripe;
+mod verify;
 
 fn main() {
     divan::main();

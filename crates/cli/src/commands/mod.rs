@@ -7,9 +7,12 @@ pub mod describe;
 pub mod inspect;
 pub mod proto;
 pub mod read;
+pub mod repair;
 pub mod run;
 pub mod sql;
 pub mod tables;
+pub mod vacuum;
+pub mod verify;
 
 use tidetable_runner::{Project, ProjectError, open_store};
 use tidetable_store::Store;
@@ -36,4 +39,15 @@ fn store(global: &Global) -> Result<Store, CliError> {
         }
         (Err(error), _) => Err(error),
     }
+}
+
+/// The names of the tables a command is about: the one that is given, which must be there though it may not be whole, or
+/// all.
+fn table_or_all(store: &Store, given: Option<&str>) -> Result<Vec<String>, CliError> {
+    let Some(name) = given else { return Ok(store.tables()?) };
+    if store.table(name).version_numbers()?.is_empty() {
+        // Says which there are.
+        store.snapshot(name)?;
+    }
+    Ok(vec![name.to_owned()])
 }

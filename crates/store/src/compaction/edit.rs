@@ -57,7 +57,13 @@ impl Replacement {
         }
         if !self.held.is_empty() {
             // A file may stand in a window that has left it.
-            next.windows.iter_mut().for_each(|window| window.ssts.retain(|sst| !ids.contains(sst.id.as_str())));
+            let is_one = |sst: &Sst| ids.contains(sst.id.as_str());
+            for at in 0..next.windows.len() {
+                // The others stay shared with the version before.
+                if next.windows[at].ssts.iter().any(is_one) {
+                    next.windows[at].ssts.retain(|sst| !is_one(sst));
+                }
+            }
         }
         let at = if self.joins.is_empty() { at } else { 0 };
         next.window(self.window).ssts.splice(at..at, self.ssts.iter().cloned());

@@ -195,7 +195,7 @@ impl World {
         std::fs::write(inputs.join(name), text).unwrap();
     }
 
-    fn table(&self) -> Table {
+    pub fn table(&self) -> Table {
         Store::new(Arc::new(LocalBlobs::new(self.folder.path().join("store")))).table("T")
     }
 
@@ -287,6 +287,19 @@ impl World {
         let version = self.table().latest().unwrap().unwrap();
         let days = version.windows.iter().flat_map(|window| &window.days);
         days.filter(|(_, changed)| **changed == version.number).map(|(day, _)| *day).collect()
+    }
+}
+
+#[allow(dead_code, reason = "not every test that shares the model has writers that meet")]
+impl World {
+    /// What a load upon `base` would commit.
+    pub fn work_out(&self, base: &Version) -> Edit {
+        self.loaded(base, BTreeMap::new())
+    }
+
+    /// Takes an input away again.
+    pub fn hide(&self, file: &File) {
+        std::fs::remove_file(self.folder.path().join("inputs").join(&file.name)).unwrap();
     }
 }
 

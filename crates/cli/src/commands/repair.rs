@@ -1,0 +1,119 @@
+//! `tidetable repair`: takes damaged SSTs out of a table, after saying what is lost with them.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tidetable_layout::window_name;
+use tidetable_runner::UlidIds;
+use tidetable_store::{RepairDone, RepairPlan, SstReport};
+
+use super::store;
+use crate::args::{Global, Output, Repair};
+use crate::error::CliError;
+use crate::output::{Rows, bytes_value, stdout};
+use crate::progress::{bytes, count};
+
+/// Takes damaged SSTs out, or says what that would lose.
+pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
+    let store = store(global)?;
+    let plan = RepairPlan::new(&store, &args.table, &args.drop)?;
+    let acts = args.yes || !args.drop.is_empty();
+    let done = if acts && !plan.is_empty() { Some(plan.run(&UlidIds::default())?) } else { None };
+    let mut out = stdout();
+    match global.output {
+        Output::Table => tell(&args.table, &plan, done.as_ref(), &mut out)?,
+        output => rows(&args.table, &plan, done.as_ref()).write(output, &mut out)?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut impl Write) -> Result<(), CliError> {
+    for error in &plan.manifests {
+        writeln!(out, "{table}: {error}")?;
+    }
+    if plan.is_empty() {
+        writeln!(out, "{table}: no SST is damaged")?;
+        return Ok(());
+    }
+    let ssts = count(plan.lost.len() as u64, "damaged SST");
+    match done {
+        Some(done) => writeln!(out, "{table}: {ssts} taken out, version {}", done.version)?,
+        None => writeln!(out, "{table}: {ssts}; --yes takes them out")?,
+    }
+    for file in &plan.lost {
+        let sst = &file.sst;
+        writeln!(out, "  {} of {}", sst.id, bytes(sst.bytes))?;
+        file.damage.iter().try_for_each(|error| writeln!(out, "    {error}"))?;
+        let (rows, cells) = (count(sst.rows, "row"), count(sst.cells, "cell"));
+        writeln!(out, "    lost     up to {rows}, {cells}, of window {}", window(plan, file))?;
+        let key = |key: &[u8]| key.escape_ascii().to_string();
+        writeln!(out, "    keys     {} to {}", key(&sst.first_key), key(&sst.last_key))?;
+        if let (Some(first), Some(last)) = (time(sst.min_timestamp), time(sst.max_timestamp)) {
+            writeln!(out, "    times    {first} to {last}")?;
+        }
+    }
+    writeln!(out, "  to be loaded again:")?;
+    plan.inputs.iter().try_for_each(|input| writeln!(out, "    {}", input.path))?;
+    if let Some(done) = done {
+        done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;
+        let job = &plan.version().table.job;
+        writeln!(
+            out,
+            "the next run builds those windows anew, as far as the inputs are still there\n  tidetable run {job}"
+        )?;
+    }
+    Ok(())
+}
+
+fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> Rows {
+    let mut rows = Rows::new(&[
+        "table",
+        "sst",
+        "window",
+        "first_key",
+        "last_key",
+        "from",
+        "to",
+        "rows",
+        "cells",
+        "damage",
+        "inputs",
+        "version",
+    ]);
+    for file in &plan.lost {
+        let sst = &file.sst;
+        let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
+        let windows = file.windows();
+        let inputs = plan.inputs.iter().filter(|input| input.windows.iter().any(|start| windows.contains(start)));
+        rows.push(vec![
+            json!(table),
+            json!(sst.id),
+            json!(window(plan, file)),
+            bytes_value(&sst.first_key),
+            bytes_value(&sst.last_key),
+            json!(time(sst.min_timestamp)),
+            json!(time(sst.max_timestamp)),
+            json!(sst.rows),
+            json!(sst.cells),
+            json!(damage.join("; ")),
+            inputs.map(|input| Value::from(input.path.as_str())).collect(),
+            json!(done.map(|done| done.version)),
+        ]);
+    }
+    rows
+}
+
+/// The window, or the first and the last of several.
+fn window(plan: &RepairPlan, file: &SstReport) -> String {
+    let name = |start: &i64| window_name(plan.version().table.spec.window, *start);
+    match file.windows().as_slice() {
+        [first, .., last] => format!("{} to {}", name(first), name(last)),
+        windows => windows.iter().map(name).collect(),
+    }
+}
+
+fn time(micros: Option<i64>) -> Option<String> {
+    let time = chrono::DateTime::from_timestamp_micros(micros?)?;
+    Some(time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
+}

@@ -1,0 +1,83 @@
+//! `tidetable vacuum`: removes what no version that is kept names, after saying what that is.
+
+use std::io::Write;
+
+use serde_json::json;
+use tidetable_runner::UlidIds;
+use tidetable_store::{Removal, RemovalKind, VacuumOptions, VacuumPlan};
+
+use super::{store, table_or_all};
+use crate::args::{Global, Output, Vacuum};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::{bytes, count};
+
+/// Of half-written files that may go: a younger one may have a writer. Microseconds.
+const LEAST_AGE: i64 = 3_600_000_000;
+
+/// Removes old versions and leftovers, or says what that would remove.
+pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
+    let store = store(global)?;
+    let ago = |age: i64| chrono::Utc::now().timestamp_micros().saturating_sub(age);
+    let half_written_before = ago(args.older_than.max(LEAST_AGE));
+    let options =
+        VacuumOptions { before: ago(args.older_than), half_written_before, keep_versions: args.keep_versions };
+    let mut out = stdout();
+    let mut files = Rows::new(&["table", "file", "what", "bytes", "removed"]);
+    let mut tell = |name: Option<&str>, removals: &[Removal], out: &mut dyn Write| -> Result<(), CliError> {
+        for removal in removals {
+            let what = kind_name(removal.kind);
+            files.push(vec![json!(name), json!(removal.path), json!(what), json!(removal.bytes), json!(args.yes)]);
+        }
+        if global.output == Output::Table {
+            summary(name, removals, args.yes, out)?;
+        }
+        Ok(())
+    };
+    for name in table_or_all(&store, args.table.as_deref())? {
+        let plan = VacuumPlan::new(&store.table(&name), options)?;
+        let removals = if args.yes { plan.run(&UlidIds::default())?.removals } else { plan.removals };
+        tell(Some(&name), &removals, &mut out)?;
+    }
+    if args.table.is_none() {
+        let removals = store.leftovers(half_written_before)?;
+        if args.yes {
+            removals.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
+        }
+        tell(None, &removals, &mut out)?;
+    }
+    if global.output != Output::Table {
+        files.write(global.output, &mut out)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn summary(name: Option<&str>, removals: &[Removal], done: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    let place = name.unwrap_or("exports, runs and rejected rows");
+    if removals.is_empty() {
+        writeln!(out, "{place}: nothing to remove")?;
+        return Ok(());
+    }
+    let total: u64 = removals.iter().map(|removal| removal.bytes).sum();
+    let files = count(removals.len() as u64, "file");
+    let done = if done { "removed" } else { "may go; --yes removes them" };
+    writeln!(out, "{place}: {files} of {} {done}", bytes(total))?;
+    for kind in [RemovalKind::Manifest, RemovalKind::Checkpoint, RemovalKind::Sst, RemovalKind::Leftover] {
+        let of_kind = removals.iter().filter(|removal| removal.kind == kind);
+        let (files, size) = of_kind.fold((0, 0), |(files, size), removal| (files + 1, size + removal.bytes));
+        if files > 0 {
+            writeln!(out, "  {} of {}", count(files, kind_name(kind)), bytes(size))?;
+        }
+    }
+    Ok(())
+}
+
+fn kind_name(kind: RemovalKind) -> &'static str {
+    match kind {
+        RemovalKind::Manifest => "manifest",
+        RemovalKind::Checkpoint => "checkpoint",
+        RemovalKind::Sst => "unused SST",
+        RemovalKind::Leftover => "half-written file",
+    }
+}

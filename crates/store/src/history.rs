@@ -1,0 +1,261 @@
+//! The line of versions of a table: which there are, and reading one of them.
+//!
+//! Manifests follow each other without a gap, from the oldest that vacuum has left to the newest. Every
+//! so many commits a checkpoint saves reading the steps before it; what is missing or damaged of the
+//! checkpoints costs time, never a version.
+
+use crate::error::{Result, StoreError};
+use crate::invariants;
+use crate::manifest::{self, Manifest, Step};
+use crate::table::Table;
+use crate::version::{Origin, Version};
+
+/// Commits between checkpoints: a reader reads as many steps at most, and a commit bears that part of a checkpoint.
+pub(crate) const CHECKPOINT_EVERY: u64 = 32;
+
+/// Attempts to read the newest version while others remove what is before it.
+const ATTEMPTS: usize = 5;
+
+impl Table {
+    /// Number of the newest version; 0 if there is none.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed, or one is missing among them.
+    pub fn latest_number(&self) -> Result<u64> {
+        // The folder of checkpoints stays small; that of manifests is listed only where there are none.
+        let Some(mut number) = self.checkpoints()?.last().copied() else {
+            return Ok(self.version_numbers()?.last().copied().unwrap_or(0));
+        };
+        while self.has_manifest(number + 1)? {
+            number += 1;
+        }
+        // Going on behind a manifest that was lost would take back what is in those after it.
+        if self.has_manifest(number + 2)? {
+            return Err(self.missing(number + 1));
+        }
+        Ok(number)
+    }
+
+    /// Numbers of all versions that are there, ascending.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed.
+    pub fn version_numbers(&self) -> Result<Vec<u64>> {
+        self.numbers(&self.manifest_folder())
+    }
+
+    /// Numbers of the versions that have a checkpoint, ascending.
+    pub(crate) fn checkpoints(&self) -> Result<Vec<u64>> {
+        self.numbers(&self.checkpoint_folder())
+    }
+
+    fn numbers(&self, folder: &str) -> Result<Vec<u64>> {
+        let names = self.blobs().list(folder)?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    pub(crate) fn has_manifest(&self, number: u64) -> Result<bool> {
+        Ok(self.blobs().stat(&self.manifest_path(number))?.is_some())
+    }
+
+    /// The newest version; `None` if the table was never made.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub fn latest(&self) -> Result<Option<Version>> {
+        let read = || {
+            let number = self.latest_number()?;
+            if number == 0 { Ok(None) } else { self.version(number).map(Some) }
+        };
+        let mut latest = read();
+        for _ in 1..ATTEMPTS {
+            match latest {
+                // A vacuum may have removed what was found before it was read; what is damaged stays so.
+                Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. } | StoreError::Manifest { .. }) => {
+                    latest = read();
+                }
+                latest => return latest,
+            }
+        }
+        latest
+    }
+
+    /// Version `number`.
+    ///
+    /// # Errors
+    /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if there is none; or if its manifest, or one that
+    /// it goes upon, cannot be read.
+    pub fn version(&self, number: u64) -> Result<Version> {
+        let (step, checksum) = match self.manifest(number)? {
+            (Manifest::Whole(version), checksum) => return self.checked(*version, checksum, number),
+            (Manifest::Step(step), checksum) => (*step, checksum),
+        };
+        let checkpoints = self.checkpoints()?;
+        // From there back to a version that is written out.
+        let mut steps = vec![(step, checksum)];
+        let mut at = number;
+        let mut version = loop {
+            if checkpoints.binary_search(&at).is_ok()
+                && let Some(version) = self.checkpointed(at)
+            {
+                break version;
+            }
+            at -= 1;
+            match self.manifest(at)? {
+                (Manifest::Whole(version), checksum) => {
+                    break Version { origin: Origin { manifest: checksum, checkpoint: at }, ..*version };
+                }
+                (Manifest::Step(step), checksum) => steps.push((*step, checksum)),
+            }
+        };
+        let checkpoint = version.number;
+        while let Some((step, checksum)) = steps.pop() {
+            // The manifest of the checkpoint itself.
+            if step.number == checkpoint {
+                self.follows(&checksum, &version.origin.manifest, checkpoint)?;
+                continue;
+            }
+            let number = step.number;
+            self.follows(&step.before, &version.origin.manifest, number)?;
+            version = step.apply(version).map_err(|reason| self.broken(number, reason))?;
+            version.origin = Origin { manifest: checksum, checkpoint };
+        }
+        let checksum = version.origin.manifest.clone();
+        self.checked(version, checksum, checkpoint)
+    }
+
+    /// Hands over the versions from `first` to `last`, ascending.
+    ///
+    /// # Errors
+    /// As [`Self::version`], and those of `take`.
+    pub(crate) fn walk(&self, first: u64, last: u64, mut take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
+        let mut version = self.version(first)?;
+        take(&version)?;
+        for number in first + 1..=last {
+            version = match self.manifest(number)? {
+                (Manifest::Whole(version), checksum) => self.checked(*version, checksum, number)?,
+                (Manifest::Step(step), checksum) => {
+                    self.follows(&step.before, &version.origin.manifest, number)?;
+                    let checkpoint = version.origin.checkpoint;
+                    let next = step.apply(version).map_err(|reason| self.broken(number, reason))?;
+                    Version { origin: Origin { manifest: checksum, checkpoint }, ..next }
+                }
+            };
+            take(&version)?;
+        }
+        Ok(())
+    }
+
+    /// The newest version whose commit has a logical time of `time` (microseconds) or before it.
+    ///
+    /// # Errors
+    /// [`StoreError::NoVersionAt`] if there is none, or if a manifest cannot be read.
+    pub fn version_at(&self, time: i64) -> Result<Version> {
+        let newest = self.latest_number()?;
+        let mut oldest = None;
+        // Logical times need not ascend.
+        for number in (1..=newest).rev() {
+            if number < newest && !self.has_manifest(number)? {
+                break;
+            }
+            let now = match self.manifest(number)?.0 {
+                Manifest::Whole(version) => version.now,
+                Manifest::Step(step) => step.now(),
+            };
+            if now <= time {
+                return self.version(number);
+            }
+            oldest = Some((number, now));
+        }
+        let (oldest, now) = oldest.unwrap_or_default();
+        Err(StoreError::NoVersionAt { table: self.name().to_owned(), oldest, now })
+    }
+
+    /// Writes a checkpoint of `version`, which was committed or read.
+    pub(crate) fn write_checkpoint(&self, version: &Version) -> Result<()> {
+        let path = self.checkpoint_path(version.number);
+        let bytes = manifest::encode_checkpoint(version, &version.origin.manifest)
+            .map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
+        // Another may have written the same.
+        self.blobs().create_new(&path, &bytes).map(|_| ())
+    }
+
+    /// The version of a checkpoint; `None` if it is not to be used.
+    fn checkpointed(&self, number: u64) -> Option<Version> {
+        match self.read_checkpoint(number) {
+            Ok(version) => version,
+            Err(error) => {
+                tracing::warn!(%error, "the steps before it are read");
+                None
+            }
+        }
+    }
+
+    /// The version of a checkpoint; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn read_checkpoint(&self, number: u64) -> Result<Option<Version>> {
+        let path = self.checkpoint_path(number);
+        let Some(bytes) = self.blobs().read(&path)? else { return Ok(None) };
+        let decoded = manifest::decode_checkpoint(&bytes, number);
+        let (version, checksum) = decoded.map_err(|reason| StoreError::Manifest { path, reason })?;
+        Ok(Some(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version }))
+    }
+
+    /// Manifest `number`, and its checksum.
+    pub(crate) fn manifest(&self, number: u64) -> Result<(Manifest, String)> {
+        let path = self.manifest_path(number);
+        let Some(bytes) = self.blobs().read(&path)? else { return Err(self.gone(number)?) };
+        manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path, reason })
+    }
+
+    /// Checksum of manifest `number`, if it is there.
+    pub(crate) fn checksum(&self, number: u64) -> Result<Option<String>> {
+        let path = self.manifest_path(number);
+        let Some(bytes) = self.blobs().read(&path)? else { return Ok(None) };
+        manifest::checksum_of(&bytes).map(Some).map_err(|reason| StoreError::Manifest { path, reason })
+    }
+
+    /// The step of manifest `number`, if it is one and there.
+    pub(crate) fn step(&self, number: u64) -> Result<Option<(Step, String)>> {
+        let path = self.manifest_path(number);
+        let Some(bytes) = self.blobs().read(&path)? else { return Ok(None) };
+        match manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path, reason })? {
+            (Manifest::Step(step), checksum) => Ok(Some((*step, checksum))),
+            (Manifest::Whole(_), _) => Ok(None),
+        }
+    }
+
+    /// Why there is no manifest `number`.
+    fn gone(&self, number: u64) -> Result<StoreError> {
+        let numbers = self.version_numbers()?;
+        let table = self.name().to_owned();
+        Ok(match (numbers.first(), numbers.last()) {
+            (Some(oldest), _) if number < *oldest => StoreError::Vacuumed { table, number, oldest: *oldest },
+            (_, Some(newest)) if number < *newest => self.missing(number),
+            (_, newest) => StoreError::NoVersion { table, number, newest: newest.copied().unwrap_or(0) },
+        })
+    }
+
+    fn missing(&self, number: u64) -> StoreError {
+        self.broken(number, "it is missing, and later ones are there".to_owned())
+    }
+
+    fn broken(&self, number: u64, reason: String) -> StoreError {
+        StoreError::Manifest { path: self.manifest_path(number), reason }
+    }
+
+    /// Whether the checksum of a manifest is the one that manifest `number` follows.
+    fn follows(&self, stated: &str, found: &str, number: u64) -> Result<()> {
+        let reason = "it does not follow the manifest before it: one of them is of another table or time";
+        if stated == found { Ok(()) } else { Err(self.broken(number, reason.to_owned())) }
+    }
+
+    fn checked(&self, version: Version, manifest: String, checkpoint: u64) -> Result<Version> {
+        invariants::check(&version).map_err(|rule| self.broken(version.number, rule))?;
+        Ok(Version { origin: Origin { manifest, checkpoint }, ..version })
+    }
+}

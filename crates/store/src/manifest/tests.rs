@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::{Manifest, Step, encode_step, read};
+use crate::drops::{AppliedDrop, DropTarget};
+use crate::version::{Input, Sst, Version, WindowState};
+
+fn sst(id: u8, order: u8) -> Sst {
+    Sst {
+        id: id.to_string(),
+        order: order.into(),
+        level: 0,
+        bytes: 1,
+        checksum: String::new(),
+        rows: 1,
+        cells: 1,
+        first_key: vec![id],
+        last_key: vec![id],
+        min_timestamp: None,
+        max_timestamp: None,
+        joined: None,
+    }
+}
+
+fn input(path: u8, size: u8) -> Input {
+    Input {
+        sequence: path.into(),
+        path: path.to_string(),
+        size: size.into(),
+        version: String::new(),
+        hash: tidetable_source::ContentHash(0),
+        read: 0,
+        rejected: 0,
+        days: Vec::new(),
+        windows: Vec::new(),
+    }
+}
+
+fn dropped(order: u8) -> AppliedDrop {
+    let target = DropTarget::Prefix { prefix: vec![order] };
+    AppliedDrop { target, sequence: 1, order: order.into(), version: 1, now: 0 }
+}
+
+/// Any version: not all of them keep the rules, and a step need not know them.
+fn any_version(number: u64) -> impl Strategy<Value = Version> {
+    let ssts = prop::collection::vec((0u8..6, 0u8..2), 0..6);
+    let days = prop::collection::btree_map(0i32..3, 0u64..3, 0..3);
+    let windows = prop::collection::btree_map(0i64..4, (ssts, days), 0..4);
+    let inputs = prop::collection::btree_map(0u8..6, 0u8..2, 0..6);
+    let drops = prop::collection::vec(0u8..3, 0..3);
+    let rest = (0i64..3, prop::option::of(0i64..3), prop::option::of(0i64..3), any::<bool>());
+    (windows, inputs, drops, rest).prop_map(move |(windows, inputs, drops, (now, collected, vacuumed, named))| {
+        let identity = crate::version::TableIdentity {
+            job: if named { "a" } else { "b" }.to_owned(),
+            spec: tidetable_layout::TableSpec::default(),
+            source: tidetable_layout::SourceSchema { fields: Vec::new(), time: 0 },
+            layout: String::new(),
+            gc: [].into(),
+        };
+        let window = |(start, (ssts, days)): (i64, (Vec<(u8, u8)>, _))| {
+            let ssts = ssts.into_iter().map(|(id, order)| sst(id, order)).collect();
+            WindowState { start, days, ssts }
+        };
+        Version {
+            number,
+            now,
+            collected,
+            vacuumed,
+            windows: windows.into_iter().map(window).collect(),
+            inputs: inputs.into_iter().map(|(path, size)| input(path, size)).collect(),
+            drops: drops.into_iter().map(dropped).collect(),
+            ..Version::empty(identity)
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_step_leads_from_any_version_to_any_other(before in any_version(4), next in any_version(5)) {
+        let step = Step::between(&before, "before", &next);
+        let (bytes, checksum) = encode_step(&step).unwrap();
+        let (read, stated) = read(&bytes, 5).unwrap();
+        prop_assert_eq!(stated, checksum);
+        prop_assert_eq!(&read, &Manifest::Step(Box::new(step)));
+        let Manifest::Step(step) = read else { return Ok(()) };
+        prop_assert_eq!(&step.apply(before).unwrap(), &next);
+    }
+
+    /// From another version a step is refused, or leads somewhere; it never panics.
+    #[test]
+    fn a_step_upon_another_version_does_no_harm(
+        (before, next, other) in (any_version(4), any_version(5), any_version(4))
+    ) {
+        drop(Step::between(&before, "", &next).apply(other));
+        let off = Version { number: 7, ..before.clone() };
+        prop_assert!(Step::between(&before, "", &next).apply(off).is_err());
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_said(before in any_version(4)) {
+        let next = Version { number: 5, ..before.clone() };
+        let (bytes, _) = encode_step(&Step::between(&before, "", &next)).unwrap();
+        prop_assert!(bytes.len() < 250, "{}", String::from_utf8_lossy(&bytes));
+    }
+}

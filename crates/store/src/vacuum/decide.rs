@@ -1,0 +1,137 @@
+//! Which files may go. Pure: looks at listings and at the names that versions hold.
+
+use std::collections::HashSet;
+
+use super::VacuumOptions;
+
+/// A file that may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// Path inside the store.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What it is.
+    pub kind: RemovalKind,
+}
+
+/// What a file that may go is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RemovalKind {
+    /// The manifest of a version that is not kept.
+    Manifest,
+    /// A checkpoint of such a version.
+    Checkpoint,
+    /// An SST that no version names which is kept: of older versions, or never committed.
+    Sst,
+    /// What a killed writer left half-written.
+    Leftover,
+}
+
+impl RemovalKind {
+    pub(super) fn is_sst(self) -> bool {
+        self == Self::Sst
+    }
+}
+
+/// A file as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundFile {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+    pub(super) modified: Option<i64>,
+}
+
+/// The files of a table.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// By number, ascending.
+    pub(super) manifests: Vec<(u64, FoundFile)>,
+    /// By number, ascending.
+    pub(super) checkpoints: Vec<(u64, FoundFile)>,
+    /// By id.
+    pub(super) ssts: Vec<(String, FoundFile)>,
+    pub(super) leftovers: Vec<FoundFile>,
+}
+
+/// The oldest version that stays: versions go from the first on, as long as the one after them is old enough.
+pub(super) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, options: VacuumOptions) -> u64 {
+    let kept = newest.saturating_sub(options.keep_versions.max(1) - 1);
+    let replaced_late = manifests.iter().find(|(number, file)| *number > 1 && !is_old(file, options.before));
+    let oldest = replaced_late.map_or(newest, |(number, _)| number - 1).min(kept);
+    // What is not there cannot stay.
+    let there = manifests.iter().map(|(number, _)| *number).find(|number| *number >= oldest);
+    there.unwrap_or(newest)
+}
+
+/// What may go: of `oldest` and later versions nothing, which name the SSTs `named`, and of other files what is old
+/// enough. Manifests come first, in ascending order.
+pub(super) fn decide(found: Found, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
+    let removal = |file: FoundFile, kind| Removal { path: file.path, bytes: file.bytes, kind };
+    let Found { manifests, checkpoints, ssts, leftovers: half } = found;
+    let passed = |files: Vec<(u64, FoundFile)>, kind| {
+        files.into_iter().filter(move |(number, _)| *number < oldest).map(move |(_, file)| removal(file, kind))
+    };
+    let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
+    removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
+    let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old(file, options.before));
+    removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
+    removals.extend(leftovers(half, options.half_written_before));
+    removals
+}
+
+/// Those of half-written files that nobody writes any more.
+pub(super) fn leftovers(files: Vec<FoundFile>, before: i64) -> impl Iterator<Item = Removal> {
+    let old = files.into_iter().filter(move |file| is_old(file, before));
+    old.map(|file| Removal { path: file.path, bytes: file.bytes, kind: RemovalKind::Leftover })
+}
+
+/// Where no times are kept, every file is.
+fn is_old(file: &FoundFile, before: i64) -> bool {
+    file.modified.is_none_or(|modified| modified < before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, modified: i64) -> FoundFile {
+        FoundFile { path: path.to_owned(), bytes: 1, modified: Some(modified) }
+    }
+
+    /// Version n was committed at time n.
+    fn manifests(numbers: std::ops::RangeInclusive<u64>) -> Vec<(u64, FoundFile)> {
+        numbers.map(|number| (number, file(&format!("m{number}"), number as i64))).collect()
+    }
+
+    fn options(before: i64, keep_versions: u64) -> VacuumOptions {
+        VacuumOptions { before, half_written_before: 5, keep_versions }
+    }
+
+    #[test]
+    fn a_version_goes_when_the_one_after_it_is_old() {
+        // Version 4 was replaced by 5 at time 5.
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(5, 1)), 4);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(6, 1)), 5);
+        assert_eq!(oldest_kept(&manifests(3..=9), 9, options(0, 1)), 3);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(100, 1)), 9);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(100, 0)), 9);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(100, 4)), 6);
+        assert_eq!(oldest_kept(&manifests(8..=9), 9, options(100, 40)), 8);
+        assert_eq!(oldest_kept(&manifests(1..=1), 1, options(100, 1)), 1);
+        assert_eq!(oldest_kept(&[], 0, options(100, 1)), 0);
+    }
+
+    #[test]
+    fn what_is_kept_or_named_or_young_stays() {
+        let found = Found {
+            manifests: manifests(1..=5),
+            checkpoints: vec![(2, file("c2", 2)), (4, file("c4", 4))],
+            ssts: ["named", "unused", "young"].map(|id| (id.to_owned(), file(id, i64::from(id == "young") * 9))).into(),
+            leftovers: vec![file("half", 1), file("being written", 5)],
+        };
+        let removals = decide(found, 4, &["named".to_owned()].into(), options(9, 1));
+        let paths: Vec<&str> = removals.iter().map(|removal| removal.path.as_str()).collect();
+        assert_eq!(paths, ["m1", "m2", "m3", "c2", "unused", "half"]);
+    }
+}

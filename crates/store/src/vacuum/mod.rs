@@ -1,0 +1,174 @@
+//! Vacuum: removing what no version that is kept names.
+//!
+//! [`decide`] says what may go, from listings and manifests alone; a [`VacuumPlan`] holds it, and can be shown;
+//! [`VacuumPlan::run`] removes it. Readers are not asked: age protects them, since a version is removed so long after
+//! another took its place, and a file that no version names so long after it was written. A writer that slept longer
+//! than that is refused: before an SST goes, a version is committed that says which may be gone (see `commit`).
+
+mod decide;
+
+use std::collections::HashSet;
+
+use crate::blobs::Stat;
+use crate::error::Result;
+use crate::ids::Ids;
+use crate::manifest::Manifest;
+use crate::table::{Store, Table};
+use crate::version::{Edit, Version};
+use decide::{Found, FoundFile, decide, oldest_kept};
+pub use decide::{Removal, RemovalKind};
+
+/// What vacuum may remove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VacuumOptions {
+    /// Only versions that were replaced, and files that were written, before this: microseconds since the epoch.
+    pub before: i64,
+    /// Only half-written files that were last written before this. Their writer may be at it still, and would finish
+    /// another's file if that got the name: an hour is the least to leave them.
+    pub half_written_before: i64,
+    /// The newest versions, so many, stay in any case; one at least.
+    pub keep_versions: u64,
+}
+
+/// What a vacuum of a table removes.
+#[derive(Debug, Clone)]
+pub struct VacuumPlan {
+    table: Table,
+    options: VacuumOptions,
+    /// The newest version.
+    pub newest: u64,
+    /// The oldest version that stays.
+    pub oldest: u64,
+    /// What goes, in the order it goes.
+    pub removals: Vec<Removal>,
+}
+
+/// What a vacuum did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VacuumDone {
+    /// What is gone.
+    pub removals: Vec<Removal>,
+    /// The version it committed, if SSTs were removed.
+    pub version: Option<u64>,
+}
+
+impl VacuumPlan {
+    /// Works out what `options` let go of `table`, and removes nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be listed, or one of the versions that stay cannot be read: then nothing is known to be
+    /// unused.
+    pub fn new(table: &Table, options: VacuumOptions) -> Result<Self> {
+        let stat = |path: String| -> Result<Option<FoundFile>> {
+            let found = table.blobs().stat(&path)?;
+            Ok(found.map(|Stat { bytes, modified }| FoundFile { path, bytes, modified }))
+        };
+        let numbered = |numbers: Vec<u64>, path: &dyn Fn(u64) -> String| -> Result<Vec<(u64, FoundFile)>> {
+            let files = numbers.into_iter().map(|number| Ok((number, stat(path(number))?)));
+            // What is gone meanwhile was another vacuum's.
+            Ok(files.collect::<Result<Vec<_>>>()?.into_iter().filter_map(|(at, file)| Some((at, file?))).collect())
+        };
+        let manifests = numbered(table.version_numbers()?, &|number| table.manifest_path(number))?;
+        let newest = table.latest_number()?;
+        let oldest = oldest_kept(&manifests, newest, options);
+        let mut named = HashSet::new();
+        if newest > 0 {
+            let mut before: Option<Version> = None;
+            table.walk(oldest, newest, |version| {
+                name_ssts(before.as_ref(), version, &mut named);
+                before = Some(version.clone());
+                Ok(())
+            })?;
+        }
+        let checkpoints = numbered(table.checkpoints()?, &|number| table.checkpoint_path(number))?;
+        // Listed after the versions were read: what was committed since is newer than all that may go.
+        let names = table.blobs().list(&table.sst_folder())?;
+        let ssts = names.iter().filter_map(|name| name.strip_suffix(".sst"));
+        let ssts = ssts.map(|id| Ok(stat(table.sst_path(id))?.map(|file| (id.to_owned(), file))));
+        let ssts: Vec<Option<(String, FoundFile)>> = ssts.collect::<Result<_>>()?;
+        let mut leftovers = Vec::new();
+        let folders =
+            [table.manifest_folder(), table.checkpoint_folder(), table.sst_folder(), table.quarantine_folder()];
+        for folder in folders {
+            for path in table.blobs().leftovers(&folder)? {
+                leftovers.extend(stat(path)?);
+            }
+        }
+        let found = Found { manifests, checkpoints, ssts: ssts.into_iter().flatten().collect(), leftovers };
+        let removals = decide(found, oldest, &named, options);
+        Ok(Self { table: table.clone(), options, newest, oldest, removals })
+    }
+
+    /// Whether nothing goes.
+    pub fn is_empty(&self) -> bool {
+        self.removals.is_empty()
+    }
+
+    /// Bytes that become free.
+    pub fn bytes(&self) -> u64 {
+        self.removals.iter().map(|removal| removal.bytes).sum()
+    }
+
+    /// Removes what it names, and what else may go by the time it is done.
+    ///
+    /// # Errors
+    /// If a file cannot be removed: then the rest stays for the next vacuum. Or if the version that says which files
+    /// may be gone cannot be committed: then nothing was removed.
+    pub fn run(self, ids: &dyn Ids) -> Result<VacuumDone> {
+        let table = self.table.clone();
+        let takes_ssts = |plan: &Self| plan.removals.iter().any(|removal| removal.kind.is_sst());
+        let (mut plan, mut version) = (self, None);
+        if takes_ssts(&plan)
+            && let Some(latest) = table.latest()?
+        {
+            let (base, now) = (latest.number, latest.now);
+            let edit = Edit { vacuumed: Some(plan.options.before), base, ..Edit::default() };
+            version = Some(table.commit(latest, &edit, ids, now)?.number);
+            // Judged again: whoever commits from here on knows.
+            plan = Self::new(&table, plan.options)?;
+        }
+        if plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest) {
+            let oldest = table.version(plan.oldest)?;
+            if let (Manifest::Step(_), _) = table.manifest(plan.oldest)? {
+                table.write_checkpoint(&oldest)?;
+            }
+        }
+        for removal in &plan.removals {
+            table.blobs().delete(&removal.path)?;
+        }
+        Ok(VacuumDone { removals: plan.removals, version })
+    }
+}
+
+/// Adds the SSTs that `version` names, but for windows it shares with the one `before`.
+fn name_ssts(before: Option<&Version>, version: &Version, named: &mut HashSet<String>) {
+    for (at, window) in version.windows.iter().enumerate() {
+        let place = before.and_then(|before| {
+            let place = before.windows.binary_search_by_key(&window.start, |window| window.start).ok()?;
+            version.windows.shares(at, &before.windows, place).then_some(())
+        });
+        if place.is_none() {
+            named.extend(window.ssts.iter().map(|sst| sst.id.clone()));
+        }
+    }
+}
+
+impl Store {
+    /// What killed writers left half-written beside the tables, last written before `before`.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub fn leftovers(&self, before: i64) -> Result<Vec<Removal>> {
+        let mut folders: Vec<String> = ["exports", "runs", "rejected"].map(str::to_owned).into();
+        // Parts are folders of their own; to list a file finds nothing.
+        let parts = self.blobs().list("exports")?;
+        folders.extend(parts.into_iter().filter(|name| !name.contains('.')).map(|name| format!("exports/{name}")));
+        let mut leftovers = Vec::new();
+        for path in folders.iter().map(|folder| self.blobs().leftovers(folder)).collect::<Result<Vec<_>>>()?.concat() {
+            if let Some(Stat { bytes, modified }) = self.blobs().stat(&path)? {
+                leftovers.push(FoundFile { path, bytes, modified });
+            }
+        }
+        Ok(decide::leftovers(leftovers, before).collect())
+    }
+}

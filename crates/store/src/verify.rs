@@ -1,0 +1,197 @@
+//! Reading a table back to see whether it is whole: manifests, and every byte of every SST.
+//!
+//! Nothing is mended here, and one damaged file hides no other: what is found is told file by file.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use tidetable_layout::StoredSchema;
+use tidetable_sstable::{ReadError, Reader};
+
+use crate::error::{Result, StoreError};
+use crate::table::Table;
+use crate::version::{Sst, Version};
+
+/// How much of a table is read back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// The SSTs of all versions that are kept, not only of the newest.
+    pub all_versions: bool,
+    /// Only sizes and checksums: no value is decoded. A file whose checksum is right holds what its writer wrote.
+    pub checksums_only: bool,
+}
+
+/// What was found of a table.
+#[derive(Debug)]
+pub struct TableReport {
+    /// Table id.
+    pub table: String,
+    /// Numbers of the versions that were read, ascending.
+    pub versions: Vec<u64>,
+    /// What is wrong with its manifests.
+    pub manifests: Vec<StoreError>,
+    /// Its SSTs, by window and order, those of the newest version first.
+    pub ssts: Vec<SstReport>,
+}
+
+/// What was found of an SST.
+#[derive(Debug)]
+pub struct SstReport {
+    /// The file, as its manifest says it.
+    pub sst: Sst,
+    /// Start of its window, microseconds since the epoch.
+    pub window: i64,
+    /// The newest version that names it.
+    pub version: u64,
+    /// What is wrong with it; empty if it is sound.
+    pub damage: Vec<StoreError>,
+}
+
+impl SstReport {
+    /// Starts of the windows whose rows it holds, ascending.
+    pub fn windows(&self) -> Vec<i64> {
+        self.sst.joined.as_ref().map_or_else(|| vec![self.window], |joined| joined.windows.clone())
+    }
+}
+
+impl TableReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.manifests.is_empty() && self.damaged().next().is_none()
+    }
+
+    /// The SSTs that are not sound.
+    pub fn damaged(&self) -> impl Iterator<Item = &SstReport> {
+        self.ssts.iter().filter(|report| !report.damage.is_empty())
+    }
+}
+
+impl Table {
+    /// Reads the table back, on all cores, and tells of every file whether it is what its manifest says. Of a table
+    /// without versions there is nothing to tell.
+    ///
+    /// # Errors
+    /// Only if the store cannot be listed: a file that cannot be read is damage.
+    pub fn verify(&self, options: VerifyOptions) -> Result<TableReport> {
+        let mut numbers = self.version_numbers()?;
+        let mut manifests = Vec::new();
+        if let Some(pair) = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
+            let path = self.manifest_path(pair[0] + 1);
+            manifests.push(StoreError::Manifest { path, reason: "it is missing, and later ones are there".to_owned() });
+        }
+        if !options.all_versions {
+            numbers = numbers.split_off(numbers.len().saturating_sub(1));
+        }
+        let mut versions = Vec::with_capacity(numbers.len());
+        let mut named = Named::default();
+        for number in numbers.into_iter().rev() {
+            let read = self.version(number).and_then(|version| named.add(self, version));
+            match read {
+                Ok(()) => versions.push(number),
+                Err(error) => manifests.push(error),
+            }
+        }
+        versions.reverse();
+        let report = |file: &File| SstReport {
+            sst: file.sst.clone(),
+            window: file.window,
+            version: file.version,
+            damage: self.verify_sst(file, options.checksums_only),
+        };
+        let ssts = named.files.par_iter().map(report).collect();
+        Ok(TableReport { table: self.name().to_owned(), versions, manifests, ssts })
+    }
+
+    /// What is wrong with an SST, all of it.
+    fn verify_sst(&self, file: &File, checksums_only: bool) -> Vec<StoreError> {
+        let sst = &file.sst;
+        let reader = match self.open_sst(sst) {
+            Ok(reader) => reader,
+            Err(error) => return vec![error],
+        };
+        let path = self.sst_path(&sst.id);
+        let damaged = |source: ReadError| StoreError::Sst { path: path.clone(), source };
+        let swept = reader.sweep();
+        let sound = swept.damage.is_empty();
+        let mut damage: Vec<StoreError> = swept.damage.into_iter().map(damaged).collect();
+        let mut differs = differences(sst, &reader);
+        if **reader.schema() != *file.schema {
+            differs.push("the schema of its rows");
+        }
+        // Beside a page that is damaged it says nothing new.
+        if sound && swept.checksum.map(|checksum| format!("{checksum:032x}")).as_ref() != Some(&sst.checksum) {
+            differs.push("the checksum of the whole file");
+        }
+        damage.extend(differs.into_iter().map(|reason| StoreError::Differs { path: path.clone(), reason }));
+        if sound && !checksums_only {
+            let stripes = (0..reader.stripes().len()).into_par_iter();
+            let found: Vec<ReadError> = stripes.filter_map(|stripe| reader.verify_stripe(stripe).err()).collect();
+            damage.extend(found.into_iter().map(damaged));
+        }
+        damage
+    }
+}
+
+/// An SST to be read, with what is known of it.
+struct File {
+    sst: Sst,
+    window: i64,
+    version: u64,
+    schema: Arc<StoredSchema>,
+}
+
+/// The SSTs that versions name, each once.
+#[derive(Default)]
+struct Named {
+    files: Vec<File>,
+    places: HashMap<String, usize>,
+    /// Of the version that was added last: the fingerprint of its layout.
+    schema: Option<(String, Arc<StoredSchema>)>,
+}
+
+impl Named {
+    /// Adds those of a version, which is older than those before it.
+    fn add(&mut self, table: &Table, version: Version) -> Result<()> {
+        let schema = match &self.schema {
+            Some((layout, schema)) if *layout == version.table.layout => Arc::clone(schema),
+            _ => Arc::clone(table.layout(&version)?.stored()),
+        };
+        self.schema = Some((version.table.layout.clone(), Arc::clone(&schema)));
+        for window in &version.windows {
+            for sst in &window.ssts {
+                if let Some(file) = self.places.get(&sst.id).and_then(|place| self.files.get(*place)) {
+                    // Where it stands among others is the version's affair, and what it holds is not.
+                    let (order, level, joined) = (file.sst.order, file.sst.level, file.sst.joined.clone());
+                    if (Sst { order, level, joined, ..sst.clone() }) != file.sst {
+                        let path = table.manifest_path(version.number);
+                        let reason = format!("it describes SST {} otherwise than version {}", sst.id, file.version);
+                        return Err(StoreError::Manifest { path, reason });
+                    }
+                    continue;
+                }
+                self.places.insert(sst.id.clone(), self.files.len());
+                let (number, schema) = (version.number, Arc::clone(&schema));
+                self.files.push(File { sst: sst.clone(), window: window.start, version: number, schema });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the stripe table of a file says otherwise than its manifest.
+fn differences(sst: &Sst, reader: &Reader) -> Vec<&'static str> {
+    let stripes = reader.stripes();
+    let held = reader.summary();
+    let times = || stripes.iter().filter_map(|stripe| stripe.timestamps);
+    let is = |key: Option<&bytes::Bytes>, expected: &[u8]| key.is_some_and(|key| key.as_ref() == expected);
+    let alike = [
+        ("the number of its rows", held.rows == sst.rows),
+        ("the number of its cells", held.cells == sst.cells),
+        ("its first key", is(stripes.first().map(|stripe| &stripe.first_key), &sst.first_key)),
+        ("its last key", is(stripes.last().map(|stripe| &stripe.last_key), &sst.last_key)),
+        ("its least timestamp", times().map(|time| time.0).min() == sst.min_timestamp),
+        ("its greatest timestamp", times().map(|time| time.1).max() == sst.max_timestamp),
+    ];
+    alike.into_iter().filter(|(_, alike)| !alike).map(|(what, _)| what).collect()
+}

@@ -1,0 +1,44 @@
+//! What is done about a table beside loading and reading it: it is read back, older versions and leftovers are removed.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "other tests use the rest of it")]
+mod model;
+
+#[path = "collection/checkpoints.rs"]
+mod checkpoints;
+#[path = "collection/repair.rs"]
+mod repair;
+#[path = "collection/vacuum.rs"]
+mod vacuum;
+#[path = "collection/verify.rs"]
+mod verify;
+#[path = "collection/writers.rs"]
+mod writers;
+
+use std::path::PathBuf;
+
+use model::{Event, Model, START, World};
+
+fn event(id: u64, hours: i64) -> Event {
+    Event { id, time: START + hours * 3_600_000_000, q: "a".to_owned(), v: 0, w: Some(hours) }
+}
+
+/// Where a file of the store lies on the disk.
+fn path(world: &World, inside: &str) -> PathBuf {
+    PathBuf::from(world.table().blobs().display()).join(inside)
+}
+
+/// Loads these events as one more input.
+fn load(world: &World, model: &mut Model, events: Vec<Event>) {
+    world.write(&model.load(events));
+    world.load(model.now);
+}
+
+/// A world of three loads over two days, and its model.
+fn loaded() -> (World, Model) {
+    let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
+    for events in [vec![event(0, 0), event(1, 0)], vec![event(0, 1), event(0, 30)], vec![event(1, 2)]] {
+        load(&world, &mut model, events);
+    }
+    (world, model)
+}

@@ -1,0 +1,157 @@
+//! `vacuum`, `repair`, older versions and writers that meet, through the binary.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::harness::{Project, json_lines};
+
+const JOB: &str = r#"
+name = "j"
+
+[sources.readings]
+files = ["in/{day:%Y-%m-%d}.csv"]
+time = "ts"
+
+[sources.readings.columns]
+meter = "uint64"
+ts = "timestamp"
+kwh = "float64"
+
+[tables.T]
+row_key = "{meter:03}#{ts:%Y%m%d}"
+
+[tables.T.families.M]
+columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
+"#;
+
+fn write_day(project: &Project, day: u32, rows: u32) {
+    let mut text = "meter,ts,kwh\n".to_owned();
+    for row in 0..rows {
+        text.push_str(&format!("{},2020-01-{day:02}T{:02}:00:00Z,{day}.{row}\n", row % 7, row % 24));
+    }
+    project.write(&format!("in/2020-01-{day:02}.csv"), text);
+}
+
+/// A project of three days, each loaded by a run of its own.
+fn project() -> Project {
+    let project = Project::new("j", JOB);
+    for day in 1..=3 {
+        write_day(&project, day, 20);
+        project.ok(&["run", "j", "--now", &format!("2020-02-0{day}T00:00:00Z")]);
+    }
+    project
+}
+
+fn count(project: &Project, options: &[&str]) -> u64 {
+    let query = ["sql", "--output", "json", "-c", "select count(*) as n from T"];
+    json_lines(&project.ok(&[&query[..], options].concat()))[0]["n"].as_u64().unwrap()
+}
+
+fn ssts(project: &Project) -> Vec<String> {
+    project.files("data/tables/T/sst").into_keys().collect()
+}
+
+#[test]
+fn older_versions_are_read_until_they_are_vacuumed() {
+    let project = project();
+    assert_eq!(count(&project, &[]), 60);
+    assert_eq!(count(&project, &["--version", "1"]), 20);
+    assert_eq!(count(&project, &["--version", "T=2"]), 40);
+    assert_eq!(count(&project, &["--as-of-commit", "2020-02-02T12:00:00Z"]), 40);
+    let both = "select (select count(*) from T) + (select count(*) from cells.T) as n";
+    let sum = json_lines(&project.ok(&["sql", "--output", "json", "-c", both, "--version", "1"]));
+    assert_eq!(sum[0]["n"], 40);
+    assert!(project.fails(1, &["sql", "-c", "select * from T", "--version", "9"]).contains("the newest is 3"));
+    assert!(project.fails(2, &["sql", "-c", "select 1", "--version", "1"]).contains("--version must name"));
+    let early = project.fails(1, &["sql", "-c", "select * from T", "--as-of-commit", "2020-01-01T00:00:00Z"]);
+    assert!(early.contains("no version of that time"), "{early}");
+
+    // An input changes, and with it the SST of its window.
+    write_day(&project, 1, 21);
+    project.run_job("j");
+    let files = ssts(&project);
+    // A week is not over yet.
+    assert!(project.ok(&["vacuum"]).contains("T: nothing to remove"));
+    let rows = json_lines(&project.ok(&["vacuum", "T", "--older-than", "0s", "--output", "json"]));
+    assert!(rows.len() >= 2 && rows.iter().all(|row| row["removed"] == false), "{rows:?}");
+    assert_eq!(ssts(&project), files, "a dry run removes nothing");
+    let said = project.ok(&["vacuum", "T", "--older-than", "0s", "--yes"]);
+    assert!(said.contains("removed") && said.contains("1 unused SST"), "{said}");
+    assert_eq!((count(&project, &[]), files.len() - ssts(&project).len()), (61, 1));
+    let gone = project.fails(1, &["sql", "-c", "select * from T", "--version", "1"]);
+    assert!(gone.contains("was removed by vacuum"), "{gone}");
+    assert!(project.ok(&["verify", "--all-versions"]).starts_with("T: sound"));
+    // The version before the one that said what is gone was not old yet.
+    project.ok(&["vacuum", "--older-than", "0s", "--yes"]);
+    assert!(project.ok(&["vacuum", "--older-than", "0s", "--yes"]).contains("T: nothing to remove"));
+    assert_eq!(project.files("data/tables/T/manifest").len(), 1);
+    // And loads go on.
+    write_day(&project, 4, 20);
+    project.run_job("j");
+    assert_eq!(count(&project, &[]), 81);
+}
+
+#[test]
+fn a_damaged_sst_is_taken_out_and_loaded_again() {
+    let project = project();
+    let before = project.ok(&["sql", "--output", "csv", "-c", "select * from T order by meter, ts"]);
+    assert!(project.ok(&["repair", "T"]).contains("no SST is damaged"));
+    let broken = ssts(&project).remove(1);
+    let mut bytes = fs::read(project.path(&broken)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 16;
+    fs::write(project.path(&broken), &bytes).unwrap();
+    project.fails(1, &["verify", "T"]);
+
+    let said = project.ok(&["repair", "T"]);
+    assert!(said.contains("1 damaged SST") && said.contains("in/2020-01-02.csv"), "{said}");
+    assert!(said.contains("keys     000#20200102 to 006#20200102"), "{said}");
+    assert!(said.contains("times    2020-01-02T00:00:00Z to 2020-01-02T19:00:00Z"), "{said}");
+    project.fails(1, &["verify", "T"]);
+    let id = broken.rsplit('/').next().unwrap().strip_suffix(".sst").unwrap();
+    let row = json_lines(&project.ok(&["repair", "T", "--output", "json", "--drop", id])).remove(0);
+    assert_eq!((row["sst"].as_str(), row["window"].as_str()), (Some(id), Some("2020-01-02")));
+    assert_eq!((&row["version"], &row["rows"]), (&4.into(), &7.into()));
+    assert_eq!(row["inputs"], serde_json::json!(["in/2020-01-02.csv"]));
+    project.ok(&["verify", "T"]);
+    assert_eq!(count(&project, &[]), 40);
+    let record = project.run_job("j");
+    assert_eq!(record["loads"][0]["rebuilt"], serde_json::json!(["2020-01-02"]));
+    assert_eq!(project.ok(&["sql", "--output", "csv", "-c", "select * from T order by meter, ts"]), before);
+    assert_eq!(fs::read(project.path(&format!("data/tables/T/quarantine/{id}.sst"))).unwrap(), bytes);
+    assert!(project.fails(1, &["repair", "T", "--drop", id]).contains("no damaged SST"));
+}
+
+#[test]
+fn two_processes_load_one_table_at_once() {
+    let project = Project::new("j", JOB);
+    for day in 1..=6 {
+        write_day(&project, day, 2_000);
+    }
+    for days in [["2020-01-01", "2020-01-02"], ["2020-01-03", "2020-01-04"], ["2020-01-05", "2020-01-05"]] {
+        let runs = days.map(|day| {
+            let mut command = project.command(&["run", "j", "--day", day]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        });
+        let landed = runs.map(|run| {
+            let done = run.wait_with_output().unwrap();
+            let said = String::from_utf8(done.stderr).unwrap();
+            let refused = said.contains("changed T at the same time") && said.contains("nothing was committed");
+            assert!(done.status.success() || refused, "{said}");
+            done.status.success()
+        });
+        assert!(landed.contains(&true));
+    }
+    let days = "select distinct date_trunc('day', ts) as day from T";
+    assert!(project.sql(days).len() >= 3);
+    project.run_job("j");
+    assert_eq!(project.sql(days).len(), 6);
+    let fresh = Project::new("j", JOB);
+    for day in 1..=6 {
+        write_day(&fresh, day, 2_000);
+    }
+    fresh.run_job("j");
+    let all = "select row_key, qualifier, value from cells.T order by row_key, qualifier";
+    assert_eq!(project.sql(all), fresh.sql(all));
+    assert!(project.ok(&["verify", "--all-versions"]).starts_with("T: sound"));
+}

@@ -1,0 +1,43 @@
+//! `tidetable verify` through the binary.
+
+use std::fs;
+
+use crate::harness::{Project, json_lines};
+
+#[test]
+fn a_store_is_sound_until_a_bit_flips() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let said = project.ok(&["verify"]);
+    assert!(said.starts_with("SENSOR: sound; version 1, "), "{said}");
+    for args in [&["verify", "SENSOR", "--output", "json"][..], &["verify", "--checksums", "--output", "json"]] {
+        let rows = json_lines(&project.ok(args));
+        assert!(!rows.is_empty() && rows.iter().all(|row| row["sound"] == true && row["damage"] == ""), "{rows:?}");
+    }
+
+    let files = project.files("data/tables").into_iter().filter(|(name, _)| name.ends_with(".sst"));
+    let (name, mut bytes) = files.max_by_key(|(_, bytes)| bytes.len()).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(project.path(&name), bytes).unwrap();
+    let inside = name.strip_prefix("data/").unwrap();
+    for args in [&["verify", "--output", "json"][..], &["verify", "--output", "json", "--checksums"]] {
+        let ran = project.run(args);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("1 file damaged"), "{}", ran.stderr);
+        let damaged: Vec<_> = json_lines(&ran.stdout).into_iter().filter(|row| row["sound"] == false).collect();
+        assert_eq!(damaged.len(), 1);
+        assert_eq!(damaged[0]["file"], inside);
+        assert!(damaged[0]["damage"].as_str().unwrap().contains("page"), "{damaged:?}");
+    }
+    let ran = project.run(&["verify", "SENSOR"]);
+    assert!(ran.stdout.contains("SENSOR: damaged") && ran.stdout.contains(inside), "{}", ran.stdout);
+}
+
+#[test]
+fn a_table_that_is_not_there_is_no_sound_table() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let said = project.fails(1, &["verify", "SENSORS"]);
+    assert!(said.contains("there is no table SENSORS") && said.contains("SENSOR"), "{said}");
+}
