@@ -124,7 +124,7 @@ impl Project {
                 }
             }
         }
-        files.retain(|name, _| !name.contains("/runs/"));
+        files.retain(|name, _| !name.contains("/runs/") && !name.contains("/locks/"));
         files
     }
 }

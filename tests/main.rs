@@ -16,6 +16,7 @@ mod layouts;
 mod messages;
 mod prepared;
 mod publishing;
+mod running;
 mod sample;
 mod upkeep;
 mod verify;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use chrono::NaiveDate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidetable_runner::IfLocked;
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
@@ -19,9 +20,13 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  failed; what was committed before stands, run again
-  2  wrong use, or a mistake in the job file";
+    0  done
+    1  failed; what was committed before stands, run again
+    2  wrong use, or a mistake in the job file
+    3  checks failed: what they look at was not published, the rest was
+    4  partial: some days could not be published, the others were
+   75  another run of the job goes on
+  130  interrupted (Ctrl-C); 143 by SIGTERM";
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -67,6 +72,10 @@ pub enum Log {
 pub enum Command {
     /// Run a job: load what is new, publish the days that changed
     Run(Run),
+    /// Say what a run of a job would do, and why
+    Plan(Plan),
+    /// Try again what a run left: the days it could not publish, or all of a run that did not come to its end
+    Retry(Retry),
     /// Ask SQL of the tables and exports
     #[command(disable_version_flag = true)]
     Sql(Sql),
@@ -100,7 +109,25 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Run {
     /// Name of a job in jobs/, or path of a job file
-    pub job: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub job: Option<String>,
+    /// All jobs of the project, each after those that it depends on
+    #[arg(long)]
+    pub all: bool,
+    /// Only say what would be done, as `tidetable plan` does
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Which days, and what is done with them.
+    #[command(flatten)]
+    pub days: RunDays,
+    /// How.
+    #[command(flatten)]
+    pub how: RunHow,
+}
+
+/// Which days a run looks at, and what it does with them.
+#[derive(Debug, Args)]
+pub struct RunDays {
     /// Only this day, as 2018-01-31
     #[arg(long, value_name = "DAY", conflicts_with_all = ["from", "to"])]
     pub day: Option<NaiveDate>,
@@ -110,18 +137,70 @@ pub struct Run {
     /// Only this day and earlier
     #[arg(long, value_name = "DAY")]
     pub to: Option<NaiveDate>,
+    /// Of these days, only those that failed when last tried, or were never published
+    #[arg(long, value_name = "STATE", value_enum, value_delimiter = ',')]
+    pub only: Option<Vec<OnlyDays>>,
+    /// Publish the days though nothing changed
+    #[arg(long)]
+    pub force: bool,
     /// Build the job's tables anew from all their inputs (needed after a change of layout)
     #[arg(long)]
     pub rebuild: bool,
     /// Leave out an input that is gone when its windows are built anew; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
-    /// Memory that loading may take, about, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
-    pub memory: u64,
+    /// Take published files whose list is gone for those of this job, as they are
+    #[arg(long)]
+    pub adopt: bool,
     /// The logical time of the run, RFC 3339 [default: the clock]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub now: Option<i64>,
+}
+
+/// How a run does what it does.
+#[derive(Debug, Args)]
+pub struct RunHow {
+    /// Days that are published side by side [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Try no other day after one that failed
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// If another run of the job goes on: fail, skip, wait, or wait=10m at most
+    #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
+    pub if_locked: IfLocked,
+    /// Memory that loading may take, about, such as 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    pub memory: u64,
+}
+
+/// States of days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnlyDays {
+    /// Those that could not be published when last tried.
+    Failed,
+    /// Those that were never published.
+    Missing,
+}
+
+/// `tidetable plan`
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Name of a job in jobs/, or path of a job file
+    pub job: String,
+    /// Which days.
+    #[command(flatten)]
+    pub days: RunDays,
+}
+
+/// `tidetable retry`
+#[derive(Debug, Args)]
+pub struct Retry {
+    /// The run, as `tidetable history` names it
+    pub run: String,
+    /// How.
+    #[command(flatten)]
+    pub how: RunHow,
 }
 
 /// `tidetable sql`
@@ -304,6 +383,19 @@ pub struct Proto {
 pub struct Check {
     /// Name of a job in jobs/, or path of a job file
     pub job: String,
+}
+
+fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
+    match text.split_once('=') {
+        None if text == "fail" => Ok(IfLocked::Fail),
+        None if text == "skip" => Ok(IfLocked::Skip),
+        None if text == "wait" => Ok(IfLocked::Wait(None)),
+        Some(("wait", age)) => {
+            let micros = u64::try_from(parse_age(age)?).unwrap_or_default();
+            Ok(IfLocked::Wait(Some(std::time::Duration::from_micros(micros))))
+        }
+        _ => Err("write fail, skip, wait or wait=10m".to_owned()),
+    }
 }
 
 /// A version, of a table or of the only one.

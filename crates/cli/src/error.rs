@@ -36,6 +36,14 @@ pub enum CliError {
         /// The cause.
         source: Box<SqlError>,
     },
+    /// A check of a job file.
+    #[error("the check {check}: {source}")]
+    Check {
+        /// The check.
+        check: String,
+        /// The cause.
+        source: Box<SqlError>,
+    },
     /// An SST given by its path.
     #[error("{path}: {source}")]
     Sst {
@@ -73,6 +81,54 @@ pub enum CliError {
         /// How many, with the noun.
         files: String,
     },
+    /// Some days were not published.
+    #[error("{missed} not published, see above; the others are up to date. `tidetable retry {run}` tries again")]
+    Partial {
+        /// How many, with the noun.
+        missed: String,
+        /// The run.
+        run: String,
+    },
+    /// Checks kept days from being published.
+    #[error("{failed} failed, see above; what they look at was not published, the rest was")]
+    Checks {
+        /// How many, with the noun.
+        failed: String,
+    },
+    /// A run that there is no record of.
+    #[error("there is no record of a run {run}: `tidetable history` names them")]
+    NoRun {
+        /// The run.
+        run: String,
+    },
+    /// A run that left nothing.
+    #[error("run {run} left nothing to try again")]
+    NothingLeft {
+        /// The run.
+        run: String,
+    },
+    /// Jobs of which each waits for the other.
+    #[error("jobs depend on each other in a circle: {circle}; take one out of `after`")]
+    Circle {
+        /// The jobs.
+        circle: String,
+    },
+    /// A job that another depends on.
+    #[error("job {job} comes after {after}, which is no job of the project")]
+    UnknownAfter {
+        /// The job.
+        job: String,
+        /// What it comes after.
+        after: String,
+    },
+    /// Jobs of the project that were not run, or failed.
+    #[error("{failed} of the project failed, see above")]
+    Several {
+        /// How many, with the noun.
+        failed: String,
+        /// The exit code of the first.
+        code: u8,
+    },
     /// Options that do not go together.
     #[error("{0}")]
     Usage(&'static str),
@@ -82,7 +138,19 @@ impl CliError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Project(_) | Self::Job(_) | Self::Usage(_) | Self::NoMessages { .. } | Self::Export { .. } => 2,
+            Self::Checks { .. } => 3,
+            Self::Partial { .. } => 4,
+            Self::Several { code, .. } => *code,
+            Self::Run(RunError::Locked { .. }) => 75,
+            Self::Run(RunError::Interrupted { signal }) => 128 + signal,
+            Self::NoRun { .. } | Self::Circle { .. } | Self::UnknownAfter { .. } => 2,
+            Self::Run(RunError::ListMissing { .. } | RunError::TableMissing { .. } | RunError::Query { .. }) => 2,
+            Self::Project(_)
+            | Self::Job(_)
+            | Self::Usage(_)
+            | Self::NoMessages { .. }
+            | Self::Export { .. }
+            | Self::Check { .. } => 2,
             Self::Run(
                 RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
                 | RunError::ExportOwned { .. }

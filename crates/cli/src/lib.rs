@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod output;
 mod progress;
+mod signals;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     let global = &cli.global;
     match &cli.command {
         Command::Run(args) => commands::run::run(global, args),
+        Command::Plan(args) => commands::plan::plan(global, args),
+        Command::Retry(args) => commands::run::retry(global, args),
         Command::Sql(args) => commands::sql::sql(global, args),
         Command::Read(args) => commands::read::read(global, args),
         Command::Tables => commands::tables::tables(global),
@@ -73,6 +76,15 @@ fn tell(global: &Global, error: CliError) {
         Log::Text => render(error, global.verbose),
     };
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Tells a sentence on standard error.
+fn tell_line(global: &Global, text: &str) {
+    let text = match global.log {
+        Log::Json => serde_json::json!({ "level": "info", "message": text }).to_string(),
+        Log::Text => text.to_owned(),
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// An error as JSON, one object a line: of a job file, one for each mistake.

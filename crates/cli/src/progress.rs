@@ -107,7 +107,12 @@ impl Observer for Watcher {
         match event {
             Event::Stage { name, total } => self.begin(name, total),
             Event::Read { bytes, rows } => self.advance(bytes, rows),
+            Event::Plan(plan) => plan.lines().iter().for_each(|line| self.line(&format!("plan: {line}"))),
             Event::Published { .. } => self.advance(1, 0),
+            Event::Missed { name, reason } => {
+                self.line(&format!("{name} is not published: {reason}"));
+                self.advance(1, 0);
+            }
             Event::Note(text) => self.line(&text),
             _ => {}
         }

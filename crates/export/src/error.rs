@@ -36,6 +36,14 @@ pub enum ExportError {
         /// The cause.
         source: io::Error,
     },
+    /// A file where a part goes that no export has published.
+    #[error("exports/{folder} holds a {file} that no export has published: move it away, nothing was written over it")]
+    Stranger {
+        /// Folder of the part.
+        folder: String,
+        /// The file.
+        file: String,
+    },
     /// Two columns of the query have one name.
     #[error("the query of {export} gives two columns called {column}: name one of them with AS")]
     DuplicateColumn {

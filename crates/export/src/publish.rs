@@ -18,7 +18,7 @@ use crate::shape::{columns, duplicate, file_schema, to_file};
 use crate::writer::{FileWriter, WrittenFile, hexadecimal};
 
 /// The one file of a part. One, so that a restated part is replaced at once.
-const FILE: &str = "part-0.parquet";
+pub(crate) const FILE: &str = "part-0.parquet";
 const COMPARED: u64 = 1 << 20;
 
 /// A part to publish.
@@ -175,6 +175,13 @@ fn holds(store: &Store, path: &str, file: &WrittenFile) -> Result<bool> {
     }
     let checksum = checksum(there.as_ref()).map_err(|source| ExportError::Compare { path: path.to_owned(), source })?;
     Ok(checksum == file.checksum)
+}
+
+/// xxh3-128 of a file, hexadecimal.
+pub(crate) fn checksum_of(bytes: &[u8]) -> String {
+    let mut hash = Xxh3::new();
+    hash.update(bytes);
+    hexadecimal(&hash)
 }
 
 fn checksum(file: &dyn ReadAt) -> std::io::Result<String> {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result, Snapshot, Sst, Store, Version};
 
 /// Rounds after which what is left waits for the next time. One merges what is there, two whatever there may be.
 const ROUNDS: usize = 8;
 
 /// What a compaction did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionRecord {
     /// The table.
     pub table: String,

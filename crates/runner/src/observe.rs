@@ -1,9 +1,13 @@
 //! What a run tells of itself while it goes on.
 
+use crate::plan::Plan;
+
 /// Something a run did or is about to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
+    /// What the run is going to do.
+    Plan(Plan),
     /// A stage began; `total` is in bytes of inputs when reading, in parts when publishing.
     Stage {
         /// What it does.
@@ -31,6 +35,13 @@ pub enum Event {
         rows: u64,
         /// Whether its file changed.
         changed: bool,
+    },
+    /// A part of an export could not be published, or was not.
+    Missed {
+        /// Its folder.
+        name: String,
+        /// Why.
+        reason: String,
     },
     /// A sentence for the user.
     Note(String),

@@ -12,6 +12,7 @@ use datafusion::common::plan_err;
 use datafusion::datasource::empty::EmptyTable;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use datafusion::scalar::ScalarValue;
 use tidetable_layout::{Field, Layout};
 
 use crate::catalog::{CATALOG, CELLS, RECORDS, ROWS};
@@ -82,14 +83,27 @@ impl Declared {
     }
 }
 
-/// Plans `query` over `tables`; what it reads, by schema and name, ascending.
+/// Plans `query`, which may have the parameters `params`, over `tables`; what it reads, by schema and name, ascending.
 ///
 /// # Errors
 /// If it is no query over them.
-pub async fn check_query(tables: &[Declared], query: &str) -> Result<Vec<(String, String)>> {
+pub async fn check_query(
+    tables: &[Declared],
+    query: &str,
+    params: &[(&str, ScalarValue)],
+) -> Result<Vec<(String, String)>> {
     let context = context(tables)?;
-    plan(&context, query).await?.create_physical_plan().await?;
+    plan(&context, query).await?.with_param_values(params.to_vec())?.create_physical_plan().await?;
     table_references(&context, query, &names(tables))
+}
+
+/// What `query` reads, by schema and name, ascending; whether those are there, and have the columns it names, is not
+/// looked at.
+///
+/// # Errors
+/// If it is not valid SQL.
+pub fn read_by(tables: &[Declared], query: &str) -> Result<Vec<(String, String)>> {
+    table_references(&context(tables)?, query, &names(tables))
 }
 
 fn names(tables: &[Declared]) -> Vec<String> {

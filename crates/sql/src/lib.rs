@@ -37,6 +37,7 @@ mod functions;
 mod groups;
 mod history;
 mod key_filter;
+mod numbers;
 mod opener;
 mod records;
 mod relations;
@@ -49,7 +50,9 @@ mod values;
 
 pub use catalog::TableVersions;
 pub use cells::{CellRef, cells_of_block};
-pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, query_shape};
+pub use datafusion::scalar::ScalarValue;
+pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by};
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
+pub use numbers::numbers;
 pub use session::{Session, SessionOptions};

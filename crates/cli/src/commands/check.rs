@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
+use chrono::NaiveDate;
 use serde_json::json;
-use tidetable_runner::{Job, Per, open_store, records_of, runtime};
+use tidetable_runner::{Job, Per, check_queries, day_params, open_store, records_of, runtime};
 use tidetable_sql::{Declared, check_query};
 
 use super::project;
@@ -26,11 +27,18 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     }
     tables.extend(job.tables.iter().map(|table| Declared::new(&table.spec.name, &table.layout)));
     let runtime = runtime()?;
+    let params = day_params(NaiveDate::default(), &(0..0), 0);
     for export in &job.exports {
         let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };
-        let references = runtime.block_on(check_query(&tables, &export.sql)).map_err(wrong)?;
+        let references = runtime.block_on(check_query(&tables, &export.sql, &params)).map_err(wrong)?;
         if export.per != Per::Query {
             records_of(export, references)?;
+        }
+    }
+    for check in &job.checks {
+        let wrong = |source| CliError::Check { check: check.name.clone(), source: Box::new(source) };
+        for query in check_queries(check, job.export(&check.on)) {
+            runtime.block_on(check_query(&tables, &query, &params)).map_err(wrong)?;
         }
     }
     let mut rows = Rows::new(&["kind", "name", "finding"]);
@@ -49,6 +57,10 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     }
     for export in &job.exports {
         rows.push(vec![json!("export"), json!(export.name), json!(format!("as {}", export.name_template.as_str()))]);
+    }
+    for check in &job.checks {
+        let rules: Vec<String> = check.rules.iter().map(ToString::to_string).collect();
+        rows.push(vec![json!("check"), json!(check.name), json!(format!("{}: {}", check.on, rules.join("; ")))]);
     }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;

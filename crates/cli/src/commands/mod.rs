@@ -5,6 +5,8 @@ pub mod compact;
 pub mod delete;
 pub mod describe;
 pub mod inspect;
+pub mod jobs;
+pub mod plan;
 pub mod proto;
 pub mod read;
 pub mod repair;

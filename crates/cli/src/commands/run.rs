@@ -4,35 +4,198 @@ use std::io::Write;
 
 use chrono::NaiveDate;
 use serde_json::{Value, json};
-use tidetable_runner::{Job, Project, RunOptions, RunRecord, RunReport, UlidIds, run as run_job};
+use tidetable_runner::{
+    IfLocked, InputState, Job, Only, Outcome, PartState, Project, RunOptions, RunRecord, RunReport, Runs, Severity,
+    Stop, UlidIds, open_store, plan_job, run as run_job,
+};
 use tidetable_store::{Ids, LargestRow, RejectedRow, ulid_text};
 
 use super::project;
-use crate::args::{Global, Output, Run};
+use crate::args::{Global, OnlyDays, Output, Retry, Run, RunDays, RunHow};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
 use crate::progress::{Watcher, bytes, count};
+use crate::signals::stop_on_signals;
 
-/// Runs the job.
-pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
-    let project = project(global)?;
-    let job = Job::load(&project, &args.job)?;
-    let ids = UlidIds::default();
-    let options = RunOptions {
-        days: days(args)?,
-        now: args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros()),
-        run: ulid_text(ids.next()),
-        rebuild: args.rebuild,
-        without: args.without.clone(),
-        memory: args.memory,
-    };
-    let watcher = Watcher::new(global.log);
-    let report = run_job(&project, &job, &options, &ids, &watcher);
-    watcher.finish();
-    show(global, &project, &job, &report?)
+/// Bytes of a load that only plans.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+/// How a run does what it does.
+#[derive(Debug, Clone)]
+pub struct How {
+    jobs: usize,
+    fail_fast: bool,
+    if_locked: IfLocked,
+    memory: u64,
+    stop: Stop,
 }
 
-fn days(args: &Run) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {
+impl Default for How {
+    fn default() -> Self {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { jobs, fail_fast: false, if_locked: IfLocked::Fail, memory: DEFAULT_MEMORY, stop: Stop::default() }
+    }
+}
+
+impl How {
+    fn new(args: &RunHow) -> Result<Self, CliError> {
+        let usual = Self::default();
+        Ok(Self {
+            jobs: args.jobs.unwrap_or(usual.jobs).max(1),
+            fail_fast: args.fail_fast,
+            if_locked: args.if_locked,
+            memory: args.memory,
+            stop: stop_on_signals()?,
+        })
+    }
+}
+
+/// Runs the job, or all of them.
+pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
+    let project = project(global)?;
+    let ids = UlidIds::default();
+    let how = How::new(&args.how)?;
+    let options = options(&args.days, &how, &ids)?;
+    let Some(name) = &args.job else { return run_all(global, &project, &options, args.dry_run, &ids) };
+    let job = Job::load(&project, name)?;
+    if args.dry_run {
+        return super::plan::show(global, &plan_job(&project, &job, &options, &ids)?);
+    }
+    run_one(global, &project, &job, &options, &ids)
+}
+
+/// Tries again what a run left.
+pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
+    let project = project(global)?;
+    let store = open_store(&project)?;
+    let record = Runs::of(store.blobs().as_ref()).load(&args.run)?;
+    let record = record.ok_or_else(|| CliError::NoRun { run: args.run.clone() })?;
+    let job = Job::load(&project, &record.job)?;
+    let ids = UlidIds::default();
+    let how = How::new(&args.how)?;
+    let missed = |state| matches!(state, PartState::Failed | PartState::Checks);
+    let parts: Vec<(String, String)> = record
+        .exports
+        .iter()
+        .filter(|part| missed(part.state))
+        .map(|part| (part.export.clone(), part.label.clone()))
+        .collect();
+    // A run that stopped on its way has tried only some of what it would have.
+    let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
+    if parts.as_ref().is_some_and(Vec::is_empty) {
+        return Err(CliError::NothingLeft { run: args.run.clone() });
+    }
+    let (from, to) = (record.asked.from, record.asked.to);
+    let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));
+    let asked = RunDays {
+        day: None,
+        from: None,
+        to: None,
+        only: None,
+        force: record.asked.force,
+        rebuild: record.asked.rebuild,
+        without: record.asked.without.clone(),
+        adopt: false,
+        now: Some(record.now),
+    };
+    let options = RunOptions { days, parts, ..options(&asked, &how, &ids)? };
+    run_one(global, &project, &job, &options, &ids)
+}
+
+/// Runs every job of the project, each after those it depends on. One that fails keeps those that come after it from
+/// running, and no others.
+fn run_all(
+    global: &Global,
+    project: &Project,
+    options: &RunOptions,
+    dry_run: bool,
+    ids: &UlidIds,
+) -> Result<(), CliError> {
+    let jobs = super::jobs::in_order(project)?;
+    let mut failed: Vec<(String, u8)> = Vec::new();
+    for (job, after) in &jobs {
+        if let Some(before) = after.iter().find(|before| failed.iter().any(|(name, _)| name == *before)) {
+            crate::tell_line(global, &format!("{} is not run: {before}, which it depends on, failed", job.name));
+            failed.push((job.name.clone(), 1));
+            continue;
+        }
+        let options = RunOptions { run: ulid_text(ids.next()), ..options.clone() };
+        let done = match dry_run {
+            true => plan_job(project, job, &options, ids)
+                .map_err(CliError::from)
+                .and_then(|plan| super::plan::show(global, &plan)),
+            false => run_one(global, project, job, &options, ids),
+        };
+        if let Err(error) = done {
+            let code = error.exit_code();
+            if options.stop.asked().is_some() || error.is_closed_pipe() {
+                return Err(error);
+            }
+            crate::tell(global, error);
+            failed.push((job.name.clone(), code));
+        }
+    }
+    match failed.first() {
+        None => Ok(()),
+        Some((_, code)) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
+    }
+}
+
+fn run_one(global: &Global, project: &Project, job: &Job, options: &RunOptions, ids: &UlidIds) -> Result<(), CliError> {
+    let watcher = Watcher::new(global.log);
+    let report = run_job(project, job, options, ids, &watcher);
+    watcher.finish();
+    let Some(report) = report? else {
+        crate::tell_line(global, &format!("skipped: {} is being run already", job.name));
+        return Ok(());
+    };
+    show(global, project, job, &report)?;
+    let record = &report.record;
+    let parts = |state| record.exports.iter().filter(|part| part.state == state).count() as u64;
+    match record.outcome {
+        Outcome::Partial => {
+            let missed = count(parts(PartState::Failed) + parts(PartState::Checks), "day");
+            Err(CliError::Partial { missed, run: record.run.clone() })
+        }
+        Outcome::Checks => {
+            let broken = |check: &&tidetable_runner::CheckRecord| !check.passed && check.severity == Severity::Error;
+            Err(CliError::Checks { failed: count(record.checks.iter().filter(broken).count() as u64, "check") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the command line asks of a run.
+pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, CliError> {
+    let only = |only: &OnlyDays| match only {
+        OnlyDays::Failed => Only::Failed,
+        OnlyDays::Missing => Only::Missing,
+    };
+    Ok(RunOptions {
+        days: days(args)?,
+        only: args.only.as_ref().map(|states| states.iter().map(only).collect()),
+        parts: None,
+        force: args.force,
+        now: args.now.unwrap_or_else(clock),
+        clock,
+        run: ulid_text(ids.next()),
+        rebuild: args.rebuild,
+        adopt: args.adopt,
+        without: args.without.clone(),
+        memory: how.memory,
+        jobs: how.jobs,
+        fail_fast: how.fail_fast,
+        if_locked: how.if_locked,
+        stop: how.stop.clone(),
+        looks_only: false,
+    })
+}
+
+fn clock() -> i64 {
+    chrono::Utc::now().timestamp_micros()
+}
+
+fn days(args: &RunDays) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {
     let range = match (args.day, args.from, args.to) {
         (Some(day), _, _) => day..=day,
         (None, None, None) => return Ok(None),
@@ -52,6 +215,7 @@ fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Re
         Output::Table => {
             summary(&report.record).write(Output::Table, &mut out)?;
             exports(&report.record, &mut out)?;
+            checks(&report.record, &mut out)?;
             rejected(report, &mut out)?;
             next_steps(project, job, &report.record, &mut out)?;
         }
@@ -73,10 +237,10 @@ fn summary(record: &RunRecord) -> Rows {
             format!("{} (was {})", load.version, load.before)
         };
         line("version", json!(state));
-        for (name, state) in [("new", "new"), ("changed", "changed"), ("unchanged", "unchanged"), ("gone", "gone")] {
+        for state in [InputState::New, InputState::Changed, InputState::Unchanged, InputState::Gone] {
             let inputs = load.inputs.iter().filter(|input| input.state == state).count();
             if inputs > 0 {
-                line(&format!("inputs {name}"), json!(inputs));
+                line(&format!("inputs {}", state.name()), json!(inputs));
             }
         }
         line("rows read", json!(stats.rows_read));
@@ -128,11 +292,27 @@ fn exports(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     let mut names: Vec<&str> = record.exports.iter().map(|part| part.export.as_str()).collect();
     names.dedup();
     for name in names {
-        let parts = || record.exports.iter().filter(|part| part.export == name && part.state == "published");
+        let parts = || record.exports.iter().filter(|part| part.export == name && part.state == PartState::Published);
         if let (Some(first), Some(last)) = (parts().next(), parts().next_back()) {
             let days = count(parts().count() as u64, "day");
             writeln!(out, "published {name}: {days}, exports/{} to exports/{}", first.part, last.part)?;
         }
+    }
+    Ok(())
+}
+
+/// Checks that did not hold, and days that were not published.
+fn checks(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
+    for check in record.checks.iter().filter(|check| !check.passed) {
+        let severity = match check.severity {
+            Severity::Error => "check",
+            Severity::Warn => "warning: check",
+        };
+        let (name, on, label, rule) = (&check.check, &check.on, &check.label, &check.rule);
+        writeln!(out, "{severity} {name} failed for {on} of {label}: {rule}: {}", check.measured)?;
+    }
+    for part in record.exports.iter().filter(|part| part.state == PartState::Failed) {
+        writeln!(out, "not published: {}: {}", part.part, part.error.as_deref().unwrap_or_default())?;
     }
     Ok(())
 }
@@ -165,7 +345,9 @@ fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl W
     writeln!(out, "\nTry next:")?;
     writeln!(out, "  {sql} -c 'select * from {} limit 5'", quoted(table))?;
     writeln!(out, "  {tidetable} read {table} --limit 1")?;
-    if let Some(part) = record.exports.iter().rfind(|part| part.state != "empty") {
+    if let Some(part) =
+        record.exports.iter().rfind(|part| matches!(part.state, PartState::Published | PartState::Unchanged))
+    {
         writeln!(out, "  {sql} -c 'select * from exports.{} limit 5'", quoted(&part.part))?;
     }
     Ok(())

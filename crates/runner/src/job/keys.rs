@@ -22,6 +22,8 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Flag,
+    /// A number, or a string that SQL compares with.
+    Limit,
     Table,
     Tables,
     Text,
@@ -44,6 +46,7 @@ impl Shape {
     pub(crate) fn fits(self, value: &DeValue<'_>) -> bool {
         match self {
             Self::Flag => value.is_bool(),
+            Self::Limit => value.is_integer() || value.is_float() || value.is_str(),
             Self::Table => value.is_table(),
             Self::Tables | Self::Texts => value.is_array(),
             Self::Text => value.is_str(),
@@ -56,6 +59,7 @@ impl Shape {
     pub(crate) fn wanted(self) -> &'static str {
         match self {
             Self::Flag => "true or false",
+            Self::Limit => "a number or a string",
             Self::Table => "a table",
             Self::Tables => "a list of tables `[ { .. }, .. ]`",
             Self::Text => "a string",
@@ -83,12 +87,12 @@ pub(crate) static JOB: Section = Section {
         key("description", Shape::Text),
         key("schedule", Shape::Text),
         key("timezone", Shape::Text),
-        later("after", Shape::Texts),
+        key("after", Shape::Texts),
         key("sources", Shape::Table),
         key("tables", Shape::Table),
         key("messages", Shape::Table),
         key("exports", Shape::Table),
-        later("checks", Shape::Table),
+        key("checks", Shape::Table),
         later("hooks", Shape::Table),
         later("metrics", Shape::Table),
     ],
@@ -179,3 +183,19 @@ pub(crate) static EXPORT: Section = Section {
 
 pub(crate) static QUERY: Section =
     Section { noun: "query", keys: &[key("file", Shape::Text), key("sql", Shape::Text)] };
+
+pub(crate) static CHECK: Section = Section {
+    noun: "check",
+    keys: &[
+        key("on", Shape::Text),
+        key("severity", Shape::Text),
+        key("not_null", Shape::Texts),
+        key("unique", Shape::Texts),
+        key("range", Shape::Table),
+        key("rows", Shape::Table),
+        key("query", Shape::Table),
+    ],
+};
+
+pub(crate) static LIMITS: Section =
+    Section { noun: "limits", keys: &[key("min", Shape::Limit), key("max", Shape::Limit)] };

@@ -1,5 +1,6 @@
 //! Job files: found, read, checked to the last key, and compiled into what the stages need.
 
+mod checks;
 mod cron;
 mod error;
 mod export;
@@ -29,6 +30,7 @@ use tidetable_sql::{Preparation, QueryShape};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
+pub use checks::{Check, Rule};
 pub use error::{JobError, ProjectError};
 pub use export::{Export, ExportFormat, ExportMode, Per};
 pub(crate) use fields::{Fields, Reader};
@@ -58,6 +60,10 @@ pub struct Job {
     pub tables: Vec<Table>,
     /// In the order of the file.
     pub exports: Vec<Export>,
+    /// In the order of the file.
+    pub checks: Vec<Check>,
+    /// Jobs that run before it, beside those whose tables its queries read.
+    pub after: Vec<String>,
     /// The job file, absolute.
     pub path: PathBuf,
     /// The job file as messages show it.
@@ -208,6 +214,11 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
             exports.push(export);
         }
     }
+    let known = named_tables.iter().map(|table| table.name).chain(exports.iter().map(|export| export.name.as_str()));
+    let known: Vec<&str> = known.collect();
+    let checks = fields.named("checks");
+    let checks = checks.iter().filter_map(|named| checks::read(reader, named, &known, folder)).collect();
+    let after = after(reader, &fields, name.as_deref());
     if !fields.has("tables") && !fields.has("exports") {
         reader.refuse(0..0, Mistake::NothingToDo);
     }
@@ -226,6 +237,8 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
             .collect(),
         tables,
         exports,
+        checks,
+        after,
         path: PathBuf::new(),
         shown_path: PathBuf::new(),
         text: String::new(),
@@ -245,6 +258,20 @@ fn job_name(reader: &mut Reader<'_>, fields: &Fields<'_>, path: &Path) -> Option
         reader.refuse(name.at.clone(), Mistake::NameElsewhere { name: name.owned(), place });
     }
     Some(name.owned())
+}
+
+/// The jobs that run before the one called `name`.
+fn after(reader: &mut Reader<'_>, fields: &Fields<'_>, name: Option<&str>) -> Vec<String> {
+    let after = fields.texts(reader, "after");
+    for text in &after {
+        if !Id::Job.allows(text.value) {
+            reader.refuse(text.at.clone(), Mistake::BadName { id: Id::Job, name: text.owned() });
+        }
+        if name == Some(text.value) {
+            reader.refuse(text.at.clone(), Mistake::AfterItself);
+        }
+    }
+    after.iter().map(|text| text.owned()).collect()
 }
 
 fn schedule(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {

@@ -8,6 +8,7 @@ pub(crate) enum Id {
     Table,
     Family,
     Export,
+    Check,
     /// What an export's name makes of a day.
     Published,
 }
@@ -20,6 +21,7 @@ impl Id {
             Self::Table => "table",
             Self::Family => "family",
             Self::Export => "export",
+            Self::Check => "check",
             Self::Published => "published table",
         }
     }
@@ -28,7 +30,7 @@ impl Id {
     pub(crate) fn longest(self) -> usize {
         match self {
             Self::Table | Self::Export | Self::Published => 50,
-            Self::Job | Self::Source | Self::Family => 64,
+            Self::Job | Self::Source | Self::Family | Self::Check => 64,
         }
     }
 

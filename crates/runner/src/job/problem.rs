@@ -167,6 +167,16 @@ pub(crate) enum Mistake {
 
     #[error("there is no source `{name}`")]
     UnknownSource { name: String, known: Vec<String>, near: Option<String> },
+    #[error("the job has neither a table nor an export `{name}`")]
+    UnknownTarget { name: String, known: Vec<String>, near: Option<String> },
+    #[error("the check has no rule")]
+    NoRule,
+    #[error("neither `min` nor `max`")]
+    NoLimit,
+    #[error("a number of rows is a whole number")]
+    RowLimits,
+    #[error("the job comes after itself")]
+    AfterItself,
     #[error("which source is the table from?")]
     WhichSource { known: Vec<String> },
     #[error("the table has no source to read")]
@@ -245,7 +255,10 @@ impl Mistake {
             Self::UnknownKey { .. } => "not a key",
             Self::MissingKey { .. } => "here",
             Self::NotBuilt { .. } => "cannot be used yet",
-            Self::UnknownColumn { .. } | Self::UnknownSource { .. } | Self::UnknownMessage { .. } => "not declared",
+            Self::UnknownColumn { .. }
+            | Self::UnknownSource { .. }
+            | Self::UnknownTarget { .. }
+            | Self::UnknownMessage { .. } => "not declared",
             Self::NoProtoFile { .. }
             | Self::ReadProto { .. }
             | Self::NoSqlFile { .. }
@@ -307,6 +320,13 @@ impl Mistake {
                 [] => "add a `[sources.NAME]`".to_owned(),
                 known => format!("the sources are {}", listed(known)),
             }),
+            Self::UnknownTarget { near, known, .. } => {
+                did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(known)))
+            }
+            Self::NoRule => "add `not_null`, `unique`, `range`, `rows` or `query`".to_owned(),
+            Self::NoLimit => "write `{ min = .. }`, `{ max = .. }` or both".to_owned(),
+            Self::RowLimits => "for example `{ min = 1, max = 96 }`".to_owned(),
+            Self::AfterItself => "leave it out".to_owned(),
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
             Self::AggregateText { .. } => "leave `encoding` out".to_owned(),

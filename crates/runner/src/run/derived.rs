@@ -15,8 +15,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::error::RunError;
 use super::load::{LoadStage, Pending, Planned};
-use super::record::LoadRecord;
 use crate::job::Table;
+use crate::record::LoadRecord;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 

@@ -1,5 +1,7 @@
 //! Why a run failed.
 
+use std::path::PathBuf;
+
 use tidetable_export::ExportError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
@@ -76,6 +78,55 @@ pub enum RunError {
     RemoteRoot {
         /// The root.
         root: String,
+    },
+    /// Another run of the job goes on.
+    #[error(
+        "job {job} is being run already (run {run}, process {process}): wait for its end, or use --if-locked wait or \
+         --if-locked skip"
+    )]
+    Locked {
+        /// The job.
+        job: String,
+        /// The other run.
+        run: String,
+        /// Its process.
+        process: u32,
+    },
+    /// The lock of a job could not be looked at.
+    #[error("cannot lock {}: {source}", path.display())]
+    Lock {
+        /// Its file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The run was asked to stop.
+    #[error("interrupted; what was committed and published before stands, run again to go on from there")]
+    Interrupted {
+        /// By which signal.
+        signal: u8,
+    },
+    /// Published files without the list that says what they were made from.
+    #[error(
+        "exports/{folder} is there, but not the list exports/{export}.json that says what was published; put it back, or \
+         run with --adopt to keep those files until their days are published anew, or with --force to publish all anew"
+    )]
+    ListMissing {
+        /// The export.
+        export: String,
+        /// A folder of it.
+        folder: String,
+    },
+    /// Published files of a table that is no more.
+    #[error(
+        "export {export} has days that were made from table {table}, which is not there any more; put it back, or run with \
+         --rebuild to build the table, and from it those days, anew"
+    )]
+    TableMissing {
+        /// The export.
+        export: String,
+        /// The table.
+        table: String,
     },
     /// The rejected rows could not be kept, and nothing is committed without them.
     #[error("the rejected rows could not be kept; nothing was committed, run again")]

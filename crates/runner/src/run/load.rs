@@ -13,9 +13,10 @@ use tidetable_store::{
 
 use super::RunOptions;
 use super::error::RunError;
-use super::record::{InputRecord, LoadRecord};
+use super::stop::Stoppable;
 use crate::job::{From, Job, Source, Table};
 use crate::observe::{Event, Observer};
+use crate::record::{InputRecord, InputState, LoadRecord};
 
 /// A load that is done but for its commit.
 pub(super) struct Pending {
@@ -44,31 +45,30 @@ pub(super) struct Planned<'a> {
     pub(super) plan: InputPlan,
 }
 
-impl LoadStage<'_> {
-    /// Loads the tables that are made from sources, up to their commits, in the order of the job file.
-    pub(super) fn load(&self) -> Result<Vec<Pending>, RunError> {
-        let mut pending: Vec<Pending> = Vec::new();
-        for source in &self.job.sources {
-            let own = |table: &&Table| table.from == From::Source(source.spec.name.clone());
-            let tables: Vec<&Table> = self.job.tables.iter().filter(own).collect();
-            match self.load_source(source, &tables) {
-                Ok(loaded) => pending.extend(loaded),
-                Err(error) => {
-                    pending.iter().for_each(Pending::discard);
-                    return Err(error);
-                }
+/// A source about to be loaded into its tables.
+pub(super) struct PlannedSource<'a> {
+    pub(super) source: &'a Source,
+    pub(super) tables: Vec<Planned<'a>>,
+}
+
+impl<'a> LoadStage<'a> {
+    /// What the tables that are made from sources lack, by source, in the order of the job file.
+    pub(super) fn plan(&self) -> Result<Vec<PlannedSource<'a>>, RunError> {
+        let job: &'a Job = self.job;
+        let mut sources = Vec::with_capacity(job.sources.len());
+        for source in &job.sources {
+            self.options.stop.check()?;
+            let own = |table: &&'a Table| table.from == From::Source(source.spec.name.clone());
+            let tables: Vec<&'a Table> = job.tables.iter().filter(own).collect();
+            if !tables.is_empty() {
+                sources.push(PlannedSource { source, tables: self.plan_source(source, &tables)? });
             }
         }
-        let place = |load: &Pending| self.job.tables.iter().position(|table| table.spec.name == load.record.table);
-        pending.sort_by_key(place);
-        Ok(pending)
+        Ok(sources)
     }
 
-    /// Loads all tables of one source.
-    fn load_source(&self, source: &Source, tables: &[&Table]) -> Result<Vec<Pending>, RunError> {
-        if tables.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// What the tables of one source lack.
+    fn plan_source(&self, source: &Source, tables: &[&'a Table]) -> Result<Vec<Planned<'a>>, RunError> {
         let mut bases = Vec::with_capacity(tables.len());
         for table in tables {
             let stored = self.store.table(&table.spec.name);
@@ -96,9 +96,26 @@ impl LoadStage<'_> {
             }
             planned.push(Planned { table, stored, base, plan });
         }
-        let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
-        let feed = FileFeed { storage: self.storage, source: &source.spec };
-        self.load_planned(&source.spec.name, &feed, derive, planned)
+        Ok(planned)
+    }
+
+    /// Loads what was planned, up to the commits, in the order of the job file.
+    pub(super) fn load(&self, sources: Vec<PlannedSource<'_>>) -> Result<Vec<Pending>, RunError> {
+        let mut pending: Vec<Pending> = Vec::new();
+        for PlannedSource { source, tables } in sources {
+            let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
+            let feed = FileFeed { storage: self.storage, source: &source.spec };
+            match self.load_planned(&source.spec.name, &feed, derive, tables) {
+                Ok(loaded) => pending.extend(loaded),
+                Err(error) => {
+                    pending.iter().for_each(Pending::discard);
+                    return Err(error);
+                }
+            }
+        }
+        let place = |load: &Pending| self.job.tables.iter().position(|table| table.spec.name == load.record.table);
+        pending.sort_by_key(place);
+        Ok(pending)
     }
 
     /// Loads what tables of one feed lack.
@@ -131,7 +148,7 @@ impl LoadStage<'_> {
             plan: &planned.plan,
         });
         let loader = Loader {
-            feed,
+            feed: &Stoppable { feed, stop: &self.options.stop },
             derive,
             targets: targets.collect(),
             ids: self.ids,
@@ -140,7 +157,12 @@ impl LoadStage<'_> {
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };
-        let mut loaded = loader.load()?.into_iter();
+        let loaded = loader.load();
+        // What was asked to stop fails for that reason, whatever it said first.
+        if loaded.is_err() {
+            self.options.stop.check()?;
+        }
+        let mut loaded = loaded?.into_iter();
         let mut pending = Vec::with_capacity(planned.len());
         for planned in planned {
             let loaded = if planned.has_work() { loaded.next() } else { None };
@@ -213,21 +235,22 @@ impl LoadStage<'_> {
         Ok(Base { version, latest, reset: None, gc })
     }
 
-    fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
+    /// What becomes of each input.
+    pub(super) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
         let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
-        let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, "new")).collect();
-        inputs.extend(plan.changed.iter().map(|(file, _)| record(&file.path, "changed")));
-        inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, "grown")));
-        inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, "unchanged")));
+        let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, InputState::New)).collect();
+        inputs.extend(plan.changed.iter().map(|(file, _)| record(&file.path, InputState::Changed)));
+        inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, InputState::Grown)));
+        inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, InputState::Unchanged)));
         for (file, other) in &plan.same {
-            inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, "same content") });
+            inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, InputState::SameContent) });
         }
         let copies = |input: &&Input| plan.same.iter().any(|(file, _)| file.path == input.path);
-        inputs
-            .extend(plan.given_up.iter().filter(|input| !copies(input)).map(|input| record(&input.path, "taken out")));
+        let given_up = plan.given_up.iter().filter(|input| !copies(input));
+        inputs.extend(given_up.map(|input| record(&input.path, InputState::TakenOut)));
         for input in &plan.vanished {
             let left_out = self.options.without.contains(&input.path);
-            inputs.push(record(&input.path, if left_out { "left out" } else { "gone" }));
+            inputs.push(record(&input.path, if left_out { InputState::LeftOut } else { InputState::Gone }));
         }
         inputs
     }
@@ -241,12 +264,12 @@ pub(super) struct Base {
     /// The identity a rebuild gives the table.
     pub(super) reset: Option<TableIdentity>,
     /// Rules of garbage collection, if they changed.
-    gc: Option<BTreeMap<String, String>>,
+    pub(super) gc: Option<BTreeMap<String, String>>,
 }
 
 impl Planned<'_> {
     /// Whether there is anything to load.
-    fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         !self.plan.is_empty() || self.base.reset.is_some()
     }
 

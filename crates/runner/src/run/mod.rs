@@ -1,54 +1,47 @@
-//! Running a job: load every table, check, commit, derive tables from tables, compact what is due, publish, and write
-//! down what was done.
+//! Running a job: look and plan, load every table, check, commit, derive tables from tables, compact what is due,
+//! publish, and write down what was done.
 
 mod derived;
 mod error;
 mod load;
+mod lock;
+mod look;
+mod measure;
+mod options;
+mod params;
+mod parts;
 mod publish;
-mod record;
 mod rejects;
+mod stop;
 
-use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use chrono::NaiveDate;
 use tidetable_source::Storage;
 use tidetable_store::{CompactionExtent, CompactionPlan, Ids, LocalBlobs, RejectedRow, Store, StoreError};
 
 pub use error::RunError;
+pub use lock::{Holder, IfLocked, holder};
+pub use measure::check_queries;
+pub use options::{Only, RunOptions};
+pub use params::day_params;
 pub use publish::records_of;
-pub use record::{ExportRecord, InputRecord, LoadRecord, Outcome, RunRecord};
+pub use stop::{Stop, Stopped};
 
 use crate::compact::compact;
-use crate::job::{From, Job};
-use crate::observe::{Event, Observer};
+use crate::job::{Export, From, Job};
+use crate::observe::{Event, Observer, Silent};
+use crate::plan::Plan;
 use crate::project::Project;
+use crate::record::{FORMAT, InputRecord, InputState, Outcome, PartState, RunRecord, Runs};
 use derived::check_query_rejected;
-use load::{LoadStage, Pending, check_rejected};
+use load::{LoadStage, Pending, PlannedSource, check_rejected};
+use measure::Checker;
+use parts::Wanted;
 use publish::PublishStage;
 use rejects::RejectLog;
-
-/// Format of run records.
-const FORMAT: u32 = 1;
-
-/// What a run is asked to do.
-#[derive(Debug, Clone)]
-pub struct RunOptions {
-    /// Only these days; all if `None`.
-    pub days: Option<RangeInclusive<NaiveDate>>,
-    /// Logical time, microseconds since the epoch.
-    pub now: i64,
-    /// Name of the run.
-    pub run: String,
-    /// Build tables anew from all their inputs.
-    pub rebuild: bool,
-    /// Inputs that are gone and may be left out of windows that are built anew.
-    pub without: Vec<String>,
-    /// Bytes of cells to hold before they are sorted and written.
-    pub memory: u64,
-}
 
 /// What a run did: its record, and a few of the rows it rejected.
 #[derive(Debug)]
@@ -78,38 +71,70 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Runtime)
 }
 
-/// Runs `job`. A failed run is recorded too.
+/// What [`run`] would do with the same options. Writes nothing.
 ///
 /// # Errors
-/// What stopped it. Tables are committed together, after all of them were loaded and checked.
+/// What would stop the run before it began.
+pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
+    let options = &RunOptions { looks_only: true, ..options.clone() };
+    let (store, runtime) = (open_store(project)?, runtime()?);
+    let run = Run { project, job, options, ids, observer: &Silent, store: &store, runtime: runtime.handle() };
+    let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
+    let sources = run.stage(&storage, &|_| {}).plan()?;
+    run.plan(&sources)
+}
+
+/// Runs `job`. A failed run is recorded too. `None`: another run of the job goes on, and was to be left alone.
+///
+/// # Errors
+/// What stopped it. Tables are committed together, after all of them were loaded and checked. That a part could not
+/// be published is no error: the record says so.
 pub fn run(
     project: &Project,
     job: &Job,
     options: &RunOptions,
     ids: &dyn Ids,
     observer: &dyn Observer,
-) -> Result<RunReport, RunError> {
+) -> Result<Option<RunReport>, RunError> {
     let store = open_store(project)?;
     let runtime = runtime()?;
-    let rejects = RejectLog::new(store.blobs().as_ref(), &options.run, None);
+    let holder = Holder { run: options.run.clone(), process: std::process::id() };
+    let lock = lock::take(Path::new(&project.root), &job.name, &holder, options.if_locked, &options.stop)?;
+    let Some(_lock) = lock else { return Ok(None) };
+    let blobs = store.blobs().as_ref();
+    let last = Runs::of(blobs).last(&job.name)?;
     let mut record = RunRecord {
         format: FORMAT,
         run: options.run.clone(),
         job: job.name.clone(),
         now: options.now,
+        started: (options.clock)(),
+        outcome: Outcome::Running,
+        asked: options.asked(),
+        // Whoever holds the lock is the only one that runs.
+        continues: last.filter(|last| last.outcome.is_open()).map(|last| last.run),
         ..RunRecord::default()
     };
+    if let Some(before) = &record.continues {
+        let note = format!("run {before} did not come to its end: this one goes on from what it left");
+        observer.event(Event::Note(note));
+    }
+    record.save(blobs)?;
+    let rejects = RejectLog::new(blobs, &options.run, None);
     let stages = Run { project, job, options, ids, observer, store: &store, runtime: runtime.handle() };
     let done = stages.run(rejects, &mut record);
-    if let Err(error) = &done {
-        record.outcome = Outcome::Failed;
-        record.error = Some(error.to_string());
-    }
-    let saved = record.save(store.blobs().as_ref());
+    record.outcome = match &done {
+        Ok(_) => record.outcome_of_parts(),
+        Err(_) if options.stop.asked().is_some() => Outcome::Interrupted,
+        Err(_) => Outcome::Failed,
+    };
+    record.error = done.as_ref().err().map(ToString::to_string);
+    record.finished = Some((options.clock)());
+    let saved = record.save(blobs);
     // The first error is the one to tell.
     let rejected = done?;
     saved?;
-    Ok(RunReport { record, rejected })
+    Ok(Some(RunReport { record, rejected }))
 }
 
 struct Run<'a> {
@@ -125,8 +150,16 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, rejects: RejectLog<'_>, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
+        let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
         let clock = Instant::now();
-        let loaded = self.load(&rejects);
+        let on_reject = |row: &RejectedRow| rejects.keep(row);
+        let stage = self.stage(&storage, &on_reject);
+        let sources = stage.plan()?;
+        let plan = self.plan(&sources)?;
+        self.observer.event(Event::Plan(plan.clone()));
+        record.seconds.insert("plan".to_owned(), clock.elapsed().as_secs_f64());
+        let clock = Instant::now();
+        let loaded = self.load(&stage, sources, record);
         record.seconds.insert("load".to_owned(), clock.elapsed().as_secs_f64());
         // Rejected rows are on disk before anything is committed without them.
         let kept = rejects.finish();
@@ -137,6 +170,7 @@ impl Run<'_> {
         let pending = loaded?;
         record.loads = pending.iter().map(|load| load.record.clone()).collect();
         let allowed = record.loads.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
+        let allowed = allowed.and_then(|()| self.options.stop.check());
         let rejected = match (allowed, kept) {
             (Ok(()), Ok(kept)) => kept.map(|kept| kept.first).unwrap_or_default(),
             (allowed, kept) => {
@@ -154,18 +188,76 @@ impl Run<'_> {
         self.derive(record)?;
         self.compact(record)?;
         let clock = Instant::now();
-        let stage = PublishStage {
+        self.publish(&plan, record)?;
+        record.seconds.insert("publish".to_owned(), clock.elapsed().as_secs_f64());
+        Ok(rejected)
+    }
+
+    /// Publishes what is stale now that the tables have changed.
+    fn publish(&self, plan: &Plan, record: &mut RunRecord) -> Result<(), RunError> {
+        let checker = Checker::new(self.job);
+        for export in &self.job.exports {
+            self.options.stop.check()?;
+            let wanted = Wanted::new(self.options, self.failed_before(export)?);
+            let looked = self.publish_stage().look(export, &self.reads(export)?, &wanted)?;
+            let planned = plan.exports.iter().find(|planned| planned.export == export.name);
+            if let Some(planned) = planned.filter(|planned| !planned.unknown) {
+                let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
+                let others: Vec<&str> = looked.parts.iter().map(|part| part.label.as_str()).collect();
+                let others: Vec<&str> = others.into_iter().filter(|label| !named.contains(label)).collect();
+                if !others.is_empty() {
+                    let days = crate::plan::ranges(&others);
+                    self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
+                }
+            }
+            let (parts, checks) = self.publish_stage().publish(looked, &checker)?;
+            record.exports.extend(parts);
+            record.checks.extend(checks);
+            let failed = |part: &&crate::record::ExportRecord| part.state == PartState::Failed;
+            if self.options.fail_fast && record.exports.iter().any(|part| failed(&part)) {
+                break;
+            }
+        }
+        // A check of a table speaks once, however many exports read the table.
+        let mut seen = HashSet::new();
+        record.checks.retain(|check| {
+            seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
+        });
+        Ok(())
+    }
+
+    fn publish_stage(&self) -> PublishStage<'_> {
+        PublishStage {
             job: self.job,
             store: self.store,
             options: self.options,
             observer: self.observer,
             runtime: self.runtime,
-        };
-        for export in &self.job.exports {
-            record.exports.extend(stage.publish(export)?);
         }
-        record.seconds.insert("publish".to_owned(), clock.elapsed().as_secs_f64());
-        Ok(rejected)
+    }
+
+    /// The labels of an export that could not be published when they were last tried.
+    fn failed_before(&self, export: &Export) -> Result<HashSet<String>, RunError> {
+        let mut failed = HashSet::new();
+        if self.options.only.is_none() {
+            return Ok(failed);
+        }
+        let mut seen = HashSet::new();
+        for record in Runs::of(self.store.blobs().as_ref()).newest_first(Some(&self.job.name))? {
+            for part in record?.exports.into_iter().filter(|part| part.export == export.name) {
+                let missed = matches!(part.state, PartState::Failed | PartState::Checks);
+                if seen.insert(part.label.clone()) && missed {
+                    failed.insert(part.label);
+                }
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Tells a person, now and in the record.
+    fn note(&self, record: &mut RunRecord, note: String) {
+        self.observer.event(Event::Note(note.clone()));
+        record.notes.push(note);
     }
 
     /// Brings the tables that are made from others up to date, in the order of the job file. Each is
@@ -181,6 +273,7 @@ impl Run<'_> {
         }
         let clock = Instant::now();
         for (table, sql, shape) in derived {
+            self.options.stop.check()?;
             let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(&table.spec.name));
             let on_reject = |row: &RejectedRow| rejects.keep(row);
             let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
@@ -212,6 +305,7 @@ impl Run<'_> {
     fn compact(&self, record: &mut RunRecord) -> Result<(), RunError> {
         let clock = Instant::now();
         for load in record.loads.iter().filter(|load| load.version != load.before) {
+            self.options.stop.check()?;
             let snapshot = self.store.snapshot(&load.table)?;
             let plan = CompactionPlan::of_extent(&snapshot, self.options.now, CompactionExtent::Due)?;
             if plan.is_empty() {
@@ -242,24 +336,26 @@ impl Run<'_> {
         }
     }
 
-    fn load(&self, rejects: &RejectLog<'_>) -> Result<Vec<Pending>, RunError> {
-        let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
-        let on_reject = |row: &RejectedRow| rejects.keep(row);
-        let stage = self.stage(&storage, &on_reject);
-        let pending = stage.load()?;
+    fn load(
+        &self,
+        stage: &LoadStage<'_>,
+        sources: Vec<PlannedSource<'_>>,
+        record: &mut RunRecord,
+    ) -> Result<Vec<Pending>, RunError> {
+        let pending = stage.load(sources)?;
         let left_out = |path: &String| {
             self.options.rebuild
                 || pending
                     .iter()
                     .flat_map(|load| &load.record.inputs)
-                    .any(|input| input.path == *path && input.state == "left out")
+                    .any(|input| input.path == *path && input.state == InputState::LeftOut)
         };
         for path in self.options.without.iter().filter(|path| !left_out(path)) {
-            self.observer.event(Event::Note(format!("--without {path} changed nothing: no such input is gone")));
+            self.note(record, format!("--without {path} changed nothing: no such input is gone"));
         }
         for input in pending.iter().flat_map(|load| &load.record.inputs) {
             if let Some(note) = note(input) {
-                self.observer.event(Event::Note(note));
+                self.note(record, note);
             }
         }
         Ok(pending)
@@ -269,11 +365,11 @@ impl Run<'_> {
 /// What a user must know about an input that is neither new nor as it was.
 fn note(input: &InputRecord) -> Option<String> {
     match (input.state, &input.same_as) {
-        ("same content", Some(other)) => {
+        (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
-        ("gone", _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
-        ("changed", _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
+        (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
+        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,
     }
 }

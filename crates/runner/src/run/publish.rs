@@ -1,19 +1,24 @@
 //! The publish stage: one file a day of each export, for the days whose cells changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 use chrono::NaiveDate;
-use tidetable_export::{Outcome, PublishRequest, Reason, publish, record, stale};
-use tidetable_sql::{Session, SessionOptions};
+use tidetable_export::{Outcome, PublishRequest, PublishedPart, Reason, adopt, publish, record, stale};
+use tidetable_sql::{Session, SessionOptions, SqlError};
 use tidetable_store::{Blobs, Published, Snapshot, Store, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::RunOptions;
 use super::error::RunError;
-use super::record::ExportRecord;
+use super::measure::{Checker, DayOf, may_publish};
+use super::params::day_params;
+use super::parts::{Part, Wanted};
 use crate::day::{day_bounds, days_touched};
 use crate::job::{Export, Job};
 use crate::observe::{Event, Observer};
+use crate::record::{CheckRecord, ExportRecord, PartState};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -26,6 +31,23 @@ pub(super) struct PublishStage<'a> {
     pub(super) runtime: &'a tokio::runtime::Handle,
 }
 
+/// An export that was compared with its tables.
+pub(super) struct Looked<'a> {
+    export: &'a Export,
+    session: Session,
+    /// The tables it reads.
+    tables: Vec<String>,
+    published: Published,
+    /// Fingerprint of the query and its settings.
+    query: String,
+    /// Folders that other jobs publish, each with its job.
+    others: BTreeMap<String, String>,
+    /// The parts to publish.
+    pub(super) parts: Vec<Part>,
+    /// How many parts are not.
+    pub(super) unchanged: usize,
+}
+
 /// A day that tables have cells for.
 struct Day {
     date: NaiveDate,
@@ -33,71 +55,243 @@ struct Day {
     sources: BTreeMap<String, u64>,
 }
 
-impl PublishStage<'_> {
-    /// Publishes the days of `export` that are missing or whose sources or query changed.
-    pub(super) fn publish(&self, export: &Export) -> Result<Vec<ExportRecord>, RunError> {
+/// What became of a part that was tried.
+enum Tried {
+    Published(Box<PublishedPart>),
+    /// Its checks say no.
+    Refused,
+    Failed(RunError),
+}
+
+impl<'a> PublishStage<'a> {
+    /// Compares `export` with `tables`, those it reads.
+    pub(super) fn look(
+        &self,
+        export: &'a Export,
+        tables: &[String],
+        wanted: &Wanted<'_>,
+    ) -> Result<Looked<'a>, RunError> {
         let query_error = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
-        let tables = records_of(export, session.references(&export.sql).map_err(query_error)?)?;
         let snapshots: Vec<Snapshot> =
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
         let blobs = self.store.blobs().as_ref();
         let mut published = Published::load(blobs, &export.name)?;
         let others = self.check_owner(export, &published)?;
-        forget_missing(blobs, &mut published)?;
         let query = self.fingerprint(export, &snapshots);
+        if published.parts.is_empty() {
+            let days = self.days(&snapshots, &published);
+            self.found_without_list(export, &days, &query, &mut published)?;
+        }
+        forget_missing(blobs, &mut published)?;
         let days = self.days(&snapshots, &published);
         let labelled: Vec<(String, BTreeMap<String, u64>)> =
             days.iter().map(|day| (day.date.to_string(), day.sources.clone())).collect();
-        let stale = stale(&published, &labelled, &query);
-        self.observer.event(Event::Stage { name: format!("publish {}", export.name), total: stale.len() as u64 });
-        let mut records = Vec::with_capacity(stale.len());
-        for item in stale {
-            let Some(day) = days.iter().find(|day| day.date.to_string() == item.label) else { continue };
-            let restricted = session.restricted(day_bounds(self.job.timezone, day.date));
-            let folder = export.name_template.render(day.date);
-            if let Some(owner) = others.get(&folder) {
-                return Err(owned(export, &folder, owner));
+        let stale: BTreeMap<String, Reason> =
+            stale(&published, &labelled, &query).into_iter().map(|stale| (stale.label, stale.reason)).collect();
+        let total = days.len();
+        let parts = days.into_iter().filter_map(|Day { date, sources }| {
+            let label = date.to_string();
+            let reason = match stale.get(&label) {
+                Some(reason) => why(reason),
+                None if wanted.force => "forced".to_owned(),
+                None => return None,
+            };
+            let previous = published.parts.get(&label).cloned();
+            let folder = export.name_template.render(date);
+            let part = Part { day: date, label, folder, reason, sources, previous };
+            wanted.takes(&export.name, date, part.previous.is_none()).then_some(part)
+        });
+        let parts: Vec<Part> = parts.collect();
+        let unchanged = total - parts.len();
+        Ok(Looked { export, session, tables: tables.to_vec(), published, query, others, parts, unchanged })
+    }
+
+    /// Publishes what was found to be stale, several parts at a time. One that fails leaves the others be.
+    pub(super) fn publish(
+        &self,
+        looked: Looked<'a>,
+        checker: &Checker<'_>,
+    ) -> Result<(Vec<ExportRecord>, Vec<CheckRecord>), RunError> {
+        let Looked { parts, .. } = &looked;
+        for part in parts {
+            if let Some(owner) = looked.others.get(&part.folder) {
+                return Err(owned(looked.export, &part.folder, owner));
+            }
+        }
+        let name = format!("publish {}", looked.export.name);
+        self.observer.event(Event::Stage { name, total: parts.len() as u64 });
+        let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel();
+        let mut published = looked.published.clone();
+        let mut records: BTreeMap<usize, (ExportRecord, Vec<CheckRecord>)> = BTreeMap::new();
+        std::thread::scope(|scope| {
+            for _ in 0..self.options.jobs.clamp(1, parts.len().max(1)) {
+                let (sender, looked, next, halt) = (sender.clone(), &looked, &next, &halt);
+                scope.spawn(move || {
+                    while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(part) = looked.parts.get(at) else { return };
+                        let mut found = Vec::new();
+                        let tried = self.runtime.block_on(self.try_part(looked, part, checker, &mut found));
+                        if self.options.fail_fast && !matches!(tried, Tried::Published(_)) {
+                            halt.store(true, Ordering::Relaxed);
+                        }
+                        if sender.send((at, tried, found)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let done = self.collect(&looked, &receiver, &mut published, &mut records);
+            halt.store(true, Ordering::Relaxed);
+            done
+        })?;
+        self.options.stop.check()?;
+        let (records, checks): (Vec<_>, Vec<_>) = records.into_values().unzip();
+        Ok((records, checks.into_iter().flatten().collect()))
+    }
+
+    /// Lists parts as they are published: a run that is stopped keeps those it has.
+    fn collect(
+        &self,
+        looked: &Looked<'_>,
+        receiver: &mpsc::Receiver<(usize, Tried, Vec<CheckRecord>)>,
+        published: &mut Published,
+        records: &mut BTreeMap<usize, (ExportRecord, Vec<CheckRecord>)>,
+    ) -> Result<(), RunError> {
+        while let Ok(first) = receiver.recv() {
+            let mut done = Vec::new();
+            // What came meanwhile is listed with it.
+            for (at, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
+                let Some(part) = looked.parts.get(at) else { continue };
+                records.insert(at, (self.part_record(looked.export, part, &tried), found));
+                if let Tried::Published(part) = tried {
+                    done.push(*part);
+                }
+            }
+            record(self.store, published, &self.job.name, &done)?;
+        }
+        Ok(())
+    }
+
+    /// Says what became of a part.
+    fn part_record(&self, export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
+        let mut record = ExportRecord {
+            export: export.name.clone(),
+            label: part.label.clone(),
+            part: part.folder.clone(),
+            reason: part.reason.clone(),
+            state: PartState::Empty,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        };
+        match tried {
+            Tried::Published(done) => {
+                record.state = match done.outcome {
+                    Outcome::Created | Outcome::Replaced => PartState::Published,
+                    Outcome::Unchanged => PartState::Unchanged,
+                    Outcome::Skipped => PartState::Empty,
+                };
+                (record.rows, record.bytes) = done.part.as_ref().map_or((0, 0), |part| (part.rows, part.bytes));
+                let changed = record.state == PartState::Published;
+                self.observer.event(Event::Published { name: part.folder.clone(), rows: record.rows, changed });
+            }
+            Tried::Refused => {
+                record.state = PartState::Checks;
+                let reason = "its checks failed".to_owned();
+                self.observer.event(Event::Missed { name: part.folder.clone(), reason });
+            }
+            Tried::Failed(error) => {
+                record.state = PartState::Failed;
+                record.error = Some(error.to_string());
+                self.observer.event(Event::Missed { name: part.folder.clone(), reason: error.to_string() });
+            }
+        }
+        record
+    }
+
+    /// Checks and publishes one part.
+    async fn try_part(
+        &self,
+        looked: &Looked<'_>,
+        part: &Part,
+        checker: &Checker<'_>,
+        found: &mut Vec<CheckRecord>,
+    ) -> Tried {
+        let work = async {
+            let (export, options) = (looked.export, self.options);
+            let bounds = day_bounds(self.job.timezone, part.day);
+            let params = day_params(part.day, &bounds, options.now);
+            let restricted = looked.session.restricted(bounds);
+            let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
+            let day = DayOf { session: &restricted, label: &part.label, params: &params };
+            *found = checker.part(&day, export, &looked.tables).await.map_err(failed)?;
+            if !may_publish(found) {
+                return Ok(Tried::Refused);
             }
             let request = PublishRequest {
                 store: self.store,
                 session: &restricted,
                 export: &export.name,
                 job: &self.job.name,
-                folder: &folder,
-                label: &item.label,
+                folder: &part.folder,
+                label: &part.label,
                 sql: &export.sql,
-                params: &[],
-                query: &query,
-                sources: &day.sources,
-                now: self.options.now,
-                run: &self.options.run,
-                previous: published.parts.get(&item.label),
+                params: &params,
+                query: &looked.query,
+                sources: &part.sources,
+                now: options.now,
+                run: &options.run,
+                previous: part.previous.as_ref(),
             };
-            let done = self.runtime.block_on(publish(&request))?;
-            let (state, changed) = match done.outcome {
-                Outcome::Created | Outcome::Replaced => ("published", true),
-                Outcome::Unchanged => ("unchanged", false),
-                Outcome::Skipped => ("empty", false),
-            };
-            let (rows, bytes) = done.part.as_ref().map_or((0, 0), |part| (part.rows, part.bytes));
-            // Listed one by one: a run that is stopped keeps the days it has published.
-            record(self.store, &mut published, &self.job.name, &[done])?;
-            self.observer.event(Event::Published { name: folder.clone(), rows, changed });
-            records.push(ExportRecord {
-                export: export.name.clone(),
-                part: folder,
-                reason: why(&item.reason),
-                state,
-                rows,
-                bytes,
-            });
-        }
-        Ok(records)
+            Ok(Tried::Published(Box::new(publish(&request).await?)))
+        };
+        let done: Result<Tried, RunError> = tokio::select! {
+            done = work => done,
+            stopped = self.options.stop.wait() => Err(stopped),
+        };
+        done.unwrap_or_else(Tried::Failed)
     }
 
-    /// The days to look at, within the run's range: those that the tables have cells for, in the job's
-    /// time zone, and those that were published.
+    /// Published files without the list of them are taken as they are, published over, or refused: whatever was asked.
+    fn found_without_list(
+        &self,
+        export: &Export,
+        days: &[Day],
+        query: &str,
+        published: &mut Published,
+    ) -> Result<(), RunError> {
+        if self.options.rebuild {
+            return Ok(());
+        }
+        for day in days {
+            let (folder, label) = (export.name_template.render(day.date), day.date.to_string());
+            let Some(found) = adopt(self.store, &export.name, &folder, &label)? else { continue };
+            if !self.options.adopt {
+                return Err(RunError::ListMissing { export: export.name.clone(), folder });
+            }
+            self.job.name.clone_into(&mut published.job);
+            published.columns = found.columns;
+            let part = tidetable_store::Part {
+                query: query.to_owned(),
+                sources: day.sources.clone(),
+                now: self.options.now,
+                run: self.options.run.clone(),
+                ..found.part
+            };
+            published.parts.insert(label, part);
+        }
+        if !published.parts.is_empty() && !self.options.looks_only {
+            published.save(self.store.blobs().as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// The days to look at: those that the tables have cells for, in the job's time zone, and those that were
+    /// published.
     fn days(&self, snapshots: &[Snapshot], published: &Published) -> Vec<Day> {
         let mut days: BTreeSet<NaiveDate> = published.parts.keys().filter_map(|label| label.parse().ok()).collect();
         let mut changed: Vec<(&str, BTreeMap<i32, u64>)> = Vec::new();

@@ -60,14 +60,14 @@ async fn queries_over_views_are_checked_without_data() {
         "SELECT _timestamp, A['v'] FROM unpack(T, after => TIMESTAMP '2018-01-01')",
         "SELECT family, value FROM cells.T",
     ] {
-        check_query(&tables, query).await.unwrap();
+        check_query(&tables, query, &[]).await.unwrap();
     }
     for (query, told) in [
         ("SELECT NONE['v'] FROM rows.T", "NONE"),
         ("SELECT * FROM NONE(with_history => true)", "there is no table NONE; there is T"),
         ("SELECT * FROM T(latest_n => 1)", "with_history"),
     ] {
-        let error = check_query(&tables, query).await.unwrap_err().to_string();
+        let error = check_query(&tables, query, &[]).await.unwrap_err().to_string();
         assert!(error.contains(told), "{query}: {error}");
     }
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::version::Sst;
 
 /// Counts and times of a load. Times of work done on several cores add up over the cores' tasks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LoadStats {
     /// Rows read of new and changed inputs.
     pub rows_read: u64,
@@ -35,19 +36,19 @@ pub struct LoadStats {
     /// Bytes of SSTs.
     pub bytes_out: u64,
     /// Waiting for inputs.
-    #[serde(serialize_with = "seconds")]
+    #[serde(with = "seconds")]
     pub read: Duration,
     /// Parsing and laying out.
-    #[serde(serialize_with = "seconds")]
+    #[serde(with = "seconds")]
     pub parse: Duration,
     /// Ordering cells.
-    #[serde(serialize_with = "seconds")]
+    #[serde(with = "seconds")]
     pub sort: Duration,
     /// Building and compressing stripes.
-    #[serde(serialize_with = "seconds")]
+    #[serde(with = "seconds")]
     pub encode: Duration,
     /// Writing and syncing SSTs.
-    #[serde(serialize_with = "seconds")]
+    #[serde(with = "seconds")]
     pub write: Duration,
 }
 
@@ -91,7 +92,7 @@ impl LoadStats {
 }
 
 /// A row and its size.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LargestRow {
     /// Its key.
     pub key: String,
@@ -99,6 +100,16 @@ pub struct LargestRow {
     pub bytes: u64,
 }
 
-fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(duration.as_secs_f64())
+/// Durations as a number of seconds.
+mod seconds {
+    use super::{Deserialize, Deserializer, Duration};
+
+    pub(super) fn serialize<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+    }
 }

@@ -1,0 +1,62 @@
+//! `tidetable plan`: what a run would do, and why.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tidetable_runner::{InputState, Job, Plan, UlidIds, plan_job};
+
+use super::project;
+use super::run::{How, options};
+use crate::args;
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::bytes;
+
+/// Shows the plan of a job.
+pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
+    let project = project(global)?;
+    let job = Job::load(&project, &args.job)?;
+    let ids = UlidIds::default();
+    let options = options(&args.days, &How::default(), &ids)?;
+    show(global, &plan_job(&project, &job, &options, &ids)?)
+}
+
+/// Writes a plan to standard output.
+pub fn show(global: &args::Global, plan: &Plan) -> Result<(), CliError> {
+    let mut out = stdout();
+    rows(plan).write(global.output, &mut out)?;
+    if global.output == args::Output::Table && plan.is_empty() {
+        writeln!(out, "nothing to do: everything is as the last run left it")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// A row for each table, input that is not as it was, and part to publish.
+fn rows(plan: &Plan) -> Rows {
+    let mut rows = Rows::new(&["kind", "name", "of", "why", "days", "bytes"]);
+    let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
+        let size = if size == 0 { Value::Null } else { json!(bytes(size)) };
+        rows.push(vec![json!(kind), json!(name), json!(of), json!(why), json!(days), size]);
+    };
+    for table in &plan.tables {
+        let why = table.reason.map_or("up to date", |reason| reason.name());
+        let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
+        row("table", &table.table, &plan.job, why, days, table.bytes);
+        for input in &table.inputs {
+            let touches = !matches!(input.state, InputState::SameContent | InputState::Gone);
+            let days = if touches { input.days.to_string() } else { String::new() };
+            row("input", &input.path, &table.table, input.state.name(), days, input.bytes);
+        }
+    }
+    for export in &plan.exports {
+        for part in &export.parts {
+            row("publish", &part.part, &export.export, &part.reason, part.label.clone(), 0);
+        }
+        if export.unknown {
+            let why = "days of inputs not yet read";
+            row("publish", &export.export, &plan.job, why, "unknown until read".to_owned(), 0);
+        }
+    }
+    rows
+}

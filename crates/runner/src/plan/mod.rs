@@ -1,0 +1,150 @@
+//! What a run would do, and why. Nothing here reads or writes: [`crate::plan_job`] looks, and these types tell.
+
+mod days;
+
+use serde::Serialize;
+
+use crate::record::InputState;
+
+pub use days::{Days, ranges};
+
+/// What a run of a job would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The job.
+    pub job: String,
+    /// Its tables, in the order of the job file.
+    pub tables: Vec<TablePlan>,
+    /// Its exports, in the order of the job file.
+    pub exports: Vec<ExportPlan>,
+}
+
+/// What a run would do to a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TablePlan {
+    /// The table.
+    pub table: String,
+    /// Why it would be touched; nothing if it is up to date.
+    pub reason: Option<TableReason>,
+    /// Inputs that would be read, given up, or are missed.
+    pub inputs: Vec<PlannedInput>,
+    /// Inputs that it holds as they are.
+    pub unchanged: usize,
+    /// Bytes of the inputs that would be read.
+    pub bytes: u64,
+    /// Days of the job's time zone whose cells would change.
+    pub days: Days,
+}
+
+/// Why a table would be touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TableReason {
+    /// There is none yet.
+    Missing,
+    /// It was asked for.
+    Rebuild,
+    /// Inputs are new, changed or to be taken out.
+    InputChanged,
+    /// A table that it is made from changes.
+    UpstreamChanged,
+    /// Its rules of garbage collection are others.
+    RulesChanged,
+}
+
+impl TableReason {
+    /// How messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Rebuild => "rebuild",
+            Self::InputChanged => "input changed",
+            Self::UpstreamChanged => "upstream changed",
+            Self::RulesChanged => "rules changed",
+        }
+    }
+}
+
+/// An input that is not simply as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedInput {
+    /// Path or URL.
+    pub path: String,
+    /// What would become of it.
+    pub state: InputState,
+    /// Bytes to read.
+    pub bytes: u64,
+    /// Days that its rows are of.
+    pub days: Days,
+}
+
+/// What a run would do to an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExportPlan {
+    /// The export.
+    pub export: String,
+    /// Parts to publish, by label.
+    pub parts: Vec<PlannedPart>,
+    /// Parts that are up to date, or out of the range of days.
+    pub unchanged: usize,
+    /// Whether inputs will name more days when they are read.
+    pub unknown: bool,
+}
+
+/// A part to publish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedPart {
+    /// Label, such as `2018-01-01`.
+    pub label: String,
+    /// Name of its folder.
+    pub part: String,
+    /// Why, such as `missing` or `SENSOR changed`.
+    pub reason: String,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.tables.iter().all(|table| table.reason.is_none())
+            && self.exports.iter().all(|export| export.parts.is_empty() && !export.unknown)
+    }
+
+    /// A line for each table and export that there is something to do for.
+    pub fn lines(&self) -> Vec<String> {
+        let tables = self.tables.iter().filter_map(TablePlan::line);
+        tables.chain(self.exports.iter().filter_map(ExportPlan::line)).collect()
+    }
+}
+
+impl TablePlan {
+    fn line(&self) -> Option<String> {
+        let reason = self.reason?;
+        let states = [InputState::New, InputState::Changed, InputState::Grown, InputState::TakenOut];
+        let counts = states.into_iter().filter_map(|state| {
+            let inputs = self.inputs.iter().filter(|input| input.state == state).count();
+            (inputs > 0).then(|| format!("{inputs} {}", state.name()))
+        });
+        let counts: Vec<String> = counts.collect();
+        let inputs = if counts.is_empty() { String::new() } else { format!(", inputs: {}", counts.join(", ")) };
+        let days = if self.days.is_empty() { String::new() } else { format!("; days {}", self.days) };
+        Some(format!("{}: {}{inputs}{days}", self.table, reason.name()))
+    }
+}
+
+impl ExportPlan {
+    fn line(&self) -> Option<String> {
+        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        for part in &self.parts {
+            match by_reason.iter_mut().find(|(reason, _)| *reason == part.reason) {
+                Some((_, labels)) => labels.push(&part.label),
+                None => by_reason.push((&part.reason, vec![&part.label])),
+            }
+        }
+        let said = by_reason.iter().map(|(reason, labels)| format!("{} ({reason})", ranges(labels)));
+        let mut said: Vec<String> = said.collect();
+        if self.unknown {
+            said.push("days unknown until the inputs are read".to_owned());
+        }
+        if said.is_empty() { None } else { Some(format!("{}: {}", self.export, said.join("; "))) }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a run did to one table.
+
+use serde::{Deserialize, Serialize};
+use tidetable_store::LoadStats;
+
+/// One table's load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadRecord {
+    /// The table.
+    pub table: String,
+    /// Its source, or the tables that its query reads.
+    pub source: String,
+    /// The version the run found, 0 if there was no table.
+    pub before: u64,
+    /// The version after the run; equal to `before` if nothing was committed.
+    pub version: u64,
+    /// What became of each input.
+    pub inputs: Vec<InputRecord>,
+    /// Windows built anew, by name.
+    pub rebuilt: Vec<String>,
+    /// SSTs written, by id.
+    pub ssts: Vec<String>,
+    /// Where the rejected rows of its query are, if it is made from a query and has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<String>,
+    /// Counts and seconds.
+    #[serde(flatten)]
+    pub stats: LoadStats,
+}
+
+/// One input of a load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// Path or URL.
+    pub path: String,
+    /// What became of it.
+    pub state: InputState,
+    /// For [`InputState::SameContent`]: the input it equals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+}
+
+/// What became of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputState {
+    /// It was not in the table, and is now.
+    New,
+    /// Its content was another: the windows it touches were built anew.
+    Changed,
+    /// What the table held of it stays beside what it brings now.
+    Grown,
+    /// The table holds it as it is.
+    Unchanged,
+    /// Another input has this very content.
+    #[serde(rename = "same content")]
+    SameContent,
+    /// Its cells were taken out.
+    #[serde(rename = "taken out")]
+    TakenOut,
+    /// It is gone, and its cells were given up.
+    #[serde(rename = "left out")]
+    LeftOut,
+    /// It is gone; its cells stay.
+    Gone,
+}
+
+impl InputState {
+    /// How messages and records call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Changed => "changed",
+            Self::Grown => "grown",
+            Self::Unchanged => "unchanged",
+            Self::SameContent => "same content",
+            Self::TakenOut => "taken out",
+            Self::LeftOut => "left out",
+            Self::Gone => "gone",
+        }
+    }
+}

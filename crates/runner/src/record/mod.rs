@@ -1,0 +1,153 @@
+//! The record of a run, `runs/<run>.json`: written when the run begins, and again when it ends.
+
+mod history;
+mod load;
+mod part;
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+use tidetable_store::{Blobs, LoadStats, StoreError};
+
+pub use history::Runs;
+pub use load::{InputRecord, InputState, LoadRecord};
+pub use part::{CheckRecord, ExportRecord, PartState, Severity};
+
+use crate::compact::CompactionRecord;
+
+/// Format of run records. Those of format 1 are read too: they lack what was not known then.
+pub(crate) const FORMAT: u32 = 2;
+
+/// Everything a run did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecord {
+    /// Format of this record.
+    pub format: u32,
+    /// The run.
+    pub run: String,
+    /// Its job.
+    pub job: String,
+    /// Its logical time, microseconds since the epoch.
+    pub now: i64,
+    /// When it began by the clock of the machine, microseconds since the epoch.
+    pub started: i64,
+    /// When it ended, by the same clock.
+    pub finished: Option<i64>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// What it was asked to do.
+    pub asked: Asked,
+    /// The run that it goes on from: one of the same job that did not come to its end.
+    pub continues: Option<String>,
+    /// What a person must know.
+    pub notes: Vec<String>,
+    /// Loads, in the order of the job file.
+    pub loads: Vec<LoadRecord>,
+    /// Compactions of tables that were loaded, where they were due.
+    pub compactions: Vec<CompactionRecord>,
+    /// Published and looked-at parts.
+    pub exports: Vec<ExportRecord>,
+    /// What the job's checks measured.
+    pub checks: Vec<CheckRecord>,
+    /// Where the rejected rows of its sources are, if it has any.
+    pub rejected: Option<String>,
+    /// How many those are. A row that two tables could not take counts twice.
+    pub rows_rejected: u64,
+    /// Seconds of each stage, by name.
+    pub seconds: BTreeMap<String, f64>,
+}
+
+/// What a run was asked to do, beside its job and its logical time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// The first day.
+    pub from: Option<NaiveDate>,
+    /// The last day.
+    pub to: Option<NaiveDate>,
+    /// Publish days anew though nothing changed, and sealed ones.
+    pub force: bool,
+    /// Build tables anew.
+    pub rebuild: bool,
+    /// Inputs that may be left out.
+    pub without: Vec<String>,
+    /// Only these parts, by export and label: those that another run left.
+    pub parts: Option<Vec<(String, String)>>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It has not ended; or it was killed, if its lock is free.
+    Running,
+    /// All of it was done.
+    #[default]
+    Ok,
+    /// Some parts could not be published; the others were.
+    Partial,
+    /// A check of severity `error` failed: what it looked at was not published, the rest was.
+    Checks,
+    /// It stopped; what was committed before stands.
+    Failed,
+    /// A person or the system asked it to stop.
+    Interrupted,
+}
+
+impl Outcome {
+    /// How messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ok => "ok",
+            Self::Partial => "partial",
+            Self::Checks => "checks",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether another run has something to go on with.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Running | Self::Failed | Self::Interrupted)
+    }
+}
+
+impl RunRecord {
+    /// Writes the record, in the place of what it was before.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, blobs: &dyn Blobs) -> Result<(), StoreError> {
+        let path = path(&self.run);
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
+        bytes.push(b'\n');
+        blobs.replace(&path, &bytes)
+    }
+
+    /// Counts of all loads together.
+    pub fn totals(&self) -> LoadStats {
+        let mut totals = LoadStats::default();
+        self.loads.iter().for_each(|load| totals.add(&load.stats));
+        totals
+    }
+
+    /// How it ended, by what became of its parts.
+    pub(crate) fn outcome_of_parts(&self) -> Outcome {
+        let any = |state| self.exports.iter().any(|part| part.state == state);
+        match (any(PartState::Failed), any(PartState::Checks)) {
+            (true, _) => Outcome::Partial,
+            (false, true) => Outcome::Checks,
+            (false, false) => Outcome::Ok,
+        }
+    }
+}
+
+fn path(run: &str) -> String {
+    format!("runs/{run}.json")
+}

@@ -1,0 +1,151 @@
+//! Checks: what must hold of the rows of a day before it is published. Each is a query that counts.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tidetable_sql::{ScalarValue, Session, SqlError, numbers};
+
+use crate::job::{Check, Export, Job, Rule};
+use crate::record::{CheckRecord, Severity};
+
+/// Measures the checks of a job, those of a table once for each day.
+pub(super) struct Checker<'a> {
+    job: &'a Job,
+    /// What checks of tables found, by table and day.
+    known: Mutex<HashMap<(String, String), Vec<CheckRecord>>>,
+}
+
+/// What the rows of a day are, and what its queries may ask for.
+pub(super) struct DayOf<'a> {
+    pub(super) session: &'a Session,
+    pub(super) label: &'a str,
+    pub(super) params: &'a [(&'a str, ScalarValue)],
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(job: &'a Job) -> Self {
+        Self { job, known: Mutex::default() }
+    }
+
+    /// What the checks of a part find: those of its export, and of the tables it reads.
+    pub(super) async fn part(
+        &self,
+        day: &DayOf<'_>,
+        export: &Export,
+        tables: &[String],
+    ) -> Result<Vec<CheckRecord>, SqlError> {
+        let mut found = Vec::new();
+        for table in tables {
+            found.extend(self.table(day, table).await?);
+        }
+        let relation = format!("({}\n)", export.sql.trim_end().trim_end_matches(';'));
+        found.extend(self.measure(day, &export.name, &relation).await?);
+        Ok(found)
+    }
+
+    /// What the checks of a table find in a day.
+    pub(super) async fn table(&self, day: &DayOf<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
+        let key = (table.to_owned(), day.label.to_owned());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = self.measure(day, table, &name(table)).await?;
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
+        Ok(found)
+    }
+
+    async fn measure(&self, day: &DayOf<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
+        let mut found = Vec::new();
+        for check in self.job.checks.iter().filter(|check| check.on == on) {
+            let record = |rule: &Rule, measured: i64| CheckRecord {
+                check: check.name.clone(),
+                on: on.to_owned(),
+                label: day.label.to_owned(),
+                rule: rule.to_string(),
+                severity: check.severity,
+                measured,
+                passed: holds(rule, measured),
+            };
+            // What can be counted together is, in one pass.
+            let (together, alone): (Vec<&Rule>, Vec<&Rule>) =
+                check.rules.iter().partition(|rule| counted(rule).is_some());
+            if !together.is_empty() {
+                let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
+                let counts = numbered(&counts);
+                let measured =
+                    numbers(day.session, &format!("SELECT {counts} FROM {relation} AS t"), day.params).await?;
+                found.extend(together.iter().zip(measured).map(|(rule, measured)| record(rule, measured)));
+            }
+            for rule in alone {
+                let measured = numbers(day.session, &lone(rule, relation), day.params).await?;
+                found.push(record(rule, measured.first().copied().unwrap_or(0)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The queries that a check asks, for whoever wants to know whether they are right.
+pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
+    let relation = match export {
+        Some(export) => format!("({}\n)", export.sql.trim_end().trim_end_matches(';')),
+        None => name(&check.on),
+    };
+    let ask = |rule: &Rule| match counted(rule) {
+        Some(count) => format!("SELECT {count} AS n FROM {relation} AS t"),
+        None => lone(rule, &relation),
+    };
+    check.rules.iter().map(ask).collect()
+}
+
+/// Whether a part with these findings may be published.
+pub(super) fn may_publish(found: &[CheckRecord]) -> bool {
+    found.iter().all(|check| check.passed || check.severity == Severity::Warn)
+}
+
+fn holds(rule: &Rule, measured: i64) -> bool {
+    match rule {
+        Rule::Rows { min, max } => min.is_none_or(|min| measured >= min) && max.is_none_or(|max| measured <= max),
+        _ => measured == 0,
+    }
+}
+
+/// What counts the rows that break a rule, or all of them, beside other counts.
+fn counted(rule: &Rule) -> Option<String> {
+    match rule {
+        Rule::NotNull(column) => Some(format!("count(*) FILTER (WHERE {} IS NULL)", name(column))),
+        Rule::Range { column, min, max } => {
+            let column = name(column);
+            let low = min.as_ref().map(|min| format!("{column} < {min}"));
+            let high = max.as_ref().map(|max| format!("{column} > {max}"));
+            let outside: Vec<String> = low.into_iter().chain(high).collect();
+            Some(format!("count(*) FILTER (WHERE {})", outside.join(" OR ")))
+        }
+        Rule::Rows { .. } => Some("count(*)".to_owned()),
+        Rule::Unique(_) | Rule::Query(_) => None,
+    }
+}
+
+/// The query that counts the rows that break a rule, for one that is not counted beside others.
+fn lone(rule: &Rule, relation: &str) -> String {
+    match rule {
+        Rule::Unique(columns) => {
+            let columns: Vec<String> = columns.iter().map(|column| name(column)).collect();
+            let columns = columns.join(", ");
+            format!("SELECT sum(n - 1) AS n FROM (SELECT count(*) AS n FROM {relation} AS t GROUP BY {columns}) AS g")
+        }
+        Rule::Query(sql) => format!("SELECT count(*) AS n FROM ({}\n) AS q", sql.trim_end().trim_end_matches(';')),
+        _ => String::new(),
+    }
+}
+
+fn numbered(counts: &[String]) -> String {
+    let named: Vec<String> = counts.iter().enumerate().map(|(at, count)| format!("{count} AS n{at}")).collect();
+    named.join(", ")
+}
+
+/// A name as SQL takes it.
+fn name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

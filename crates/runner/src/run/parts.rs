@@ -1,0 +1,73 @@
+//! Which parts of an export a run takes. Decides, and touches nothing.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
+
+use chrono::NaiveDate;
+use tidetable_store::Part as ListedPart;
+
+use super::options::{Only, RunOptions};
+
+/// A part to publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) day: NaiveDate,
+    /// Such as `2018-01-01`.
+    pub(super) label: String,
+    /// Name of its folder.
+    pub(super) folder: String,
+    /// Why, such as `missing`.
+    pub(super) reason: String,
+    /// For each table, the last version that changed the day.
+    pub(super) sources: BTreeMap<String, u64>,
+    /// The part as it was listed before.
+    pub(super) previous: Option<ListedPart>,
+}
+
+/// What a run was asked to publish.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    days: Option<&'a RangeInclusive<NaiveDate>>,
+    only: Option<&'a [Only]>,
+    parts: Option<HashSet<(&'a str, &'a str)>>,
+    /// Labels that could not be published when last tried.
+    failed: HashSet<String>,
+    /// Whether parts are published though nothing changed.
+    pub(super) force: bool,
+}
+
+impl<'a> Wanted<'a> {
+    /// What `options` ask for; `failed` are the labels of the export that failed when last tried.
+    pub(super) fn new(options: &'a RunOptions, failed: HashSet<String>) -> Self {
+        let parts = options.parts.as_ref();
+        Self {
+            days: options.days.as_ref(),
+            only: options.only.as_deref(),
+            parts: parts.map(|parts| parts.iter().map(|(export, label)| (export.as_str(), label.as_str())).collect()),
+            failed,
+            force: options.force,
+        }
+    }
+
+    /// Whether `day` is in the range that was asked for.
+    pub(super) fn is_in_range(&self, day: NaiveDate) -> bool {
+        self.days.is_none_or(|days| days.contains(&day))
+    }
+
+    /// Whether the part of `day`, which was or was not published before, is asked for.
+    pub(super) fn takes(&self, export: &str, day: NaiveDate, missing: bool) -> bool {
+        let label = day.to_string();
+        let state = |only: &Only| match only {
+            Only::Failed => self.failed.contains(&label),
+            Only::Missing => missing,
+        };
+        self.is_in_range(day)
+            && self.parts.as_ref().is_none_or(|parts| parts.contains(&(export, label.as_str())))
+            && self.only.is_none_or(|only| only.iter().any(state))
+    }
+
+    /// Whether a day that nobody knows yet may be asked for.
+    pub(super) fn may_take_unknown(&self) -> bool {
+        self.parts.is_none() && self.only.is_none_or(|only| only.contains(&Only::Missing))
+    }
+}

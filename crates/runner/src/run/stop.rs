@@ -1,0 +1,79 @@
+//! Asking a run to stop: it cleans up what it has not committed, and says that it was interrupted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tidetable_source::InputFile;
+use tidetable_store::{Feed, FeedEnd, Piece, Result as StoreResult, StoreError};
+
+use super::error::RunError;
+
+/// Between two looks while a query runs.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Whether a run is asked to stop. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    signal: Arc<AtomicUsize>,
+}
+
+/// A run was asked to stop by the signal of this number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("stopped by signal {0}")]
+pub struct Stopped(pub u8);
+
+impl Stop {
+    /// Holds the number of the signal that came, 0 until then: for whoever handles signals.
+    pub fn signal(&self) -> &Arc<AtomicUsize> {
+        &self.signal
+    }
+
+    /// The signal that asked for it, if one did.
+    pub fn asked(&self) -> Option<Stopped> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            signal => Some(Stopped(u8::try_from(signal).unwrap_or(u8::MAX))),
+        }
+    }
+
+    /// Goes on, or not.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`] if the run is asked to stop.
+    pub(super) fn check(&self) -> Result<(), RunError> {
+        self.asked().map_or(Ok(()), |stopped| Err(stopped.into()))
+    }
+
+    /// Ends when the run is asked to stop.
+    pub(super) async fn wait(&self) -> RunError {
+        loop {
+            if let Some(stopped) = self.asked() {
+                return stopped.into();
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+impl From<Stopped> for RunError {
+    fn from(stopped: Stopped) -> Self {
+        Self::Interrupted { signal: stopped.0 }
+    }
+}
+
+/// A feed that ends with an error when the run is asked to stop.
+#[derive(Debug)]
+pub(super) struct Stoppable<'a> {
+    pub(super) feed: &'a dyn Feed,
+    pub(super) stop: &'a Stop,
+}
+
+impl Feed for Stoppable<'_> {
+    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> StoreResult<Option<FeedEnd>> {
+        let end = self.feed.read(input, &mut |piece, bytes| self.stop.asked().is_none() && give(piece, bytes))?;
+        let Some(stopped) = self.stop.asked() else { return Ok(end) };
+        let source = Box::new(stopped);
+        Err(StoreError::Feed { input: input.path.clone(), source })
+    }
+}

@@ -1,0 +1,355 @@
+//! Plans, ranges of days, locks, signals, checks, runs that fail in part and runs that go on from another.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Project, json_lines};
+
+const JOB: &str = r#"
+name = "j"
+
+[sources.readings]
+files = ["in/{day:%Y-%m-%d}*.csv"]
+time = "ts"
+max_rejected = "50%"
+
+[sources.readings.columns]
+meter = "uint64"
+ts = "timestamp"
+kwh = "float64"
+
+[tables.T]
+row_key = "{meter:03}#{ts:%Y%m%d}"
+
+[tables.T.families.M]
+columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
+
+[exports.E]
+per = "day"
+name = "E_{day:%Y%m%d}"
+query = { sql = "select meter, ts, kwh, $now as run_at, $day as day from T order by meter, ts" }
+"#;
+
+fn project(more: &str) -> Project {
+    let project = Project::new("j", &format!("{JOB}{more}"));
+    (1..=4).for_each(|day| write_day(&project, day, 1.0));
+    project
+}
+
+fn write_day(project: &Project, day: u32, kwh: f64) {
+    let rows: Vec<String> =
+        (0..3).map(|meter| format!("{meter},2020-01-{day:02}T10:00:00Z,{}", kwh * f64::from(day))).collect();
+    project.write(&format!("in/2020-01-{day:02}.csv"), format!("meter,ts,kwh\n{}\n", rows.join("\n")));
+}
+
+/// What a plan says: kind, name and reason.
+fn plan(project: &Project, args: &[&str]) -> Vec<(String, String, String)> {
+    let text = project.ok(&[&["plan", "j", "--output", "json"], args].concat());
+    let said = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    json_lines(&text).iter().map(|row| (said(row, "kind"), said(row, "name"), said(row, "why"))).collect()
+}
+
+fn publishes(project: &Project, args: &[&str]) -> Vec<(String, String)> {
+    plan(project, args).into_iter().filter(|(kind, ..)| kind == "publish").map(|(_, name, why)| (name, why)).collect()
+}
+
+fn pair(name: &str, why: &str) -> (String, String) {
+    (name.to_owned(), why.to_owned())
+}
+
+fn spawn(project: &Project, args: &[&str]) -> Child {
+    let mut command = project.command(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Looks until it holds, for a minute at most.
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let clock = Instant::now();
+    while !holds() {
+        assert!(clock.elapsed() < Duration::from_secs(60), "waiting for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn records(project: &Project) -> Vec<Value> {
+    let mut paths: Vec<_> = fs::read_dir(project.path("data/runs")).unwrap().map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn a_plan_names_days_and_reasons_and_writes_nothing() {
+    let project = project("");
+    let missing: Vec<_> = (1..=4).map(|day| pair(&format!("E_2020010{day}"), "missing")).collect();
+    assert_eq!(publishes(&project, &[]), missing);
+    assert_eq!(publishes(&project, &["--from", "2020-01-03"]), missing[2..]);
+    assert!(!project.path("data").exists(), "a plan writes nothing");
+    assert_eq!(project.ok(&["run", "j", "--dry-run"]), project.ok(&["plan", "j"]));
+    assert!(!project.path("data").exists());
+
+    project.run_job("j");
+    assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
+    write_day(&project, 2, 7.0);
+    write_day(&project, 5, 1.0);
+    assert_eq!(publishes(&project, &[]), [pair("E_20200102", "T changed"), pair("E_20200105", "missing")]);
+    assert_eq!(publishes(&project, &["--only", "missing"]), [pair("E_20200105", "missing")]);
+    assert_eq!(
+        publishes(&project, &["--day", "2020-01-03", "--force"]),
+        [pair("E_20200103", "forced"), pair("E_20200102", "T changed")][..1]
+    );
+    // The run does what the plan says.
+    let record = project.run_job("j");
+    let done: Vec<_> = record["exports"].as_array().unwrap().iter().map(|part| part["part"].clone()).collect();
+    assert_eq!(done, ["E_20200102", "E_20200105"]);
+    assert_eq!(
+        (&record["outcome"], &record["notes"][0]),
+        (&json!("ok"), &json!("in/2020-01-02.csv changed: the windows it touches are built anew"))
+    );
+}
+
+#[test]
+fn days_of_inputs_without_a_day_are_unknown_until_read() {
+    let project = Project::new("j", &JOB.replace("in/{day:%Y-%m-%d}*.csv", "in/*.csv"));
+    write_day(&project, 1, 1.0);
+    assert_eq!(publishes(&project, &[]), [pair("E", "days of inputs not yet read")]);
+    let ran = project.run(&["run", "j"]);
+    assert!(ran.stderr.contains("plan: T: missing, inputs: 1 new; days unknown until read"), "{}", ran.stderr);
+    assert_eq!(publishes(&project, &[]), []);
+    write_day(&project, 1, 2.0);
+    assert_eq!(publishes(&project, &[]), [pair("E_20200101", "T changed"), pair("E", "days of inputs not yet read")]);
+}
+
+#[test]
+fn rows_of_another_day_than_the_path_says_are_told() {
+    let project = project("");
+    project.run_job("j");
+    project.write("in/2020-01-05.csv", "meter,ts,kwh\n1,2020-01-05T00:00:00Z,1\n1,2020-01-06T00:00:00Z,1\n");
+    let record = project.run_job("j");
+    assert_eq!(record["notes"], json!(["E: inputs had rows of other days than planned: 2020-01-06"]));
+}
+
+#[test]
+fn parameters_are_bound_to_the_day_and_the_run() {
+    let project = project("");
+    project.ok(&["run", "j", "--now", "2020-02-02T00:00:00Z"]);
+    let rows = project.sql("select distinct run_at, day from exports.E order by day");
+    assert_eq!(rows.len(), 4);
+    assert_eq!((&rows[0]["run_at"], &rows[3]["day"]), (&json!("2020-02-02T00:00:00Z"), &json!("2020-01-04")));
+}
+
+#[test]
+fn a_day_that_fails_leaves_the_others_be_and_is_tried_again() {
+    let project = project("");
+    let divide = JOB.replace("$day as day", "100 / (extract(day from ts) - 2) as day");
+    project.write("jobs/j/job.toml", &divide);
+    let ran = project.run(&["run", "j", "--output", "json", "--now", "2020-02-02T00:00:00Z"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    let record = &json_lines(&ran.stdout)[0];
+    let states: Vec<_> = record["exports"].as_array().unwrap().iter().map(|part| part["state"].clone()).collect();
+    assert_eq!(states, ["published", "failed", "published", "published"]);
+    assert_eq!(record["outcome"], "partial");
+    let run = record["run"].as_str().unwrap();
+    assert!(ran.stderr.contains(&format!("tidetable retry {run}")), "{}", ran.stderr);
+    assert!(ran.stderr.to_lowercase().contains("divide by zero"), "{}", ran.stderr);
+    assert_eq!(publishes(&project, &["--only", "failed"]), [pair("E_20200102", "missing")]);
+
+    project.write("jobs/j/job.toml", JOB);
+    let again = json_lines(&project.ok(&["retry", run, "--output", "json"])).remove(0);
+    let done: Vec<_> = again["exports"].as_array().unwrap().iter().map(|part| part["label"].clone()).collect();
+    assert_eq!((done, &again["now"]), (vec![json!("2020-01-02")], &record["now"]));
+    assert!(project.fails(1, &["retry", again["run"].as_str().unwrap()]).contains("nothing to try again"));
+    assert!(project.fails(2, &["retry", "01XXXXXXXXXXXXXXXXXXXXXXXX"]).contains("no record of a run"));
+}
+
+#[test]
+fn with_fail_fast_no_other_day_is_tried() {
+    let project = project("");
+    project.write("jobs/j/job.toml", JOB.replace("$day as day", "1 / (extract(day from ts) - 1) as day"));
+    let ran = project.run(&["run", "j", "--fail-fast", "--jobs", "1", "--output", "json"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert_eq!(json_lines(&ran.stdout)[0]["exports"].as_array().unwrap().len(), 1);
+    assert!(!project.path("data/exports/E_20200104").exists());
+}
+
+#[test]
+fn checks_keep_days_from_being_published() {
+    let checks = r#"
+[checks.sane]
+on = "T"
+range = { kwh = { min = 0, max = 3.5 } }
+rows = { min = 1, max = 3 }
+
+[checks.keys]
+on = "E"
+not_null = ["meter", "kwh"]
+unique = ["meter", "ts"]
+query = { sql = "select * from T where meter > 100" }
+
+[checks.high]
+on = "E"
+severity = "warn"
+range = { kwh = { max = 1.5 } }
+"#;
+    let project = project(checks);
+    let ran = project.run(&["run", "j", "--output", "json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let record = &json_lines(&ran.stdout)[0];
+    assert_eq!(record["outcome"], "checks");
+    let states: Vec<_> = record["exports"].as_array().unwrap().iter().map(|part| part["state"].clone()).collect();
+    assert_eq!(states, ["published", "published", "published", "checks"]);
+    assert!(!project.path("data/exports/E_20200104").exists());
+    let found: Vec<&Value> =
+        record["checks"].as_array().unwrap().iter().filter(|check| check["passed"] == false).collect();
+    let said: Vec<_> = found
+        .iter()
+        .map(|check| {
+            (check["check"].as_str().unwrap(), check["label"].as_str().unwrap(), check["measured"].as_i64().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [("high", "2020-01-02", 3), ("high", "2020-01-03", 3), ("sane", "2020-01-04", 3), ("high", "2020-01-04", 3)]
+    );
+    let rows = record["checks"].as_array().unwrap().iter().find(|check| check["rule"] == "rows 1 to 3").unwrap();
+    assert_eq!((&rows["measured"], &rows["passed"]), (&json!(3), &json!(true)));
+    let said = project.run(&["run", "j"]);
+    assert!(said.stdout.contains("check sane failed for T of 2020-01-04: kwh 0 to 3.5: 3"), "{}", said.stdout);
+    // What is mended is published.
+    write_day(&project, 4, 0.1);
+    project.ok(&["run", "j"]);
+    assert!(project.path("data/exports/E_20200104").exists());
+}
+
+#[test]
+fn mistakes_in_checks_have_a_place() {
+    for (text, said) in [
+        ("on = \"X\"\nnot_null = [\"a\"]", "neither a table nor an export `X`"),
+        ("on = \"T\"", "the check has no rule"),
+        ("on = \"T\"\nrows = {}", "neither `min` nor `max`"),
+        ("on = \"T\"\nrows = { min = 1.5 }", "a number of rows is a whole number"),
+        ("on = \"T\"\nrange = { kwh = { least = 1 } }", "unknown key `least`"),
+        ("on = \"T\"\nseverity = \"fatal\"\nrows = { min = 1 }", "`severity` cannot be `fatal`"),
+    ] {
+        let project = project(&format!("\n[checks.c]\n{text}\n"));
+        let found = project.fails(2, &["check", "j"]);
+        assert!(found.contains(said), "{found}");
+    }
+    let project = project("\n[checks.c]\non = \"T\"\nnot_null = [\"gone\"]\n");
+    let found = project.fails(2, &["check", "j"]);
+    assert!(found.contains("check c") && found.contains("gone"), "{found}");
+}
+
+#[test]
+fn a_list_that_is_gone_is_not_taken_for_nothing() {
+    let project = project("");
+    project.run_job("j");
+    let before = project.files("data/exports");
+    fs::remove_file(project.path("data/exports/E.json")).unwrap();
+    let said = project.fails(2, &["run", "j"]);
+    assert!(said.contains("--adopt") && said.contains("exports/E.json"), "{said}");
+    project.fails(2, &["plan", "j"]);
+    let record = json_lines(&project.ok(&["run", "j", "--adopt", "--output", "json"])).remove(0);
+    assert_eq!(record["exports"], json!([]));
+    let after = project.files("data/exports");
+    let parts = |files: &std::collections::BTreeMap<String, Vec<u8>>| {
+        files
+            .iter()
+            .filter(|(name, _)| name.ends_with(".parquet"))
+            .map(|(name, bytes)| (name.clone(), bytes.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(parts(&before), parts(&after));
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 12);
+
+    fs::remove_file(project.path("data/exports/E.json")).unwrap();
+    fs::write(project.path("data/exports/E_20200101/part-0.parquet"), "mine").unwrap();
+    project.fails(1, &["run", "j", "--adopt"]);
+    assert_eq!(fs::read(project.path("data/exports/E_20200101/part-0.parquet")).unwrap(), b"mine");
+}
+
+/// A job whose run can be caught: it publishes days that take a while, one at a time.
+fn slow() -> Project {
+    let slow = "select a.meter from T a cross join T b cross join T c cross join T d cross join T e cross join T f";
+    let text = JOB.replace(
+        "select meter, ts, kwh, $now as run_at, $day as day from T order by meter, ts",
+        &format!("select count(*) as n from ({slow})"),
+    );
+    let project = Project::new("j", &text);
+    for day in 1..=6 {
+        let rows: Vec<String> = (0..40).map(|meter| format!("{meter},2020-01-{day:02}T10:00:00Z,1")).collect();
+        project.write(&format!("in/2020-01-{day:02}.csv"), format!("meter,ts,kwh\n{}\n", rows.join("\n")));
+    }
+    project
+}
+
+#[test]
+fn one_run_at_a_time() {
+    let project = slow();
+    let mut first = spawn(&project, &["run", "j"]);
+    wait_for("the first run", || project.path("data/runs").exists());
+    let said = project.fails(75, &["run", "j"]);
+    assert!(said.contains("is being run already") && said.contains(&first.id().to_string()), "{said}");
+    let skipped = project.run(&["run", "j", "--if-locked", "skip"]);
+    assert_eq!((skipped.code, skipped.stderr.contains("skipped")), (Some(0), true));
+    project.fails(75, &["run", "j", "--if-locked", "wait=0s"]);
+    assert!(project.fails(2, &["run", "j", "--if-locked", "often"]).contains("wait=10m"));
+    signal(&first, "-KILL");
+    first.wait().unwrap();
+    // A process that is gone holds no lock.
+    project.write("jobs/j/job.toml", JOB);
+    let ran = project.run(&["run", "j", "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("did not come to its end"), "{}", ran.stderr);
+    let killed = &records(&project)[0];
+    assert_eq!((&killed["outcome"], &killed["finished"]), (&json!("running"), &Value::Null));
+    assert_eq!(json_lines(&ran.stdout)[0]["continues"], killed["run"]);
+}
+
+#[test]
+fn the_first_signal_ends_a_run_in_order_and_the_second_at_once() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let project = slow();
+        let run = spawn(&project, &["run", "j"]);
+        wait_for("the table", || project.path("data/tables/T/manifest").exists());
+        signal(&run, name);
+        let done = run.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(code), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(String::from_utf8_lossy(&done.stderr).contains("interrupted"));
+        let record = &records(&project)[0];
+        assert_eq!(record["outcome"], "interrupted");
+        assert!(record["finished"].is_i64());
+        let half: Vec<String> = project.files("data").into_keys().filter(|name| name.contains(".tmp")).collect();
+        assert_eq!(half, Vec::<String>::new());
+        project.write("jobs/j/job.toml", JOB);
+        assert_eq!(project.run_job("j")["continues"], record["run"]);
+    }
+}
+
+#[test]
+fn jobs_run_in_the_order_of_what_they_read() {
+    let project = project("");
+    let reads = "name = \"a\"\n\n[exports.A]\nper = \"day\"\nname = \"A_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";
+    project.write("jobs/a/job.toml", reads);
+    let ran = project.run(&["run", "--all", "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let jobs: Vec<_> = json_lines(&ran.stdout).iter().map(|record| record["job"].clone()).collect();
+    assert_eq!(jobs, ["j", "a"]);
+    project.write("jobs/a/job.toml", format!("after = [\"b\"]\n{reads}"));
+    assert!(project.fails(2, &["run", "--all"]).contains("no job of the project"));
+    project.write("jobs/j/job.toml", format!("after = [\"a\"]\n{JOB}"));
+    project.write("jobs/a/job.toml", reads);
+    assert!(project.fails(2, &["run", "--all"]).contains("in a circle: a, j"));
+    project.write("jobs/j/job.toml", JOB.replace("in/", "nowhere/"));
+    project.write("jobs/a/job.toml", reads.replace("select *", "select 1 as one"));
+    fs::remove_dir_all(project.path("data")).unwrap();
+    let ran = project.run(&["run", "--all"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a is not run: j, which it depends on, failed"), "{}", ran.stderr);
+}
