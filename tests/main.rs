@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod aggregates;
+mod backfill;
 mod changes;
 mod current;
 mod damage;
@@ -15,6 +16,7 @@ mod house;
 mod layouts;
 mod messages;
 mod prepared;
+mod published;
 mod publishing;
 mod running;
 mod sample;

@@ -154,7 +154,7 @@ impl CliError {
             Self::Run(
                 RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
                 | RunError::ExportOwned { .. }
-                | RunError::NotByDay { .. },
+                | RunError::NotByPeriod { .. },
             ) => 2,
             Self::Store(
                 StoreError::DropNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },

@@ -1,11 +1,13 @@
 //! Published files that no list names: what they say of themselves.
 
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use tidetable_store::{Part, Store};
 
 use crate::error::{ExportError, Result};
-use crate::publish::{FILE, checksum_of};
+use crate::format::FileFormat;
+use crate::publish::checksum_of;
 use crate::shape::columns;
 
 /// A file that was published.
@@ -22,32 +24,66 @@ pub struct Adopted {
 ///
 /// # Errors
 /// If it is there and cannot be read, or is none that an export has published.
-pub fn adopt(store: &Store, export: &str, folder: &str, label: &str) -> Result<Option<Adopted>> {
-    let blobs = store.blobs();
-    let path = format!("exports/{folder}/{FILE}");
-    let Some(bytes) = blobs.read(&path)? else { return Ok(None) };
-    let failed = |source: ParquetError| ExportError::Parquet { path: path.clone(), source };
-    let size = bytes.len() as u64;
-    let stranger = || ExportError::Stranger { folder: folder.to_owned(), file: FILE.to_owned() };
-    let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()).map_err(failed)?;
-    let file = metadata.metadata().file_metadata();
-    let says = |key: &str| {
-        let pairs = file.key_value_metadata().into_iter().flatten();
-        pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
-    };
-    if says("tidetable.export").is_none() {
-        return Err(stranger());
+pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: FileFormat) -> Result<Option<Adopted>> {
+    let file_name = format.file_name();
+    let path = format!("exports/{folder}/{file_name}");
+    let Some(found) = read(store, &path, format)? else { return Ok(None) };
+    if found.says("tidetable.export").is_none() {
+        return Err(ExportError::Stranger { folder: folder.to_owned(), file: file_name.to_owned() });
     }
-    if says("tidetable.export") != Some(export) || says("tidetable.label") != Some(label) {
+    if found.says("tidetable.export") != Some(export) || found.says("tidetable.label") != Some(label) {
         return Ok(None);
     }
-    let part = Part {
-        folder: folder.to_owned(),
-        file: FILE.to_owned(),
-        rows: u64::try_from(file.num_rows()).unwrap_or_default(),
-        bytes: size,
-        checksum: checksum_of(&bytes),
-        ..Part::default()
+    Ok(Some(found.adopted(folder, file_name)))
+}
+
+/// The file of a part, if it is what `made` names: rows that were added to it are not added again.
+///
+/// # Errors
+/// If it is there and cannot be read.
+pub(crate) fn already_made(store: &Store, folder: &str, format: FileFormat, made: &str) -> Result<Option<Adopted>> {
+    let file_name = format.file_name();
+    let found = read(store, &format!("exports/{folder}/{file_name}"), format)?;
+    Ok(found.filter(|found| found.says(MADE) == Some(made)).map(|found| found.adopted(folder, file_name)))
+}
+
+/// Names, in a file that rows were added to, what they were made from.
+pub(crate) const MADE: &str = "tidetable.made";
+
+struct Found {
+    bytes: Bytes,
+    metadata: Option<ArrowReaderMetadata>,
+}
+
+fn read(store: &Store, path: &str, format: FileFormat) -> Result<Option<Found>> {
+    let Some(bytes) = store.blobs().read(path)? else { return Ok(None) };
+    let failed = |source: ParquetError| ExportError::Read { path: path.to_owned(), source };
+    // Only Parquet says whose it is.
+    let metadata = match format {
+        FileFormat::Parquet => Some(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()).map_err(failed)?),
+        _ => None,
     };
-    Ok(Some(Adopted { part, columns: columns(metadata.schema()) }))
+    Ok(Some(Found { bytes, metadata }))
+}
+
+impl Found {
+    fn says(&self, key: &str) -> Option<&str> {
+        let file = self.metadata.as_ref()?.metadata().file_metadata();
+        let pairs = file.key_value_metadata().into_iter().flatten();
+        pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
+    }
+
+    fn adopted(&self, folder: &str, file: &str) -> Adopted {
+        let rows = self.metadata.as_ref().map_or(0, |metadata| metadata.metadata().file_metadata().num_rows());
+        let part = Part {
+            folder: folder.to_owned(),
+            file: file.to_owned(),
+            rows: u64::try_from(rows).unwrap_or_default(),
+            bytes: self.bytes.len() as u64,
+            checksum: checksum_of(&self.bytes),
+            ..Part::default()
+        };
+        let columns = self.metadata.as_ref().map(|metadata| columns(metadata.schema())).unwrap_or_default();
+        Adopted { part, columns }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
@@ -22,7 +23,15 @@ pub enum ExportError {
     },
     /// The rows could not be written.
     #[error("cannot write {path}: {source}; what was published before is unchanged")]
-    Parquet {
+    Write {
+        /// Path inside the store.
+        path: String,
+        /// The cause.
+        source: ArrowError,
+    },
+    /// A file that is there already is none that can be read.
+    #[error("cannot read {path}: {source}; move it away")]
+    Read {
         /// Path inside the store.
         path: String,
         /// The cause.

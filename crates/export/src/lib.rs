@@ -10,7 +10,12 @@
 //! part is stale, and the next run makes it again.
 
 mod adopt;
+mod bigtable;
+mod cbt;
+mod cells;
 mod error;
+mod format;
+mod mode;
 mod ordering;
 mod publish;
 mod shape;
@@ -19,5 +24,7 @@ mod writer;
 
 pub use adopt::{Adopted, adopt};
 pub use error::{ExportError, Result};
-pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record};
+pub use format::FileFormat;
+pub use mode::FileMode;
+pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record, sweep};
 pub use stale::{Reason, Stale, stale};

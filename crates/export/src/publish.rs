@@ -1,24 +1,29 @@
 //! Publishing one part of an export, and listing it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use datafusion::error::DataFusionError;
-use datafusion::physical_plan::execute_stream;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use futures::TryStreamExt;
-use parquet::errors::ParquetError;
 use tidetable_sql::{Session, SqlError};
 use tidetable_sstable::ReadAt;
-use tidetable_store::{Part, Published, Store};
-use xxhash_rust::xxh3::Xxh3;
+use tidetable_store::{MadeFrom, Part, Published, Store};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
+use crate::adopt::{MADE, already_made};
+use crate::cells::are_cells;
 use crate::error::{ExportError, Result};
+use crate::format::FileFormat;
+use crate::mode::{FileMode, cell_columns, combined};
 use crate::ordering::sorting_columns;
 use crate::shape::{columns, duplicate, file_schema, to_file};
-use crate::writer::{FileWriter, WrittenFile, hexadecimal};
+use crate::writer::{FileSpec, FileWriter, WrittenFile, hexadecimal};
 
-/// The one file of a part. One, so that a restated part is replaced at once.
-pub(crate) const FILE: &str = "part-0.parquet";
 const COMPARED: u64 = 1 << 20;
 
 /// A part to publish.
@@ -50,6 +55,10 @@ pub struct PublishRequest<'a> {
     pub run: &'a str,
     /// The part as it was listed before.
     pub previous: Option<&'a Part>,
+    /// The form of the file.
+    pub format: FileFormat,
+    /// What becomes of the rows that were published before.
+    pub mode: FileMode<'a>,
 }
 
 /// What publishing did.
@@ -74,6 +83,8 @@ pub struct PublishedPart {
     pub outcome: Outcome,
     /// What to list; `None` if it was skipped.
     pub part: Option<Part>,
+    /// What it was made from.
+    pub made_from: MadeFrom,
     /// Names and types of its columns.
     pub columns: Vec<(String, String)>,
     /// A file of the part under a former name, which no list names once this part is recorded.
@@ -92,42 +103,57 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         source: Box::new(source),
     };
     let engine = |source: DataFusionError| failed(source.into());
-    let frame = request.session.sequential().sql_with(request.sql, request.params).await.map_err(failed)?;
-    let context = frame.task_ctx();
-    let plan = frame.create_physical_plan().await.map_err(engine)?;
+    let file_name = request.format.file_name();
+    let path = format!("exports/{}/{file_name}", request.folder);
+    let made_from = MadeFrom { query: request.query.to_owned(), sources: request.sources.clone() };
+    let made = made_fingerprint(&made_from);
+    if request.mode != FileMode::Replace && request.previous.is_some() {
+        // A run that was stopped may have added the rows without listing that; and what is forced adds none twice.
+        if let Some(found) = already_made(request.store, request.folder, request.format, &made)? {
+            let part = Part {
+                query: made_from.query.clone(),
+                sources: made_from.sources.clone(),
+                now: request.now,
+                run: request.run.to_owned(),
+                ..found.part
+            };
+            let (outcome, columns) = (Outcome::Unchanged, found.columns);
+            let (label, obsolete) = (request.label.to_owned(), None);
+            return Ok(PublishedPart { label, outcome, part: Some(part), made_from, columns, obsolete });
+        }
+    }
+    let frame = rows(request).await.map_err(failed)?;
+    let context = Arc::new(frame.task_ctx());
+    let plan = in_order(frame.create_physical_plan().await.map_err(engine)?);
     let schema = file_schema(&plan.schema());
     if let Some(column) = duplicate(&schema) {
         return Err(ExportError::DuplicateColumn { export: request.export.to_owned(), column: column.to_owned() });
     }
-    let sorting = sorting_columns(plan.as_ref(), &schema);
-    let path = format!("exports/{}/{FILE}", request.folder);
-    let parquet = |source: ParquetError| ExportError::Parquet { path: path.clone(), source };
-    let metadata =
-        [("tidetable.export", request.export), ("tidetable.label", request.label), ("tidetable.job", request.job)];
+    let write = |source| ExportError::Write { path: path.clone(), source };
+    let cells =
+        if request.format == FileFormat::CbtCsv { cell_columns(request).await.map_err(failed)? } else { Vec::new() };
+    let mut metadata =
+        vec![("tidetable.export", request.export), ("tidetable.label", request.label), ("tidetable.job", request.job)];
+    if request.mode != FileMode::Replace {
+        metadata.push((MADE, &made));
+    }
+    let spec = FileSpec {
+        format: request.format,
+        schema: schema.clone(),
+        sorting: sorting_columns(plan.as_ref(), &schema),
+        metadata: &metadata,
+        columns: cells,
+    };
     let create = || -> Result<FileWriter> {
         let blob = request.store.blobs().replacer(&path)?;
-        FileWriter::new(blob, schema.clone(), sorting.clone(), &metadata).map_err(parquet)
+        FileWriter::new(blob, &spec).map_err(write)
     };
-    let mut stream = execute_stream(plan, context.into()).map_err(engine)?;
-    // Made with the first row, so that a part without rows leaves no folder behind.
-    let mut writer = None;
-    let mut rows = 0;
-    while let Some(batch) = stream.try_next().await.map_err(engine)? {
-        if batch.num_rows() == 0 {
-            continue;
-        }
-        rows += batch.num_rows() as u64;
-        let batch = to_file(&batch, &schema).map_err(|error| parquet(error.into()))?;
-        let writer = match &mut writer {
-            Some(writer) => writer,
-            none => none.insert(create()?),
-        };
-        writer.write(&batch).map_err(parquet)?;
-    }
+    let (writer, rows) = write_rows(plan, context, &spec, create, (engine, write)).await?;
     let mut published = PublishedPart {
         label: request.label.to_owned(),
         outcome: Outcome::Skipped,
         part: None,
+        made_from,
         columns: columns(&schema),
         obsolete: None,
     };
@@ -137,10 +163,10 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         None if request.previous.is_some() => create()?,
         None => return Ok(published),
     };
-    let file = writer.finish().map_err(parquet)?;
+    let file = writer.finish().map_err(write)?;
     let part = Part {
         folder: request.folder.to_owned(),
-        file: FILE.to_owned(),
+        file: file_name.to_owned(),
         rows,
         bytes: file.bytes,
         checksum: file.checksum.clone(),
@@ -159,6 +185,62 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     published.obsolete = before;
     published.part = Some(part);
     Ok(published)
+}
+
+/// Names what a part is made from.
+fn made_fingerprint(made: &MadeFrom) -> String {
+    let sources: Vec<String> = made.sources.iter().map(|(table, version)| format!("{table} {version}")).collect();
+    format!("{:032x}", xxh3_128(format!("{}\0{}", made.query, sources.join("\0")).as_bytes()))
+}
+
+/// The rows of the part: of its query, and of its file before where those stay.
+async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, SqlError> {
+    let session = request.session.sequential();
+    let frame = session.sql_with(request.sql, request.params).await?;
+    if request.format.holds_rows() {
+        return combined(&session, frame, request).await;
+    }
+    are_cells(frame.schema().as_arrow()).map_err(DataFusionError::from)?;
+    Ok(frame)
+}
+
+/// Writes all rows; the file is made with the first, so that a part without rows leaves no folder behind.
+async fn write_rows(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    spec: &FileSpec<'_>,
+    create: impl Fn() -> Result<FileWriter>,
+    (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(arrow::error::ArrowError) -> ExportError),
+) -> Result<(Option<FileWriter>, u64)> {
+    let (mut writer, mut rows) = (None, 0);
+    // One after the other, so that the same rows come in the same order.
+    for part in 0..plan.output_partitioning().partition_count() {
+        let mut stream = plan.execute(part, Arc::clone(&context)).map_err(&engine)?;
+        while let Some(batch) = stream.try_next().await.map_err(&engine)? {
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            rows += batch.num_rows() as u64;
+            let batch = to_file(&batch, &spec.schema).map_err(&write)?;
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                none => none.insert(create()?),
+            };
+            writer.write(&batch).map_err(&write)?;
+        }
+    }
+    Ok((writer, rows))
+}
+
+/// The plan as one part where its parts are each in order: a union is in several parts even in a session of one.
+fn in_order(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    if plan.output_partitioning().partition_count() == 1 {
+        return plan;
+    }
+    match plan.output_ordering().cloned() {
+        Some(ordering) => Arc::new(SortPreservingMergeExec::new(ordering, plan)),
+        None => plan,
+    }
 }
 
 /// Whether the file at `path` has the bytes of `file`. Asks the file itself, for a run that stopped may
@@ -195,29 +277,38 @@ fn checksum(file: &dyn ReadAt) -> std::io::Result<String> {
     Ok(hexadecimal(&hash))
 }
 
-/// Lists `parts` in `published`, saves the list, and removes files that no list names any more. Call
-/// it after each part, or after many: what is published and not listed is published again.
+/// Lists `parts` in `published` and saves the list. Call it after each part, or after many: what is published and not
+/// listed is published again. When all are listed, [`sweep`] removes what they left behind.
 ///
 /// # Errors
 /// If the list cannot be written; then the list is the old one or the new.
 pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[PublishedPart]) -> Result<()> {
-    let listed: Vec<&PublishedPart> = parts.iter().filter(|part| part.part.is_some()).collect();
-    let Some(last) = listed.last() else { return Ok(()) };
+    let Some(last) = parts.last() else { return Ok(()) };
     job.clone_into(&mut published.job);
     published.columns.clone_from(&last.columns);
-    for published_part in &listed {
-        if let Some(part) = &published_part.part {
-            published.parts.insert(published_part.label.clone(), part.clone());
+    for PublishedPart { label, part, made_from, .. } in parts {
+        if let Some(part) = part {
+            published.empty.remove(label);
+            published.parts.insert(label.clone(), part.clone());
+        } else {
+            published.empty.insert(label.clone(), made_from.clone());
         }
     }
-    let blobs = store.blobs().as_ref();
-    published.save(blobs)?;
-    let obsolete: Vec<&str> = listed.iter().filter_map(|part| part.obsolete.as_deref()).collect();
+    published.save(store.blobs().as_ref())?;
+    Ok(())
+}
+
+/// Removes files under former names, unless a list names them: another part, or another export, may have taken the name.
+/// To be called when nothing is being published that is not listed.
+///
+/// # Errors
+/// If a list cannot be read, or a file not be removed.
+pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     if obsolete.is_empty() {
         return Ok(());
     }
-    // Another export may have taken the name in the meantime.
+    let blobs = store.blobs().as_ref();
     let lists = Published::all(blobs)?;
     let named = |path: &str| lists.iter().flat_map(|list| list.parts.values()).any(|part| part.path() == path);
-    obsolete.into_iter().filter(|path| !named(path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
+    obsolete.iter().filter(|path| !named(path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
 }

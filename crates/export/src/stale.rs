@@ -7,7 +7,7 @@ use tidetable_store::Published;
 /// Why a part has to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// It never was, or its rows were none.
+    /// It never was.
     Missing,
     /// By another query, or under other settings.
     QueryChanged,
@@ -31,12 +31,14 @@ pub struct Stale {
 /// publish, in their order. `query` is the fingerprint of the query and its settings.
 pub fn stale(published: &Published, parts: &[(String, BTreeMap<String, u64>)], query: &str) -> Vec<Stale> {
     let reason = |label: &String, sources: &BTreeMap<String, u64>| {
-        let Some(part) = published.parts.get(label) else { return Some(Reason::Missing) };
-        if part.query != query {
+        let part = published.parts.get(label).map(|part| (&part.query, &part.sources));
+        let empty = || published.empty.get(label).map(|made| (&made.query, &made.sources));
+        let Some((made, known)) = part.or_else(empty) else { return Some(Reason::Missing) };
+        if made != query {
             return Some(Reason::QueryChanged);
         }
-        let changed = sources.iter().find(|(table, version)| part.sources.get(*table) != Some(*version));
-        let gone = part.sources.keys().find(|table| !sources.contains_key(*table));
+        let changed = sources.iter().find(|(table, version)| known.get(*table) != Some(*version));
+        let gone = known.keys().find(|table| !sources.contains_key(*table));
         let table = changed.map(|(table, _)| table).or(gone)?;
         Some(Reason::SourceChanged { table: table.clone() })
     };

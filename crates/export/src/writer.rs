@@ -1,24 +1,52 @@
-//! Writing one Parquet file: the same rows always make the same bytes.
+//! Writing one file: the same rows always make the same bytes.
 
 use std::io::{self, Write};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::csv;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::writer::FileWriter as IpcWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
 use tidetable_store::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
-const CREATED_BY: &str = "tidetable";
+use crate::bigtable::BigtableParquet;
+use crate::cbt::{CbtCsv, CellColumn};
+use crate::format::FileFormat;
+
+pub(crate) const CREATED_BY: &str = "tidetable";
 const ROW_GROUP: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
+/// What a file is to hold.
+pub(crate) struct FileSpec<'a> {
+    pub(crate) format: FileFormat,
+    pub(crate) schema: SchemaRef,
+    /// How its rows are sorted.
+    pub(crate) sorting: Vec<SortingColumn>,
+    /// Kept in the file as it is, where the form has a place for it.
+    pub(crate) metadata: &'a [(&'a str, &'a str)],
+    /// For [`FileFormat::CbtCsv`]: its columns.
+    pub(crate) columns: Vec<CellColumn>,
+}
+
 /// A file under way.
 pub(crate) struct FileWriter {
-    inner: ArrowWriter<Summing>,
+    inner: Inner,
+}
+
+enum Inner {
+    Parquet(Box<ArrowWriter<Summing>>),
+    Csv(Box<csv::Writer<Summing>>),
+    Arrow(Box<IpcWriter<Summing>>),
+    Bigtable(Box<BigtableParquet<Summing>>),
+    Cbt(Box<CbtCsv<Summing>>),
 }
 
 /// A written file that is not visible yet.
@@ -30,35 +58,73 @@ pub(crate) struct WrittenFile {
 }
 
 impl FileWriter {
-    /// `metadata` is kept in the file as it is.
-    pub(crate) fn new(
-        blob: Box<dyn BlobWriter>,
-        schema: SchemaRef,
-        sorting: Vec<SortingColumn>,
-        metadata: &[(&str, &str)],
-    ) -> Result<Self, ParquetError> {
-        let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
-        let properties = WriterProperties::builder()
-            .set_created_by(CREATED_BY.to_owned())
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
-            .set_max_row_group_row_count(Some(ROW_GROUP))
-            .set_statistics_enabled(EnabledStatistics::Page)
-            .set_sorting_columns((!sorting.is_empty()).then_some(sorting))
-            .set_key_value_metadata(Some(pairs.collect()))
-            .build();
+    pub(crate) fn new(blob: Box<dyn BlobWriter>, spec: &FileSpec<'_>) -> Result<Self, ArrowError> {
         let out = Summing { blob, hash: Xxh3::new(), bytes: 0 };
-        Ok(Self { inner: ArrowWriter::try_new(out, schema, Some(properties))? })
+        let inner = match spec.format {
+            FileFormat::Parquet => {
+                let schema = spec.schema.clone();
+                Inner::Parquet(Box::new(ArrowWriter::try_new(out, schema, Some(properties(spec)?))?))
+            }
+            FileFormat::Csv => {
+                let mut writer = csv::WriterBuilder::new().with_header(true).build(out);
+                // So that a part without rows has its header too.
+                writer.write(&RecordBatch::new_empty(spec.schema.clone()))?;
+                Inner::Csv(Box::new(writer))
+            }
+            FileFormat::Arrow => {
+                let pairs = spec.metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+                let schema = Schema::new_with_metadata(spec.schema.fields().clone(), pairs.collect());
+                Inner::Arrow(Box::new(IpcWriter::try_new(out, &schema)?))
+            }
+            FileFormat::BigtableParquet => Inner::Bigtable(Box::new(BigtableParquet::new(out, spec)?)),
+            FileFormat::CbtCsv => Inner::Cbt(Box::new(CbtCsv::new(out, spec.columns.clone())?)),
+        };
+        Ok(Self { inner })
     }
 
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
-        self.inner.write(batch)
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        match &mut self.inner {
+            Inner::Parquet(writer) => Ok(writer.write(batch)?),
+            Inner::Csv(writer) => writer.write(batch),
+            Inner::Arrow(writer) => writer.write(batch),
+            Inner::Bigtable(writer) => writer.write(batch),
+            Inner::Cbt(writer) => writer.write(batch),
+        }
     }
 
     /// Ends the file, which stays invisible until [`WrittenFile::publish`].
-    pub(crate) fn finish(self) -> Result<WrittenFile, ParquetError> {
-        let Summing { blob, hash, bytes } = self.inner.into_inner()?;
+    pub(crate) fn finish(self) -> Result<WrittenFile, ArrowError> {
+        let out = match self.inner {
+            Inner::Parquet(writer) => writer.into_inner()?,
+            Inner::Csv(writer) => writer.into_inner(),
+            Inner::Arrow(writer) => writer.into_inner()?,
+            Inner::Bigtable(writer) => writer.finish()?,
+            Inner::Cbt(writer) => writer.finish()?,
+        };
+        let Summing { blob, hash, bytes } = out;
         Ok(WrittenFile { blob, bytes, checksum: hexadecimal(&hash) })
     }
+}
+
+fn properties(spec: &FileSpec<'_>) -> Result<WriterProperties, ParquetError> {
+    let properties = named(spec.metadata)
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_sorting_columns((!spec.sorting.is_empty()).then(|| spec.sorting.clone()));
+    // Readers find a key without reading pages.
+    let key = spec.sorting.first().and_then(|first| usize::try_from(first.column_idx).ok());
+    let key = key.and_then(|at| spec.schema.fields().get(at));
+    Ok(match key {
+        Some(key) => properties.set_column_bloom_filter_enabled(ColumnPath::from(key.name().as_str()), true).build(),
+        None => properties.build(),
+    })
+}
+
+/// Properties of every Parquet file.
+pub(crate) fn named(metadata: &[(&str, &str)]) -> WriterPropertiesBuilder {
+    let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
+    WriterProperties::builder().set_created_by(CREATED_BY.to_owned()).set_key_value_metadata(Some(pairs.collect()))
 }
 
 impl WrittenFile {
@@ -73,7 +139,7 @@ pub(crate) fn hexadecimal(hash: &Xxh3) -> String {
 }
 
 /// Hashes what it passes on.
-struct Summing {
+pub(crate) struct Summing {
     blob: Box<dyn BlobWriter>,
     hash: Xxh3,
     bytes: u64,

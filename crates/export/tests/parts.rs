@@ -14,7 +14,7 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType, UInt64T
 use datafusion::scalar::ScalarValue;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::{ParquetMetaData, SortingColumn};
-use tidetable_export::{Outcome, PublishRequest, PublishedPart, publish, record};
+use tidetable_export::{FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, publish, record, sweep};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{Part, Published};
 
@@ -41,6 +41,8 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         now: START,
         run: "run-1",
         previous,
+        format: FileFormat::Parquet,
+        mode: FileMode::Replace,
     };
     publish(&request).await.unwrap()
 }
@@ -184,6 +186,9 @@ async fn what_is_listed_can_be_queried() {
     fs::write(old_path.join("part-0.parquet"), "old").unwrap();
     let moved = publish_day(&world, 0, sql, Some(&old)).await;
     assert_eq!(moved.obsolete.as_deref(), Some("exports/OLD_NAME/part-0.parquet"));
+    let obsolete: Vec<String> = moved.obsolete.iter().cloned().collect();
     record(&store, &mut published, "smart-meters", &[moved]).unwrap();
+    assert!(old_path.join("part-0.parquet").exists());
+    sweep(&store, &obsolete).unwrap();
     assert!(!old_path.join("part-0.parquet").exists());
 }

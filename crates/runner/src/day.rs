@@ -1,15 +1,12 @@
-//! What a day is in a job's time zone, and names made of days.
+//! What a day is in a job's time zone.
 //!
 //! Days partition time: the end of one is the start of the next, also where clocks change at
 //! midnight or a date is skipped.
 
-use std::fmt::{self, Write};
 use std::ops::Range;
 
-use chrono::format::{Item, StrftimeItems};
 use chrono::{DateTime, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
-use thiserror::Error;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -67,127 +64,6 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
             after * MICROS_PER_SECOND
         }
     }
-}
-
-/// A text with days in it: `SENSOR_{day:%Y%m%d}`; `{day}` alone is `{day:%Y-%m-%d}`. Other braces are
-/// text, as globs use them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DayTemplate {
-    text: String,
-    parts: Vec<Part>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Part {
-    Literal(String),
-    Day(Vec<Item<'static>>),
-}
-
-/// Why a text is not a [`DayTemplate`]. Ranges are bytes of the text.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum DayTemplateError {
-    /// `{day` without its `}`.
-    #[error("`{{day` is not closed: write `{{day:%Y%m%d}}`")]
-    Open {
-        /// The rest of the text.
-        at: Range<usize>,
-    },
-    /// A format that strftime does not know, or that needs more than a date.
-    #[error("`{format}` is not the strftime format of a date: write for example `%Y%m%d`")]
-    Format {
-        /// The format as written.
-        format: String,
-        /// Where it stands.
-        at: Range<usize>,
-    },
-}
-
-impl DayTemplateError {
-    /// Bytes of the text that are wrong.
-    pub fn at(&self) -> Range<usize> {
-        match self {
-            Self::Open { at } | Self::Format { at, .. } => at.clone(),
-        }
-    }
-}
-
-impl DayTemplate {
-    /// Reads a template.
-    ///
-    /// # Errors
-    /// If a `{day` is not closed or its format is not that of a date.
-    pub fn parse(text: &str) -> Result<Self, DayTemplateError> {
-        let mut parts = Vec::new();
-        let mut literal = String::new();
-        let mut at = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some(after) = placeholder(rest) else {
-                literal.extend(rest.chars().next());
-                at += rest.chars().next().map_or(1, char::len_utf8);
-                continue;
-            };
-            let Some(close) = after.find('}') else {
-                return Err(DayTemplateError::Open { at: at..text.len() });
-            };
-            let body = after.get(..close).unwrap_or_default();
-            let start = text.len() - after.len();
-            let (format, from) = body.strip_prefix(':').map_or(("%Y-%m-%d", start), |format| (format, start + 1));
-            let items = date_items(format)
-                .ok_or_else(|| DayTemplateError::Format { format: format.to_owned(), at: from..start + close })?;
-            if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
-            }
-            parts.push(Part::Day(items));
-            at = start + close + 1;
-        }
-        if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
-        }
-        Ok(Self { text: text.to_owned(), parts })
-    }
-
-    /// The template as written.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether a day stands in it.
-    pub fn has_day(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Day(_)))
-    }
-
-    /// The text for `day`.
-    pub fn render(&self, day: NaiveDate) -> String {
-        let mut out = String::with_capacity(self.text.len() + 8);
-        for part in &self.parts {
-            match part {
-                Part::Literal(text) => out.push_str(text),
-                // Every item was tried on a date when the template was read.
-                Part::Day(items) => drop(write!(out, "{}", day.format_with_items(items.iter()))),
-            }
-        }
-        out
-    }
-}
-
-impl fmt::Display for DayTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-/// What follows `{day`, if `rest` starts with a placeholder.
-fn placeholder(rest: &str) -> Option<&str> {
-    let after = rest.strip_prefix("{day")?;
-    let names_day = after.is_empty() || after.starts_with([':', '}']);
-    names_day.then_some(after)
-}
-
-fn date_items(format: &str) -> Option<Vec<Item<'static>>> {
-    let items = StrftimeItems::new(format).parse_to_owned().ok()?;
-    let mut probe = String::new();
-    let shown = write!(probe, "{}", NaiveDate::default().format_with_items(items.iter()));
-    (shown.is_ok() && !probe.is_empty()).then_some(items)
 }
 
 #[cfg(test)]
@@ -281,19 +157,5 @@ mod tests {
         assert_eq!(utc, [date("2024-02-28"), date("2024-02-29")]);
         assert_eq!(days_touched(Tz::UTC, 5..5).count(), 0);
         assert_eq!(days_touched(Tz::UTC, i64::MIN..i64::MAX).count(), 0);
-    }
-
-    #[test]
-    fn names() {
-        let day = date("2024-02-29");
-        assert_eq!(DayTemplate::parse("SENSOR_{day:%Y%m%d}").unwrap().render(day), "SENSOR_20240229");
-        assert_eq!(DayTemplate::parse("x-{day}").unwrap().render(day), "x-2024-02-29");
-        assert_eq!(DayTemplate::parse("é/{a,b}/{daytime}").unwrap().render(day), "é/{a,b}/{daytime}");
-        assert_eq!(DayTemplate::parse("{day:%G-W%V}/{day:%j}.csv").unwrap().render(day), "2024-W09/060.csv");
-        assert!(!DayTemplate::parse("plain").unwrap().has_day());
-        assert_eq!(DayTemplate::parse("é{day:%H}").unwrap_err().at(), 7..9);
-        assert_eq!(DayTemplate::parse("a{day:%Y").unwrap_err(), DayTemplateError::Open { at: 1..8 });
-        assert!(DayTemplate::parse("a{day:%Q}").is_err());
-        assert!(DayTemplate::parse("a{day:}").is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! - [`Project`] finds the project's folder, its store and its jobs.
 //! - [`Job`] is a job file that was read and found right; [`JobError`] says all that is wrong with one.
 //! - [`day_bounds`], [`day_of`] and [`days_touched`] say what a day is in a job's time zone, and
-//!   [`DayTemplate`] names things after days.
+//!   [`TimeTemplate`] names things after days.
 //! - [`plan_job`] says what a run would do, as a [`Plan`].
 //! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`]; [`Runs`] reads those of
 //!   past runs, and [`holder`] says who runs a job now.
@@ -15,13 +15,15 @@ mod ids;
 mod job;
 mod observe;
 mod order;
+mod period;
 mod plan;
 mod project;
 mod record;
 mod run;
+mod template;
 
 pub use compact::{CompactionRecord, compact};
-pub use day::{DayTemplate, DayTemplateError, day_bounds, day_of, days_touched};
+pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
     Check, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError, Rule, Source,
@@ -36,6 +38,7 @@ pub use record::{
     Severity,
 };
 pub use run::{
-    Holder, IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, day_params, holder,
-    open_store, plan_job, records_of, run, runtime,
+    Holder, IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, holder, open_store,
+    plan_job, probe_params, run, runtime, tables_read,
 };
+pub use template::{TimeTemplate, TimeTemplateError, Word};

@@ -8,6 +8,9 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::datasource::TableType;
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::arrow::ArrowFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::{DataFusionError, Result};
@@ -89,7 +92,11 @@ impl ExportsSchema {
         let root = std::path::absolute(root)?;
         let url = |part: &&Part| ListingTableUrl::parse(file_url(&root.join(part.path()).display().to_string()));
         let urls = parts.iter().map(url).collect::<Result<Vec<_>>>()?;
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+        let ending = ending(parts.first().copied());
+        if parts.iter().any(|part| self::ending(Some(part)) != ending) {
+            return Err(external(several_forms(list)));
+        }
+        let options = options(ending);
         let schema = schema(list).ok_or_else(|| external(unreadable(list)))?;
         let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
         Ok(Some(Arc::new(ListingTable::try_new(config)?)))
@@ -123,11 +130,33 @@ impl SchemaProvider for ExportsSchema {
     }
 }
 
+/// The form of a part's file.
+fn ending(part: Option<&Part>) -> &str {
+    part.and_then(|part| part.file.rsplit_once('.')).map_or("", |(_, ending)| ending)
+}
+
+/// How files of a form are read.
+fn options(ending: &str) -> ListingOptions {
+    let format: Arc<dyn FileFormat> = match ending {
+        "csv" => Arc::new(CsvFormat::default().with_has_header(true)),
+        "arrow" => Arc::new(ArrowFormat),
+        _ => Arc::new(ParquetFormat::default()),
+    };
+    ListingOptions::new(format).with_file_extension(format!(".{ending}"))
+}
+
 /// The columns as the list names them, so that no part has to be opened for them.
 fn schema(list: &Published) -> Option<SchemaRef> {
     let field = |(name, kind): &(String, String)| Some(Field::new(name, DataType::from_str(kind).ok()?, true));
     let fields = list.columns.iter().map(field).collect::<Option<Vec<_>>>()?;
     Some(Arc::new(Schema::new(fields)))
+}
+
+fn several_forms(list: &Published) -> StoreError {
+    StoreError::Manifest {
+        path: format!("{FOLDER}/{}{ENDING}", list.name),
+        reason: "its parts are files of several forms; run its job, which publishes all of them in one".to_owned(),
+    }
 }
 
 fn unreadable(list: &Published) -> StoreError {

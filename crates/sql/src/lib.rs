@@ -54,5 +54,5 @@ pub use datafusion::scalar::ScalarValue;
 pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by};
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
-pub use numbers::numbers;
+pub use numbers::{name, numbers};
 pub use session::{Session, SessionOptions};

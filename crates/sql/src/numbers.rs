@@ -23,3 +23,8 @@ pub async fn numbers(session: &Session, query: &str, params: &[(&str, ScalarValu
     }
     Ok(numbers)
 }
+
+/// A name as SQL takes it, whatever is in it.
+pub fn name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -55,7 +55,7 @@ pub use load::{
 };
 pub use local::LocalBlobs;
 pub use merge::slice;
-pub use published::{Part, Published};
+pub use published::{MadeFrom, Part, Published};
 pub use repair::{RepairDone, RepairPlan};
 pub use scan::BlockScan;
 pub use shared::Shared;

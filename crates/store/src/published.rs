@@ -26,6 +26,18 @@ pub struct Published {
     pub columns: Vec<(String, String)>,
     /// Parts by label: `2018-01-01` for a day.
     pub parts: BTreeMap<String, Part>,
+    /// Parts that would hold no row, by label: they have no file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub empty: BTreeMap<String, MadeFrom>,
+}
+
+/// What a part was made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeFrom {
+    /// Fingerprint of the query and its settings.
+    pub query: String,
+    /// For each table read, the last version that had changed any of its days.
+    pub sources: BTreeMap<String, u64>,
 }
 
 /// A published part.

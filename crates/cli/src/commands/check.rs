@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use chrono::NaiveDate;
 use serde_json::json;
-use tidetable_runner::{Job, Per, check_queries, day_params, open_store, records_of, runtime};
+use tidetable_runner::{Job, check_queries, open_store, probe_params, runtime, tables_read};
 use tidetable_sql::{Declared, check_query};
 
 use super::project;
@@ -27,16 +26,14 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     }
     tables.extend(job.tables.iter().map(|table| Declared::new(&table.spec.name, &table.layout)));
     let runtime = runtime()?;
-    let params = day_params(NaiveDate::default(), &(0..0), 0);
     for export in &job.exports {
         let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };
-        let references = runtime.block_on(check_query(&tables, &export.sql, &params)).map_err(wrong)?;
-        if export.per != Per::Query {
-            records_of(export, references)?;
-        }
+        let references = runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
+        tables_read(export, references)?;
     }
     for check in &job.checks {
         let wrong = |source| CliError::Check { check: check.name.clone(), source: Box::new(source) };
+        let params = job.export(&check.on).map(probe_params).unwrap_or_default();
         for query in check_queries(check, job.export(&check.on)) {
             runtime.block_on(check_query(&tables, &query, &params)).map_err(wrong)?;
         }

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use chrono::NaiveDate;
+use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
 use super::fields::{Fields, Named, Reader, Text};
 use super::keys::{EXPORT, QUERY};
 use super::names::Id;
 use super::problem::Mistake;
-use crate::day::DayTemplate;
+use crate::period::Period;
+use crate::template::{TimeTemplate, Word};
 
 /// A published query of a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +21,7 @@ pub struct Export {
     /// What one published table covers.
     pub per: Per,
     /// What each published table is called.
-    pub name_template: DayTemplate,
+    pub name_template: TimeTemplate,
     /// The form of the files.
     pub format: ExportFormat,
     /// What becomes of what was published before under the same name.
@@ -36,14 +37,14 @@ pub struct Export {
 }
 
 /// What one published table covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
     /// A day of the job's time zone.
     #[default]
     Day,
-    /// An hour.
+    /// An hour of UTC.
     Hour,
-    /// A month.
+    /// A month of the job's time zone.
     Month,
     /// All that the query returns.
     Query,
@@ -98,9 +99,13 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     }
     let fields = Fields::of_value(reader, &EXPORT, named.value, named.at.clone())?;
     fields.require(reader, "per");
-    let per = built(reader, &fields, "per", &PER);
-    let format = built(reader, &fields, "format", &FORMATS);
-    let mode = built(reader, &fields, "mode", &MODES);
+    let per = fields.choice(reader, "per", &PER);
+    let format = fields.choice(reader, "format", &FORMATS);
+    if matches!(format, ExportFormat::BigtableParquet | ExportFormat::CbtCsv) && per != Per::Query {
+        reader.refuse(fields.value_at("format"), Mistake::CellsPerQuery);
+    }
+    let mode = fields.choice(reader, "mode", &MODES);
+    let keys = keys(reader, &fields, mode);
     let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
     let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
     let export = Export {
@@ -109,7 +114,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         name_template: template?,
         format,
         mode,
-        keys: Vec::new(),
+        keys,
         sql,
         sql_path,
         sql_at,
@@ -117,56 +122,89 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     (reader.count() == before).then_some(export)
 }
 
-/// The choice for `key`, of which only the default can be used yet.
-fn built<T: Copy + Default + PartialEq>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    key: &'static str,
-    choices: &[(&'static str, T)],
-) -> T {
-    let choice = fields.choice(reader, key, choices);
-    let named = choices.iter().find(|(_, other)| *other == choice && *other != T::default());
-    if let Some((name, _)) = named {
-        reader.refuse(fields.value_at(key), Mistake::NotBuilt { what: format!("{key} = \"{name}\"") });
+/// The columns that say which rows are the same: needed to replace rows, and of no use otherwise.
+fn keys(reader: &mut Reader<'_>, fields: &Fields<'_>, mode: ExportMode) -> Vec<String> {
+    let keys: Vec<String> = fields.texts(reader, "keys").iter().map(Text::owned).collect();
+    match mode {
+        ExportMode::Upsert if keys.is_empty() => reader.refuse(fields.key_at("mode"), Mistake::UpsertWithoutKeys),
+        ExportMode::Replace | ExportMode::Append if fields.has("keys") => {
+            reader.refuse(fields.key_at("keys"), Mistake::KeysWithoutUpsert);
+        }
+        _ => {}
     }
-    choice
+    keys
 }
 
-/// Checks that each day gets a name of its own, which may be a table's.
-fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Per) -> Option<DayTemplate> {
-    let template = match DayTemplate::parse(text.value) {
+/// Checks that each period gets a name of its own, which may be a table's.
+fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Per) -> Option<TimeTemplate> {
+    let (words, needed): (&[Word], _) = match per {
+        Per::Day => (&[Word::Day], Some(Word::Day)),
+        Per::Month => (&[Word::Month], Some(Word::Month)),
+        Per::Hour => (&[Word::Day, Word::Hour], Some(Word::Hour)),
+        Per::Query => (&[], None),
+    };
+    let template = match TimeTemplate::parse(text.value, words) {
         Ok(template) => template,
         Err(error) => {
             reader.refuse(text.within(error.at()), error.into());
             return None;
         }
     };
-    if per == Per::Day && !template.has_day() {
-        reader.refuse(text.at.clone(), Mistake::NameWithoutDay { name: export.to_owned() });
+    if let Some(word) = needed.filter(|word| !template.has(*word)) {
+        let mistake = Mistake::NameWithoutTime { name: export.to_owned(), example: example(word) };
+        reader.refuse(text.at.clone(), mistake);
         return None;
     }
     let mut seen = HashMap::new();
-    for day in days() {
-        let name = template.render(day);
-        if !Id::Published.allows(&name) {
+    for start in starts(per) {
+        let name = template.render_at(start);
+        if !is_folder(&name) {
             reader.refuse(text.at.clone(), Mistake::BadName { id: Id::Published, name });
             return None;
         }
-        if per == Per::Day
-            && let Some(first) = seen.insert(name.clone(), day)
-        {
-            reader.refuse(text.at.clone(), Mistake::NameOfTwoDays { first, second: day, name });
+        let label = Period { start, per }.label();
+        if let Some(first) = seen.insert(name.clone(), label.clone()) {
+            reader.refuse(text.at.clone(), Mistake::NameOfTwo { first, second: label, name });
             return None;
         }
     }
     Some(template)
 }
 
-/// Days that show whether a name is long or repeats: two years, and one day much later.
-fn days() -> impl Iterator<Item = NaiveDate> {
+fn example(word: Word) -> &'static str {
+    match word {
+        Word::Day => "{day:%Y%m%d}",
+        Word::Month => "{month:%Y%m}",
+        Word::Hour => "{hour:%Y%m%d%H}",
+    }
+}
+
+/// Whether a part can lie in the folder `name`: a name as tables have, and below it at most two folders in the manner of
+/// Hive, such as `dt=2018-01-31`.
+fn is_folder(name: &str) -> bool {
+    let mut folders = name.split('/');
+    let first = folders.next().is_some_and(|first| Id::Published.allows(first));
+    let hive = |folder: &str| {
+        let Some((column, value)) = folder.split_once('=') else { return false };
+        let word =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        !column.is_empty() && !value.is_empty() && word(column) && word(value)
+    };
+    first && folders.clone().count() <= 2 && folders.all(hive)
+}
+
+/// Starts of periods that show whether a name is long or repeats: of two years, and one much later.
+fn starts(per: Per) -> Vec<NaiveDateTime> {
     let first = NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default();
     let later = NaiveDate::from_ymd_opt(2034, 9, 30);
-    first.iter_days().take(2 * 366).chain(later)
+    let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN);
+    let days = || first.iter_days().take(2 * 366).chain(later).map(midnight);
+    match per {
+        Per::Day => days().collect(),
+        Per::Month => days().filter(|day| day.day() == 1).collect(),
+        Per::Hour => days().flat_map(|day| (0..24).map(move |hour| day + TimeDelta::hours(hour))).collect(),
+        Per::Query => vec![midnight(first)],
+    }
 }
 
 /// The text of the query, its file, and where it stands in the job file.

@@ -176,7 +176,7 @@ pub(crate) static EXPORT: Section = Section {
         key("name", Shape::Text),
         key("format", Shape::Text),
         key("mode", Shape::Text),
-        later("keys", Shape::Texts),
+        key("keys", Shape::Texts),
         key("query", Shape::Table),
     ],
 };

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use chrono::NaiveDate;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
 use tidetable_layout::LayoutError;
@@ -14,7 +13,7 @@ use tidetable_sql::{ExpressionError, QueryError};
 use super::keys::{Section, Shape};
 use super::names::Id;
 use super::words::listed;
-use crate::day::DayTemplateError;
+use crate::template::TimeTemplateError;
 
 /// A file with mistakes, all of them at once. Rendered by miette with file, line, column and the line.
 #[derive(Debug, Error)]
@@ -229,13 +228,19 @@ pub(crate) enum Mistake {
     Layout { source: LayoutError },
 
     #[error(transparent)]
-    Day(#[from] DayTemplateError),
+    Day(#[from] TimeTemplateError),
     #[error("a day in `files` says how it is written")]
     DayWithoutFormat,
-    #[error("the name of a table a day says which day")]
-    NameWithoutDay { name: String },
+    #[error("the parts of `{name}` would have one name")]
+    NameWithoutTime { name: String, example: &'static str },
     #[error("`{first}` and `{second}` would have one name: `{name}`")]
-    NameOfTwoDays { first: NaiveDate, second: NaiveDate, name: String },
+    NameOfTwo { first: String, second: String, name: String },
+    #[error("`mode = \"upsert\"` needs `keys`")]
+    UpsertWithoutKeys,
+    #[error("`keys` is for `mode = \"upsert\"`")]
+    KeysWithoutUpsert,
+    #[error("files of cells are made `per = \"query\"`")]
+    CellsPerQuery,
     #[error("the export `{other}` publishes under this name too")]
     PublishedTwice { other: String },
     #[error("a query has either `file` or `sql`")]
@@ -281,7 +286,7 @@ impl Mistake {
                 did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(choices)))
             }
             Self::BadName { id: Id::Published, name } if name.contains('{') => {
-                "only a day may stand in braces, for example `{day:%Y%m%d}`".to_owned()
+                "only a time may stand in braces, for example `{day:%Y%m%d}`".to_owned()
             }
             Self::BadName { id, .. } => format!(
                 "1 to {} of A-Z a-z 0-9 _ - . {}",
@@ -369,8 +374,11 @@ impl Mistake {
                 "a column fills a field of one number, text, bool or time: rename the column with `derive`, or leave the field to others".to_owned()
             }
             Self::DayWithoutFormat => "for example `{day:%Y-%m-%d}`".to_owned(),
-            Self::NameWithoutDay { name } => format!("for example `{name}_{{day:%Y%m%d}}`"),
-            Self::NameOfTwoDays { .. } => "write enough of the day, for example `{day:%Y%m%d}`".to_owned(),
+            Self::NameWithoutTime { name, example } => format!("for example `{name}_{example}`"),
+            Self::NameOfTwo { .. } => "write enough of the time, for example `{day:%Y%m%d}`".to_owned(),
+            Self::UpsertWithoutKeys => "add `keys`, the columns that say which rows are the same".to_owned(),
+            Self::KeysWithoutUpsert => "leave it out, or write `mode = \"upsert\"`".to_owned(),
+            Self::CellsPerQuery => "write `per = \"query\"`, and a query of `cells.TABLE`".to_owned(),
             Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
             Self::FileAndSql => {
                 "write `query = { file = \"query.sql\" }`, or `query = { sql = \"select ..\" }`".to_owned()

@@ -13,7 +13,7 @@ use super::names::Id;
 use super::problem::Mistake;
 use super::types::{self, TypeError};
 use super::words::nearest;
-use crate::day::DayTemplate;
+use crate::template::{TimeTemplate, Word};
 
 /// A source as read, with what is right of it: its own mistakes are noted.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
         if file.value.is_empty() {
             reader.refuse(file.at.clone(), Mistake::Empty { key: "files" });
         }
-        if let Err(error) = DayTemplate::parse(file.value) {
+        if let Err(error) = TimeTemplate::parse(file.value, &[Word::Day]) {
             reader.refuse(file.within(error.at()), error.into());
         }
         // To a glob these braces would be a choice of one word.

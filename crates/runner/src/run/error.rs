@@ -65,9 +65,12 @@ pub enum RunError {
         /// The job it belongs to.
         owner: String,
     },
-    /// A query for single days that reads what cannot be restricted to a day.
-    #[error("export {export}: {found}; a query for each day reads records of tables, such as SENSOR")]
-    NotByDay {
+    /// A query that reads what cannot be restricted to a period, or not be followed.
+    #[error(
+        "export {export}: {found}; a query for each day, hour or month reads records of tables, such as SENSOR, and one \
+         per = \"query\" may read rows.T and cells.T too"
+    )]
+    NotByPeriod {
         /// The export.
         export: String,
         /// What is wrong with it.

@@ -1,6 +1,6 @@
 //! Looks at what there is, and plans what a run does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 use tidetable_sql::{Declared, check_query, read_by};
@@ -9,10 +9,12 @@ use tidetable_store::{InputPlan, Published};
 use super::Run;
 use super::error::RunError;
 use super::load::{Planned, PlannedSource};
-use super::params::day_params;
+use super::params::probe_params;
 use super::parts::{Part, Wanted};
+use super::publish::tables_read;
 use crate::day::days_touched;
 use crate::job::{Export, From, Job};
+use crate::period::Period;
 use crate::plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
 use crate::record::InputState;
 
@@ -111,14 +113,18 @@ impl Run<'_> {
         let mut unknown = false;
         for table in tables.iter().filter(|table| reads.contains(&table.table) && table.reason.is_some()) {
             unknown |= table.days.unknown;
-            for day in &table.days.known {
-                let label = day.to_string();
+            let tz = self.job.timezone;
+            let touched: BTreeSet<Period> =
+                table.days.known.iter().flat_map(|day| Period::of_day(export.per, tz, *day)).collect();
+            for period in touched {
+                let label = period.label();
                 let known = published.parts.contains_key(&label);
-                if !wanted.takes(&export.name, *day, !known) {
+                if !wanted.takes(&export.name, &period, tz, !known) {
                     continue;
                 }
                 let reason = if known { format!("{} changed", table.table) } else { "missing".to_owned() };
-                let part = PlannedPart { label: label.clone(), part: export.name_template.render(*day), reason };
+                let part =
+                    PlannedPart { label: label.clone(), part: export.name_template.render_at(period.start), reason };
                 parts.entry(label).or_insert(part);
             }
         }
@@ -135,11 +141,9 @@ impl Run<'_> {
         }
         tables.extend(self.job.tables.iter().map(|table| Declared::new(&table.spec.name, &table.layout)));
         let wrong = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
-        let reads = super::publish::records_of(export, read_by(&tables, &export.sql).map_err(wrong)?)?;
+        let reads = tables_read(export, read_by(&tables, &export.sql).map_err(wrong)?)?;
         // So that a mistake is told before anything is loaded.
-        self.runtime
-            .block_on(check_query(&tables, &export.sql, &day_params(NaiveDate::default(), &(0..0), 0)))
-            .map_err(wrong)?;
+        self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
         Ok(reads)
     }
 }

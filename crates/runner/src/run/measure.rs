@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use tidetable_sql::{ScalarValue, Session, SqlError, numbers};
+use tidetable_sql::{ScalarValue, Session, SqlError, name, numbers};
 
 use crate::job::{Check, Export, Job, Rule};
 use crate::record::{CheckRecord, Severity};
@@ -143,9 +143,4 @@ fn lone(rule: &Rule, relation: &str) -> String {
 fn numbered(counts: &[String]) -> String {
     let named: Vec<String> = counts.iter().enumerate().map(|(at, count)| format!("{count} AS n{at}")).collect();
     named.join(", ")
-}
-
-/// A name as SQL takes it.
-fn name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -26,8 +26,8 @@ pub use error::RunError;
 pub use lock::{Holder, IfLocked, holder};
 pub use measure::check_queries;
 pub use options::{Only, RunOptions};
-pub use params::day_params;
-pub use publish::records_of;
+pub use params::probe_params;
+pub use publish::tables_read;
 pub use stop::{Stop, Stopped};
 
 use crate::compact::compact;

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
+use chrono_tz::Tz;
 use tidetable_store::Part as ListedPart;
 
 use super::options::{Only, RunOptions};
+use crate::period::Period;
 
 /// A part to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    pub(super) day: NaiveDate,
+    pub(super) period: Period,
     /// Such as `2018-01-01`.
     pub(super) label: String,
     /// Name of its folder.
@@ -22,6 +24,8 @@ pub(super) struct Part {
     pub(super) sources: BTreeMap<String, u64>,
     /// The part as it was listed before.
     pub(super) previous: Option<ListedPart>,
+    /// Whether cells of it have passed their retention.
+    pub(super) sealed: bool,
 }
 
 /// What a run was asked to publish.
@@ -49,19 +53,20 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether `day` is in the range that was asked for.
-    pub(super) fn is_in_range(&self, day: NaiveDate) -> bool {
-        self.days.is_none_or(|days| days.contains(&day))
+    /// Whether a day of `period` is in the range that was asked for.
+    pub(super) fn is_in_range(&self, period: &Period, tz: Tz) -> bool {
+        let (first, last) = period.days(tz);
+        self.days.is_none_or(|days| *days.start() <= last && first <= *days.end())
     }
 
-    /// Whether the part of `day`, which was or was not published before, is asked for.
-    pub(super) fn takes(&self, export: &str, day: NaiveDate, missing: bool) -> bool {
-        let label = day.to_string();
+    /// Whether the part of `period`, which was or was not published before, is asked for.
+    pub(super) fn takes(&self, export: &str, period: &Period, tz: Tz, missing: bool) -> bool {
+        let label = period.label();
         let state = |only: &Only| match only {
             Only::Failed => self.failed.contains(&label),
             Only::Missing => missing,
         };
-        self.is_in_range(day)
+        self.is_in_range(period, tz)
             && self.parts.as_ref().is_none_or(|parts| parts.contains(&(export, label.as_str())))
             && self.only.is_none_or(|only| only.iter().any(state))
     }

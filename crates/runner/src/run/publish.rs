@@ -4,23 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use chrono::NaiveDate;
-use tidetable_export::{Outcome, PublishRequest, PublishedPart, Reason, adopt, publish, record, stale};
+use tidetable_export::{
+    FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, Reason, adopt, publish, record, stale, sweep,
+};
 use tidetable_sql::{Session, SessionOptions, SqlError};
-use tidetable_store::{Blobs, Published, Snapshot, Store, StoreError};
+use tidetable_store::{Blobs, GcRule, Published, Snapshot, Store, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::RunOptions;
 use super::error::RunError;
 use super::measure::{Checker, DayOf, may_publish};
-use super::params::day_params;
+use super::params::period_params;
 use super::parts::{Part, Wanted};
-use crate::day::{day_bounds, days_touched};
-use crate::job::{Export, Job};
+use crate::job::{Export, ExportFormat, ExportMode, Job, Per};
 use crate::observe::{Event, Observer};
+use crate::period::Period;
 use crate::record::{CheckRecord, ExportRecord, PartState};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// What an export is that says nothing else.
+const PLAIN: &str = "Day Parquet Replace []";
 
 /// What the publish stage works with.
 pub(super) struct PublishStage<'a> {
@@ -48,10 +52,10 @@ pub(super) struct Looked<'a> {
     pub(super) unchanged: usize,
 }
 
-/// A day that tables have cells for.
-struct Day {
-    date: NaiveDate,
-    /// For each table, the last version that changed the day.
+/// A period that tables have cells for.
+struct Made {
+    period: Period,
+    /// For each table, the last version that changed it.
     sources: BTreeMap<String, u64>,
 }
 
@@ -60,6 +64,8 @@ enum Tried {
     Published(Box<PublishedPart>),
     /// Its checks say no.
     Refused,
+    /// Cells of it have expired.
+    Sealed,
     Failed(RunError),
 }
 
@@ -80,31 +86,42 @@ impl<'a> PublishStage<'a> {
         let others = self.check_owner(export, &published)?;
         let query = self.fingerprint(export, &snapshots);
         if published.parts.is_empty() {
-            let days = self.days(&snapshots, &published);
-            self.found_without_list(export, &days, &query, &mut published)?;
+            let made = self.periods(export, &snapshots, &published);
+            self.found_without_list(export, &made, &query, &mut published)?;
         }
         forget_missing(blobs, &mut published)?;
-        let days = self.days(&snapshots, &published);
+        let tz = self.job.timezone;
+        let mut made = self.periods(export, &snapshots, &published);
+        made.retain(|made| wanted.is_in_range(&made.period, tz));
         let labelled: Vec<(String, BTreeMap<String, u64>)> =
-            days.iter().map(|day| (day.date.to_string(), day.sources.clone())).collect();
+            made.iter().map(|made| (made.period.label(), made.sources.clone())).collect();
         let stale: BTreeMap<String, Reason> =
             stale(&published, &labelled, &query).into_iter().map(|stale| (stale.label, stale.reason)).collect();
-        let total = days.len();
-        let parts = days.into_iter().filter_map(|Day { date, sources }| {
-            let label = date.to_string();
+        let total = made.len();
+        let parts = made.into_iter().filter_map(|Made { period, sources }| {
+            let label = period.label();
             let reason = match stale.get(&label) {
                 Some(reason) => why(reason),
                 None if wanted.force => "forced".to_owned(),
                 None => return None,
             };
             let previous = published.parts.get(&label).cloned();
-            let folder = export.name_template.render(date);
-            let part = Part { day: date, label, folder, reason, sources, previous };
-            wanted.takes(&export.name, date, part.previous.is_none()).then_some(part)
+            let folder = export.name_template.render_at(period.start);
+            let sealed = previous.is_some() && !wanted.force && self.is_sealed(&snapshots, &period);
+            let takes = wanted.takes(&export.name, &period, tz, previous.is_none());
+            takes.then_some(Part { period, label, folder, reason, sources, previous, sealed })
         });
         let parts: Vec<Part> = parts.collect();
         let unchanged = total - parts.len();
         Ok(Looked { export, session, tables: tables.to_vec(), published, query, others, parts, unchanged })
+    }
+
+    /// Whether cells of `period` may have expired: what is published of it is more than there is now.
+    fn is_sealed(&self, snapshots: &[Snapshot], period: &Period) -> bool {
+        let start = period.bounds(self.job.timezone).start;
+        let rules = snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
+        let ages = rules.filter_map(|rule| GcRule::parse(rule).ok()?.least_age());
+        ages.min().is_some_and(|age| period.per != Per::Query && start < self.options.now.saturating_sub(age))
     }
 
     /// Publishes what was found to be stale, several parts at a time. One that fails leaves the others be.
@@ -147,20 +164,22 @@ impl<'a> PublishStage<'a> {
             let done = self.collect(&looked, &receiver, &mut published, &mut records);
             halt.store(true, Ordering::Relaxed);
             done
-        })?;
+        })
+        .and_then(|obsolete| Ok(sweep(self.store, &obsolete)?))?;
         self.options.stop.check()?;
         let (records, checks): (Vec<_>, Vec<_>) = records.into_values().unzip();
         Ok((records, checks.into_iter().flatten().collect()))
     }
 
-    /// Lists parts as they are published: a run that is stopped keeps those it has.
+    /// Lists parts as they are published: a run that is stopped keeps those it has. Returns files under former names.
     fn collect(
         &self,
         looked: &Looked<'_>,
         receiver: &mpsc::Receiver<(usize, Tried, Vec<CheckRecord>)>,
         published: &mut Published,
         records: &mut BTreeMap<usize, (ExportRecord, Vec<CheckRecord>)>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Vec<String>, RunError> {
+        let mut obsolete = Vec::new();
         while let Ok(first) = receiver.recv() {
             let mut done = Vec::new();
             // What came meanwhile is listed with it.
@@ -172,8 +191,9 @@ impl<'a> PublishStage<'a> {
                 }
             }
             record(self.store, published, &self.job.name, &done)?;
+            obsolete.extend(done.into_iter().filter_map(|part| part.obsolete));
         }
-        Ok(())
+        Ok(obsolete)
     }
 
     /// Says what became of a part.
@@ -204,6 +224,11 @@ impl<'a> PublishStage<'a> {
                 let reason = "its checks failed".to_owned();
                 self.observer.event(Event::Missed { name: part.folder.clone(), reason });
             }
+            Tried::Sealed => {
+                record.state = PartState::Sealed;
+                let reason = "cells of it have passed their retention, --force publishes what is left".to_owned();
+                self.observer.event(Event::Missed { name: part.folder.clone(), reason });
+            }
             Tried::Failed(error) => {
                 record.state = PartState::Failed;
                 record.error = Some(error.to_string());
@@ -223,8 +248,11 @@ impl<'a> PublishStage<'a> {
     ) -> Tried {
         let work = async {
             let (export, options) = (looked.export, self.options);
-            let bounds = day_bounds(self.job.timezone, part.day);
-            let params = day_params(part.day, &bounds, options.now);
+            if part.sealed {
+                return Ok(Tried::Sealed);
+            }
+            let bounds = part.period.bounds(self.job.timezone);
+            let params = period_params(&part.period, &bounds, options.now);
             let restricted = looked.session.restricted(bounds);
             let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
             let day = DayOf { session: &restricted, label: &part.label, params: &params };
@@ -246,6 +274,12 @@ impl<'a> PublishStage<'a> {
                 now: options.now,
                 run: &options.run,
                 previous: part.previous.as_ref(),
+                format: form(export.format),
+                mode: match export.mode {
+                    ExportMode::Replace => FileMode::Replace,
+                    ExportMode::Append => FileMode::Append,
+                    ExportMode::Upsert => FileMode::Upsert(&export.keys),
+                },
             };
             Ok(Tried::Published(Box::new(publish(&request).await?)))
         };
@@ -260,16 +294,16 @@ impl<'a> PublishStage<'a> {
     fn found_without_list(
         &self,
         export: &Export,
-        days: &[Day],
+        made: &[Made],
         query: &str,
         published: &mut Published,
     ) -> Result<(), RunError> {
         if self.options.rebuild {
             return Ok(());
         }
-        for day in days {
-            let (folder, label) = (export.name_template.render(day.date), day.date.to_string());
-            let Some(found) = adopt(self.store, &export.name, &folder, &label)? else { continue };
+        for Made { period, sources } in made {
+            let (folder, label) = (export.name_template.render_at(period.start), period.label());
+            let Some(found) = adopt(self.store, &export.name, &folder, &label, form(export.format))? else { continue };
             if !self.options.adopt {
                 return Err(RunError::ListMissing { export: export.name.clone(), folder });
             }
@@ -277,7 +311,7 @@ impl<'a> PublishStage<'a> {
             published.columns = found.columns;
             let part = tidetable_store::Part {
                 query: query.to_owned(),
-                sources: day.sources.clone(),
+                sources: sources.clone(),
                 now: self.options.now,
                 run: self.options.run.clone(),
                 ..found.part
@@ -290,35 +324,41 @@ impl<'a> PublishStage<'a> {
         Ok(())
     }
 
-    /// The days to look at: those that the tables have cells for, in the job's time zone, and those that were
-    /// published.
-    fn days(&self, snapshots: &[Snapshot], published: &Published) -> Vec<Day> {
-        let mut days: BTreeSet<NaiveDate> = published.parts.keys().filter_map(|label| label.parse().ok()).collect();
+    /// The periods to look at: those that the tables have cells for, and those that were published.
+    fn periods(&self, export: &Export, snapshots: &[Snapshot], published: &Published) -> Vec<Made> {
+        let (per, tz) = (export.per, self.job.timezone);
+        let mut periods: BTreeSet<Period> =
+            published.parts.keys().filter_map(|label| Period::of_label(per, label)).collect();
         let mut changed: Vec<(&str, BTreeMap<i32, u64>)> = Vec::new();
         for snapshot in snapshots {
             let by_day = changes_by_utc_day(snapshot);
             for day in by_day.keys() {
-                days.extend(days_touched(self.job.timezone, utc_day(*day)));
+                periods.extend(Period::touched(per, tz, utc_day(*day)));
             }
             changed.push((snapshot.table().name(), by_day));
         }
-        if let Some(range) = &self.options.days {
-            days.retain(|day| range.contains(day));
+        if per == Per::Query {
+            periods.insert(Period::all());
         }
-        let sources = |date: NaiveDate| {
-            let bounds = day_bounds(self.job.timezone, date);
-            let utc =
-                bounds.start.div_euclid(MICROS_PER_DAY) as i32..=(bounds.end - 1).div_euclid(MICROS_PER_DAY) as i32;
+        let sources = |period: &Period| {
+            let bounds = period.bounds(tz);
+            let day = |micros: i64| i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok();
+            let utc = day(bounds.start).unwrap_or(i32::MIN)..=day(bounds.end - 1).unwrap_or(i32::MAX);
             let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
             changed.iter().filter_map(|(table, by_day)| Some(((*table).to_owned(), version(by_day)?))).collect()
         };
-        days.into_iter().map(|date| Day { date, sources: sources(date) }).collect()
+        periods.into_iter().map(|period| Made { sources: sources(&period), period }).collect()
     }
 
     /// Names what is published besides the data: another fingerprint, and every part is published
     /// again. A table that was made anew counts its versions from 1 again, so it is part of it.
     fn fingerprint(&self, export: &Export, snapshots: &[Snapshot]) -> String {
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), self.job.timezone.name()];
+        let form = format!("{:?} {:?} {:?} {:?}", export.per, export.format, export.mode, export.keys);
+        // Lists from before there was a choice stay good.
+        if form != PLAIN {
+            settings.push(&form);
+        }
         settings.extend(snapshots.iter().map(|snapshot| snapshot.version().born.as_str()));
         format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
     }
@@ -339,20 +379,30 @@ fn owned(export: &Export, name: &str, owner: &str) -> RunError {
     RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }
 
-/// The tables that a query for single days reads. It may read nothing else: only their records can be
-/// restricted to a day, and followed as they change.
+/// The tables that the query of an export reads. One for single periods reads their records and nothing else: only those
+/// can be restricted to a period. What is published is followed as tables change, so nothing but tables may be read.
 ///
 /// # Errors
 /// What else `references` name.
-pub fn records_of(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
-    let not_by_day = |found: String| RunError::NotByDay { export: export.name.clone(), found };
-    if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != "records") {
-        return Err(not_by_day(format!("its query reads {schema}.{table}")));
+pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
+    let wrong = |found: String| {
+        let export = export.name.clone();
+        RunError::NotByPeriod { export, found }
+    };
+    let may_read = |schema: &str| match export.per {
+        Per::Query => matches!(schema, "records" | "rows" | "cells"),
+        _ => schema == "records",
+    };
+    if let Some((schema, table)) = references.iter().find(|(schema, _)| !may_read(schema)) {
+        return Err(wrong(format!("its query reads {schema}.{table}")));
     }
     if references.is_empty() {
-        return Err(not_by_day("its query reads no table".to_owned()));
+        return Err(wrong("its query reads no table".to_owned()));
     }
-    Ok(references.into_iter().map(|(_, table)| table).collect())
+    let mut tables: Vec<String> = references.into_iter().map(|(_, table)| table).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    Ok(tables)
 }
 
 /// A part whose file is gone counts as not published.
@@ -365,6 +415,16 @@ fn forget_missing(blobs: &dyn Blobs, published: &mut Published) -> Result<(), St
     }
     missing.iter().for_each(|label| drop(published.parts.remove(label)));
     Ok(())
+}
+
+fn form(format: ExportFormat) -> FileFormat {
+    match format {
+        ExportFormat::Parquet => FileFormat::Parquet,
+        ExportFormat::Csv => FileFormat::Csv,
+        ExportFormat::Arrow => FileFormat::Arrow,
+        ExportFormat::BigtableParquet => FileFormat::BigtableParquet,
+        ExportFormat::CbtCsv => FileFormat::CbtCsv,
+    }
 }
 
 fn why(reason: &Reason) -> String {

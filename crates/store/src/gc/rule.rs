@@ -102,6 +102,15 @@ impl GcRule {
         self.steps.iter().any(|step| matches!(step, Step::MaxAge(_)))
     }
 
+    /// The least age, in microseconds, at which a rule may drop a cell for its age.
+    pub fn least_age(&self) -> Option<i64> {
+        let ages = self.steps.iter().filter_map(|step| match step {
+            Step::MaxAge(age) => Some(*age),
+            _ => None,
+        });
+        ages.min()
+    }
+
     /// The least number of versions a rule of this kind always keeps, age aside.
     pub(crate) fn always_kept(&self) -> usize {
         let versions = self.steps.iter().filter_map(|step| match step {

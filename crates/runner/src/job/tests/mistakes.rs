@@ -166,7 +166,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
         "SENSOR_{day:%Y%m%d}",
         "SENSOR_{month}_{day}",
         &[
-            "27:9 `SENSOR_{month}_2024-01-01` cannot be the name of a published table | only a day may stand in braces, for example `{day:%Y%m%d}`",
+            "27:9 `SENSOR_{month}_2024-01-01` cannot be the name of a published table | only a time may stand in braces, for example `{day:%Y%m%d}`",
         ],
     ),
     (
@@ -243,21 +243,20 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ),
     (
         "[exports",
-        "[checks.x]\n[hooks]\n[metrics]\n[exports",
-        &[
-            "25:2 not built yet: checks | leave it out",
-            "26:2 not built yet: hooks | leave it out",
-            "27:2 not built yet: metrics | leave it out",
-        ],
+        "[hooks]\n[metrics]\n[exports",
+        &["25:2 not built yet: hooks | leave it out", "26:2 not built yet: metrics | leave it out"],
     ),
-    (r#""day""#, r#""month""#, &[r#"26:9 not built yet: per = "month" | leave it out"#]),
+    (
+        r#""day""#,
+        r#""month""#,
+        &["27:9 the parts of `SENSOR_DAY` would have one name | for example `SENSOR_DAY_{month:%Y%m}`"],
+    ),
     (
         "query =",
-        "format = \"cbt-csv\"\nmode = \"upsert\"\nkeys = [\"a\"]\nquery =",
+        "format = \"cbt-csv\"\nmode = \"upsert\"\nquery =",
         &[
-            r#"28:10 not built yet: format = "cbt-csv" | leave it out"#,
-            r#"29:8 not built yet: mode = "upsert" | leave it out"#,
-            "30:1 not built yet: keys | leave it out",
+            r#"28:10 files of cells are made `per = "query"` | write `per = "query"`, and a query of `cells.TABLE`"#,
+            r#"29:1 `mode = "upsert"` needs `keys` | add `keys`, the columns that say which rows are the same"#,
         ],
     ),
 ];

@@ -1,0 +1,68 @@
+//! What becomes of the rows that a part held before.
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::JoinType;
+use datafusion::error::DataFusionError;
+use datafusion::prelude::{DataFrame, col};
+use futures::TryStreamExt;
+use tidetable_sql::{Session, SqlError, name};
+
+use crate::cbt::CellColumn;
+use crate::publish::PublishRequest;
+
+/// What becomes of the rows that were published before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FileMode<'a> {
+    /// They go.
+    #[default]
+    Replace,
+    /// They stay, before those of the query.
+    Append,
+    /// Those stay that no row of the query has the same of in these columns.
+    Upsert(&'a [String]),
+}
+
+/// The rows of the part: those before that stay, then those of `new`. The columns are those of `new`; one that there was
+/// not before is null in the rows before.
+pub(crate) async fn combined(
+    session: &Session,
+    new: DataFrame,
+    request: &PublishRequest<'_>,
+) -> Result<DataFrame, SqlError> {
+    let (FileMode::Append | FileMode::Upsert(_), Some(_)) = (request.mode, request.previous) else { return Ok(new) };
+    let before = session.sql(&format!("SELECT * FROM exports.{}", name(request.folder))).await?;
+    let before = match request.mode {
+        FileMode::Upsert(keys) => {
+            let right: Vec<String> = keys.iter().map(|key| format!("new {key}")).collect();
+            let only = keys.iter().zip(&right).map(|(key, right)| column(key).alias(right));
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            let right: Vec<&str> = right.iter().map(String::as_str).collect();
+            before.join(new.clone().select(only)?.distinct()?, JoinType::LeftAnti, &keys, &right, None)?
+        }
+        _ => before,
+    };
+    Ok(before.union_by_name(new)?)
+}
+
+/// The columns of cells that the query gives, ascending.
+pub(crate) async fn cell_columns(request: &PublishRequest<'_>) -> Result<Vec<CellColumn>, SqlError> {
+    let sql = request.sql.trim_end().trim_end_matches(';');
+    let query = format!("SELECT DISTINCT family, qualifier FROM ({sql}\n) AS cells ORDER BY family, qualifier");
+    let frame = request.session.sql_with(&query, request.params).await?;
+    let mut stream = frame.execute_stream().await?;
+    let mut columns = Vec::new();
+    while let Some(batch) = stream.try_next().await? {
+        let families = cast(batch.column(0), &DataType::Utf8).map_err(DataFusionError::from)?;
+        let qualifiers = cast(batch.column(1), &DataType::Binary).map_err(DataFusionError::from)?;
+        let pairs = families.as_string::<i32>().iter().zip(qualifiers.as_binary::<i32>());
+        columns.extend(pairs.filter_map(|(family, name)| Some((family?.to_owned(), name?.to_vec()))));
+    }
+    Ok(columns)
+}
+
+/// A column by its name as it is written.
+fn column(name: &str) -> datafusion::prelude::Expr {
+    col(datafusion::common::Column::new_unqualified(name))
+}
