@@ -414,3 +414,23 @@ fn the_emulator_adds_up_the_same_sums() {
         assert_eq!(ours, bigtable.cells("S").into_iter().map(sum).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn cbt_imports_what_was_exported() {
+    let Some(program) = emulator().filter(|_| has_cbt()) else {
+        println!("skipped: cbtemulator and cbt of the Google Cloud CLI are not on this machine");
+        return;
+    };
+    let (project, bigtable) = (Project::new("j", &job(&[])), Bigtable::start(&program));
+    let mut random = Seeded::new(11);
+    let rows = readings(&mut random, 300);
+    bigtable.cbt(&["createtable", "T", "families=F,G"]);
+    load(&project, &bigtable, 0, &rows);
+    // Through a file of ours into another table.
+    project.ok(&["export", "T", "--format", "cbt-csv", "-O", "t.csv"]);
+    bigtable.cbt(&["createtable", "COPY", "families=F,G"]);
+    bigtable.import("COPY", &project.read("t.csv"));
+    let (copy, original) = (bigtable.cells("COPY"), bigtable.cells("T"));
+    assert!(copy.len() > 20);
+    assert_eq!(copy, original);
+}

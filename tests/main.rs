@@ -18,6 +18,7 @@ mod messages;
 mod prepared;
 mod published;
 mod publishing;
+mod readers;
 mod running;
 mod sample;
 mod upkeep;

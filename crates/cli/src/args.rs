@@ -81,6 +81,8 @@ pub enum Command {
     Sql(Sql),
     /// Read rows of a table, cell by cell
     Read(Read),
+    /// Write the cells of a table, or the rows of a query, into a file
+    Export(Export),
     /// List the tables and exports of the store
     Tables,
     /// Show a table's layout, windows, inputs and files
@@ -250,6 +252,39 @@ pub struct Read {
     /// The logical time at which rules are judged, RFC 3339 [default: that of the last commit]
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "include_expired")]
     pub now: Option<i64>,
+}
+
+/// `tidetable export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The table, of which all cells are written
+    #[arg(required_unless_present = "query")]
+    pub table: Option<String>,
+    /// Instead, the rows of this query
+    #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "table")]
+    pub query: Option<String>,
+    /// The form of the file
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ExportForm,
+    /// The file; one that is there is replaced when all is written
+    #[arg(long, short = 'O', value_name = "FILE")]
+    pub to: PathBuf,
+}
+
+/// Forms of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// Parquet.
+    #[default]
+    Parquet,
+    /// CSV with a header.
+    Csv,
+    /// Arrow IPC.
+    Arrow,
+    /// The Parquet that Dataflow's template "Parquet to Cloud Bigtable" loads.
+    BigtableParquet,
+    /// The CSV that `cbt import .. timestamp=value-encoded` reads.
+    CbtCsv,
 }
 
 /// `tidetable delete`

@@ -36,6 +36,9 @@ pub enum CliError {
         /// The cause.
         source: Box<SqlError>,
     },
+    /// A file that was to be written.
+    #[error(transparent)]
+    Written(#[from] tidetable_export::ExportError),
     /// A check of a job file.
     #[error("the check {check}: {source}")]
     Check {

@@ -40,6 +40,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Retry(args) => commands::run::retry(global, args),
         Command::Sql(args) => commands::sql::sql(global, args),
         Command::Read(args) => commands::read::read(global, args),
+        Command::Export(args) => commands::export::export(global, args),
         Command::Tables => commands::tables::tables(global),
         Command::Describe(args) => commands::describe::describe(global, args),
         Command::Inspect(args) => commands::inspect::inspect(global, args),

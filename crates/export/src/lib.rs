@@ -4,6 +4,8 @@
 //! is replaced at once; [`record`] lists what was published; [`stale`] says which parts are not up to
 //! date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a file.
 //!
+//! [`write_log`] writes a Delta log beside them.
+//! [`QueryFile`] puts the rows of a query into a file anywhere.
 //! [`adopt`] says what a file that no list names was published as.
 //!
 //! A run that stops between the file and the list leaves a list that says less than there is: the
@@ -13,7 +15,9 @@ mod adopt;
 mod bigtable;
 mod cbt;
 mod cells;
+mod delta;
 mod error;
+mod file;
 mod format;
 mod mode;
 mod ordering;
@@ -23,7 +27,9 @@ mod stale;
 mod writer;
 
 pub use adopt::{Adopted, adopt};
+pub use delta::write_log;
 pub use error::{ExportError, Result};
+pub use file::QueryFile;
 pub use format::FileFormat;
 pub use mode::FileMode;
 pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record, sweep};

@@ -6,10 +6,12 @@ use arrow::datatypes::DataType;
 use datafusion::common::JoinType;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::{DataFrame, col};
+use datafusion::scalar::ScalarValue;
 use futures::TryStreamExt;
 use tidetable_sql::{Session, SqlError, name};
 
 use crate::cbt::CellColumn;
+use crate::cells::{COLUMNS, are_cells};
 use crate::publish::PublishRequest;
 
 /// What becomes of the rows that were published before.
@@ -46,11 +48,28 @@ pub(crate) async fn combined(
     Ok(before.union_by_name(new)?)
 }
 
+/// The cells of a query, in the order in which Bigtable has them.
+pub(crate) fn cells_in_order(frame: DataFrame) -> Result<DataFrame, SqlError> {
+    are_cells(frame.schema().as_arrow()).map_err(DataFusionError::from)?;
+    let [key, family, qualifier, timestamp, _] = COLUMNS.map(column);
+    let order = vec![
+        key.sort(true, false),
+        family.sort(true, false),
+        qualifier.sort(true, false),
+        timestamp.sort(false, false),
+    ];
+    Ok(frame.sort(order)?)
+}
+
 /// The columns of cells that the query gives, ascending.
-pub(crate) async fn cell_columns(request: &PublishRequest<'_>) -> Result<Vec<CellColumn>, SqlError> {
-    let sql = request.sql.trim_end().trim_end_matches(';');
+pub(crate) async fn cell_columns(
+    session: &Session,
+    sql: &str,
+    params: &[(&str, ScalarValue)],
+) -> Result<Vec<CellColumn>, SqlError> {
+    let sql = sql.trim_end().trim_end_matches(';');
     let query = format!("SELECT DISTINCT family, qualifier FROM ({sql}\n) AS cells ORDER BY family, qualifier");
-    let frame = request.session.sql_with(&query, request.params).await?;
+    let frame = session.sql_with(&query, params).await?;
     let mut stream = frame.execute_stream().await?;
     let mut columns = Vec::new();
     while let Some(batch) = stream.try_next().await? {

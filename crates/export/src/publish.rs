@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -16,10 +18,9 @@ use tidetable_store::{MadeFrom, Part, Published, Store};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::adopt::{MADE, already_made};
-use crate::cells::are_cells;
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
-use crate::mode::{FileMode, cell_columns, combined};
+use crate::mode::{FileMode, cell_columns, cells_in_order, combined};
 use crate::ordering::sorting_columns;
 use crate::shape::{columns, duplicate, file_schema, to_file};
 use crate::writer::{FileSpec, FileWriter, WrittenFile, hexadecimal};
@@ -59,6 +60,8 @@ pub struct PublishRequest<'a> {
     pub format: FileFormat,
     /// What becomes of the rows that were published before.
     pub mode: FileMode<'a>,
+    /// Whether a file that changed gets a new name, and the one before stays for those who read older snapshots.
+    pub keep_old: bool,
 }
 
 /// What publishing did.
@@ -103,11 +106,14 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         source: Box::new(source),
     };
     let engine = |source: DataFusionError| failed(source.into());
-    let file_name = request.format.file_name();
+    let file_name = match request.keep_old {
+        true => request.format.file_name().replacen('0', request.run, 1),
+        false => request.format.file_name().to_owned(),
+    };
     let path = format!("exports/{}/{file_name}", request.folder);
     let made_from = MadeFrom { query: request.query.to_owned(), sources: request.sources.clone() };
     let made = made_fingerprint(&made_from);
-    if request.mode != FileMode::Replace && request.previous.is_some() {
+    if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
         // A run that was stopped may have added the rows without listing that; and what is forced adds none twice.
         if let Some(found) = already_made(request.store, request.folder, request.format, &made)? {
             let part = Part {
@@ -130,8 +136,11 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         return Err(ExportError::DuplicateColumn { export: request.export.to_owned(), column: column.to_owned() });
     }
     let write = |source| ExportError::Write { path: path.clone(), source };
-    let cells =
-        if request.format == FileFormat::CbtCsv { cell_columns(request).await.map_err(failed)? } else { Vec::new() };
+    let cells = if request.format == FileFormat::CbtCsv {
+        cell_columns(request.session, request.sql, request.params).await.map_err(failed)?
+    } else {
+        Vec::new()
+    };
     let mut metadata =
         vec![("tidetable.export", request.export), ("tidetable.label", request.label), ("tidetable.job", request.job)];
     if request.mode != FileMode::Replace {
@@ -148,7 +157,8 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         let blob = request.store.blobs().replacer(&path)?;
         FileWriter::new(blob, &spec).map_err(write)
     };
-    let (writer, rows) = write_rows(plan, context, &spec, create, (engine, write)).await?;
+    let (writer, rows) =
+        write_rows(plan, context, &spec, Lazy { writer: None, create: &create }, (engine, write)).await?;
     let mut published = PublishedPart {
         label: request.label.to_owned(),
         outcome: Outcome::Skipped,
@@ -157,7 +167,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         columns: columns(&schema),
         obsolete: None,
     };
-    let writer = match writer {
+    let writer = match writer.writer {
         Some(writer) => writer,
         // Readers of a part that was there must find it, empty.
         None if request.previous.is_some() => create()?,
@@ -166,7 +176,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     let file = writer.finish().map_err(write)?;
     let part = Part {
         folder: request.folder.to_owned(),
-        file: file_name.to_owned(),
+        file: file_name,
         rows,
         bytes: file.bytes,
         checksum: file.checksum.clone(),
@@ -175,6 +185,12 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         now: request.now,
         run: request.run.to_owned(),
     };
+    if let Some(previous) = request.previous.filter(|previous| request.keep_old && previous.checksum == part.checksum) {
+        // The file that is there stays.
+        published.outcome = Outcome::Unchanged;
+        published.part = Some(Part { file: previous.file.clone(), folder: previous.folder.clone(), ..part });
+        return Ok(published);
+    }
     let before = request.previous.map(Part::path).filter(|before| *before != path);
     published.outcome = if before.is_none() && request.previous.is_some() && holds(request.store, &path, &file)? {
         Outcome::Unchanged
@@ -182,7 +198,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         file.publish()?;
         if request.previous.is_some() { Outcome::Replaced } else { Outcome::Created }
     };
-    published.obsolete = before;
+    published.obsolete = before.filter(|_| !request.keep_old);
     published.part = Some(part);
     Ok(published)
 }
@@ -200,19 +216,46 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
     if request.format.holds_rows() {
         return combined(&session, frame, request).await;
     }
-    are_cells(frame.schema().as_arrow()).map_err(DataFusionError::from)?;
-    Ok(frame)
+    cells_in_order(frame)
 }
 
-/// Writes all rows; the file is made with the first, so that a part without rows leaves no folder behind.
-async fn write_rows(
+/// Takes the rows of a file.
+pub(crate) trait Rows {
+    /// Takes some.
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()>;
+}
+
+impl Rows for FileWriter {
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
+        Self::write(self, batch).map_err(wrap)
+    }
+}
+
+/// A file that is made with its first rows, so that a part without rows leaves no folder behind.
+struct Lazy<'a> {
+    writer: Option<FileWriter>,
+    create: &'a (dyn Fn() -> Result<FileWriter> + Sync),
+}
+
+impl Rows for Lazy<'_> {
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert((self.create)()?),
+        };
+        writer.write(batch).map_err(wrap)
+    }
+}
+
+/// Writes all rows of `plan`; how many there were.
+pub(crate) async fn write_rows<R: Rows>(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     spec: &FileSpec<'_>,
-    create: impl Fn() -> Result<FileWriter>,
-    (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(arrow::error::ArrowError) -> ExportError),
-) -> Result<(Option<FileWriter>, u64)> {
-    let (mut writer, mut rows) = (None, 0);
+    mut to: R,
+    (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),
+) -> Result<(R, u64)> {
+    let mut rows = 0;
     // One after the other, so that the same rows come in the same order.
     for part in 0..plan.output_partitioning().partition_count() {
         let mut stream = plan.execute(part, Arc::clone(&context)).map_err(&engine)?;
@@ -221,19 +264,14 @@ async fn write_rows(
                 continue;
             }
             rows += batch.num_rows() as u64;
-            let batch = to_file(&batch, &spec.schema).map_err(&write)?;
-            let writer = match &mut writer {
-                Some(writer) => writer,
-                none => none.insert(create()?),
-            };
-            writer.write(&batch).map_err(&write)?;
+            to.write(&to_file(&batch, &spec.schema).map_err(&write)?, &write)?;
         }
     }
-    Ok((writer, rows))
+    Ok((to, rows))
 }
 
 /// The plan as one part where its parts are each in order: a union is in several parts even in a session of one.
-fn in_order(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+pub(crate) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     if plan.output_partitioning().partition_count() == 1 {
         return plan;
     }

@@ -43,6 +43,7 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         previous,
         format: FileFormat::Parquet,
         mode: FileMode::Replace,
+        keep_old: false,
     };
     publish(&request).await.unwrap()
 }

@@ -4,6 +4,7 @@ pub mod check;
 pub mod compact;
 pub mod delete;
 pub mod describe;
+pub mod export;
 pub mod inspect;
 pub mod jobs;
 pub mod plan;

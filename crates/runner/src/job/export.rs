@@ -28,6 +28,8 @@ pub struct Export {
     pub mode: ExportMode,
     /// Columns that say which rows are the same, for [`ExportMode::Upsert`].
     pub keys: Vec<String>,
+    /// Whether a Delta log beside the files says what each run made of them.
+    pub delta: bool,
     /// The query.
     pub sql: String,
     /// The absolute path of the file that holds the query; `None` if the job file itself does.
@@ -107,6 +109,16 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     let mode = fields.choice(reader, "mode", &MODES);
     let keys = keys(reader, &fields, mode);
     let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
+    let delta = fields.flag("delta").unwrap_or_default();
+    if delta {
+        let one_folder = per == Per::Query || template.as_ref().is_some_and(|template| template.as_str().contains('/'));
+        if !one_folder || format != ExportFormat::Parquet {
+            reader.refuse(fields.key_at("delta"), Mistake::DeltaFolder { name: named.name.to_owned() });
+        }
+        if mode == ExportMode::Append {
+            reader.refuse(fields.key_at("delta"), Mistake::DeltaAppend);
+        }
+    }
     let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
     let export = Export {
         name: named.name.to_owned(),
@@ -115,6 +127,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         format,
         mode,
         keys,
+        delta,
         sql,
         sql_path,
         sql_at,

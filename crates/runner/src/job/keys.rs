@@ -177,6 +177,7 @@ pub(crate) static EXPORT: Section = Section {
         key("format", Shape::Text),
         key("mode", Shape::Text),
         key("keys", Shape::Texts),
+        key("delta", Shape::Flag),
         key("query", Shape::Table),
     ],
 };

@@ -239,6 +239,10 @@ pub(crate) enum Mistake {
     UpsertWithoutKeys,
     #[error("`keys` is for `mode = \"upsert\"`")]
     KeysWithoutUpsert,
+    #[error("a Delta table is one folder of Parquet files")]
+    DeltaFolder { name: String },
+    #[error("rows are not added to a Delta table")]
+    DeltaAppend,
     #[error("files of cells are made `per = \"query\"`")]
     CellsPerQuery,
     #[error("the export `{other}` publishes under this name too")]
@@ -378,6 +382,8 @@ impl Mistake {
             Self::NameOfTwo { .. } => "write enough of the time, for example `{day:%Y%m%d}`".to_owned(),
             Self::UpsertWithoutKeys => "add `keys`, the columns that say which rows are the same".to_owned(),
             Self::KeysWithoutUpsert => "leave it out, or write `mode = \"upsert\"`".to_owned(),
+            Self::DeltaFolder { name } => format!("write a name such as `{name}/dt={{day}}`, and `format = \"parquet\"`"),
+            Self::DeltaAppend => "write `mode = \"upsert\"` with `keys`, or leave `delta` out".to_owned(),
             Self::CellsPerQuery => "write `per = \"query\"`, and a query of `cells.TABLE`".to_owned(),
             Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
             Self::FileAndSql => {

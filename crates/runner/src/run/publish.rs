@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use tidetable_export::{
     FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, Reason, adopt, publish, record, stale, sweep,
+    write_log,
 };
 use tidetable_sql::{Session, SessionOptions, SqlError};
 use tidetable_store::{Blobs, GcRule, Published, Snapshot, Store, StoreError};
@@ -166,6 +167,11 @@ impl<'a> PublishStage<'a> {
             done
         })
         .and_then(|obsolete| Ok(sweep(self.store, &obsolete)?))?;
+        if looked.export.delta && !published.parts.is_empty() {
+            let template = looked.export.name_template.as_str();
+            let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
+            write_log(self.store.blobs().as_ref(), &published, folder, self.options.now)?;
+        }
         self.options.stop.check()?;
         let (records, checks): (Vec<_>, Vec<_>) = records.into_values().unzip();
         Ok((records, checks.into_iter().flatten().collect()))
@@ -280,6 +286,7 @@ impl<'a> PublishStage<'a> {
                     ExportMode::Append => FileMode::Append,
                     ExportMode::Upsert => FileMode::Upsert(&export.keys),
                 },
+                keep_old: export.delta,
             };
             Ok(Tried::Published(Box::new(publish(&request).await?)))
         };
@@ -355,6 +362,9 @@ impl<'a> PublishStage<'a> {
     fn fingerprint(&self, export: &Export, snapshots: &[Snapshot]) -> String {
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), self.job.timezone.name()];
         let form = format!("{:?} {:?} {:?} {:?}", export.per, export.format, export.mode, export.keys);
+        if export.delta {
+            settings.push("delta");
+        }
         // Lists from before there was a choice stay good.
         if form != PLAIN {
             settings.push(&form);

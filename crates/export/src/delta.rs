@@ -1,0 +1,180 @@
+//! The log of a Delta table beside the Parquet files of an export: other engines see each run as one snapshot.
+//!
+//! Only what such a table needs is written, version 1 of the protocol for readers and 2 for writers:
+//! ```text
+//! _delta_log/00000000000000000000.json   commitInfo, protocol, metaData, add ..
+//! _delta_log/00000000000000000001.json   commitInfo, [metaData], remove .., add ..
+//! ```
+//! The log follows the list of the export and is not read back, but for its last version: whatever the list holds that the
+//! log does not is added, and the reverse removed, so a run that stopped between the two is made good by the next. A file that is replaced
+//! gets a new name, and the old one stays for readers of older snapshots: Delta's own VACUUM removes it.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use serde_json::{Value, json};
+use tidetable_store::{Blobs, Part, Published, StoreError};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::error::Result;
+
+const LOG: &str = "_delta_log";
+
+/// A file of the table, as the log names it, with its bytes: a file that was replaced under its name is another.
+type Files = BTreeMap<String, File>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct File {
+    bytes: u64,
+    checksum: String,
+    /// Of the folders it lies in: `dt=2018-01-31`.
+    partition: Vec<(String, String)>,
+}
+
+/// Brings the log of an export up to its list. Nothing is written if it is up to date. Returns the version written.
+///
+/// # Errors
+/// If the log cannot be read or written, or a column has a type that Delta has not.
+pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i64) -> Result<Option<u64>> {
+    let log = format!("exports/{folder}/{LOG}");
+    let versions: Vec<u64> =
+        blobs.list(&log)?.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
+    let mut known = State::default();
+    for version in &versions {
+        known.replay(&log, blobs.read(&entry(&log, *version))?.as_deref().unwrap_or_default(), *version)?;
+    }
+    let files = files_of(published, folder);
+    let columns: Vec<String> = files
+        .values()
+        .next()
+        .map(|file| file.partition.iter().map(|(name, _)| name.clone()).collect())
+        .unwrap_or_default();
+    let schema = schema(published, &files, &columns)?;
+    let mut actions = Vec::new();
+    let micros_to_millis = |micros: i64| micros.div_euclid(1000);
+    if versions.is_empty() {
+        actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
+    }
+    if known.schema.as_deref() != Some(schema.as_str()) {
+        let digest = format!("{:032x}", xxh3_128(published.name.as_bytes()));
+        // A UUID by its form, the same for the same export.
+        let id =
+            format!("{}-{}-{}-{}-{}", &digest[..8], &digest[8..12], &digest[12..16], &digest[16..20], &digest[20..]);
+        actions.push(json!({ "metaData": {
+            "id": id, "name": published.name, "format": { "provider": "parquet", "options": {} },
+            "schemaString": schema, "partitionColumns": columns, "configuration": {}, "createdTime": micros_to_millis(now),
+        } }));
+    }
+    for path in known.files.keys().filter(|path| !files.contains_key(*path)) {
+        actions.push(
+            json!({ "remove": { "path": path, "deletionTimestamp": micros_to_millis(now), "dataChange": true } }),
+        );
+    }
+    for (path, File { bytes, checksum, partition }) in files.iter().filter(|(path, _)| !known.files.contains_key(*path))
+    {
+        let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
+        actions.push(json!({ "add": {
+            "path": path, "partitionValues": values, "size": bytes, "modificationTime": micros_to_millis(now),
+            "dataChange": true, "tags": { "checksum": checksum },
+        } }));
+    }
+    if actions.is_empty() {
+        return Ok(None);
+    }
+    let version = versions.iter().max().map_or(0, |last| last + 1);
+    let info = json!({ "timestamp": micros_to_millis(now), "operation": "WRITE", "engineInfo": "tidetable" });
+    let mut text = format!("{}\n", json!({ "commitInfo": info }));
+    actions.iter().for_each(|action| text.push_str(&format!("{action}\n")));
+    let path = entry(&log, version);
+    if !blobs.create_new(&path, text.as_bytes())? {
+        let reason = "another writer has written this version: run again".to_owned();
+        return Err(StoreError::Manifest { path, reason }.into());
+    }
+    Ok(Some(version))
+}
+
+fn entry(log: &str, version: u64) -> String {
+    format!("{log}/{version:020}.json")
+}
+
+/// What a log says.
+#[derive(Default)]
+struct State {
+    files: Files,
+    schema: Option<String>,
+}
+
+impl State {
+    fn replay(&mut self, log: &str, text: &[u8], version: u64) -> Result<(), StoreError> {
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let action: Value = serde_json::from_slice(line)
+                .map_err(|error| StoreError::Manifest { path: entry(log, version), reason: error.to_string() })?;
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            if let Some(add) = action.get("add") {
+                let bytes = add["size"].as_u64().unwrap_or_default();
+                let checksum = text(&add["tags"]["checksum"]);
+                self.files.insert(text(&add["path"]), File { bytes, checksum, partition: Vec::new() });
+            }
+            if let Some(remove) = action.get("remove") {
+                self.files.remove(&text(&remove["path"]));
+            }
+            if let Some(metadata) = action.get("metaData") {
+                self.schema = Some(text(&metadata["schemaString"]));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files of an export below `folder`. Their names are never used twice.
+fn files_of(published: &Published, folder: &str) -> Files {
+    let inside = |part: &Part| {
+        let below = part.folder.strip_prefix(folder)?;
+        let partition = below.split('/').filter_map(|folder| folder.split_once('='));
+        let partition = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        // The log names files as URLs do.
+        let path = format!("{below}/{}", part.file).trim_start_matches('/').replace('=', "%3D");
+        Some((path, File { bytes: part.bytes, checksum: part.checksum.clone(), partition }))
+    };
+    published.parts.values().filter_map(inside).collect()
+}
+
+/// The columns as Delta says them; those of folders are dates where all of their values are.
+fn schema(published: &Published, files: &Files, partition: &[String]) -> Result<String, StoreError> {
+    let unknown = |kind: &str| StoreError::Manifest {
+        path: format!("exports/{}.json", published.name),
+        reason: format!("a Delta table has no columns of type {kind}: CAST it in the query"),
+    };
+    let mut fields = Vec::with_capacity(published.columns.len());
+    let mut field = |name: &str, kind: &str| {
+        fields.push(json!({ "name": name, "type": kind, "nullable": true, "metadata": {} }));
+    };
+    for (name, kind) in &published.columns {
+        let kind = kind.parse::<DataType>().ok().and_then(|kind| delta_type(&kind)).ok_or_else(|| unknown(kind))?;
+        field(name, &kind);
+    }
+    for (at, name) in partition.iter().enumerate() {
+        let mut values = files.values().filter_map(|file| file.partition.get(at));
+        let dates = values.all(|(_, value)| value.parse::<chrono::NaiveDate>().is_ok());
+        field(name, if dates { "date" } else { "string" });
+    }
+    Ok(json!({ "type": "struct", "fields": fields }).to_string())
+}
+
+fn delta_type(kind: &DataType) -> Option<String> {
+    Some(match kind {
+        DataType::Boolean => "boolean".to_owned(),
+        DataType::Int8 => "byte".to_owned(),
+        DataType::Int16 => "short".to_owned(),
+        DataType::Int32 => "integer".to_owned(),
+        DataType::Int64 => "long".to_owned(),
+        DataType::Float32 => "float".to_owned(),
+        DataType::Float64 => "double".to_owned(),
+        DataType::Utf8 => "string".to_owned(),
+        DataType::Binary => "binary".to_owned(),
+        DataType::Date32 => "date".to_owned(),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".to_owned(),
+        DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,77 @@
+//! The rows of one query in one file, for whoever asks.
+
+use std::sync::Arc;
+
+use datafusion::error::DataFusionError;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::DataFrame;
+use datafusion::scalar::ScalarValue;
+use tidetable_sql::{Session, SqlError};
+use tidetable_store::BlobWriter;
+
+use crate::error::{ExportError, Result};
+use crate::format::FileFormat;
+use crate::mode::{cell_columns, cells_in_order};
+use crate::ordering::sorting_columns;
+use crate::publish::{in_order, write_rows};
+use crate::shape::{duplicate, file_schema};
+use crate::writer::{FileSpec, FileWriter};
+
+/// A query whose rows go into a file.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryFile<'a> {
+    /// What it sees.
+    pub session: &'a Session,
+    /// The query. For [`FileFormat::BigtableParquet`] and [`FileFormat::CbtCsv`] it gives cells, as `cells.T` has them.
+    pub sql: &'a str,
+    /// Values for its `$name` parameters.
+    pub params: &'a [(&'a str, ScalarValue)],
+    /// The form of the file.
+    pub format: FileFormat,
+    /// How messages call the file.
+    pub name: &'a str,
+}
+
+impl QueryFile<'_> {
+    /// Writes the file; it appears when all of it is written. Returns rows of the query, and bytes.
+    ///
+    /// # Errors
+    /// Those of the query and of writing; then there is no file, or the one that was there before.
+    pub async fn write(&self, blob: Box<dyn BlobWriter>) -> Result<(u64, u64)> {
+        let failed = |source: SqlError| ExportError::Query {
+            export: self.name.to_owned(),
+            label: self.format.file_name().trim_start_matches("part-0.").to_owned(),
+            source: Box::new(source),
+        };
+        let engine = |source: DataFusionError| failed(source.into());
+        let write = |source| ExportError::Write { path: self.name.to_owned(), source };
+        let frame = self.frame().await.map_err(failed)?;
+        let context = Arc::new(frame.task_ctx());
+        let plan: Arc<dyn ExecutionPlan> = in_order(frame.create_physical_plan().await.map_err(engine)?);
+        let schema = file_schema(&plan.schema());
+        if let Some(column) = duplicate(&schema) {
+            return Err(ExportError::DuplicateColumn { export: self.name.to_owned(), column: column.to_owned() });
+        }
+        let spec = FileSpec {
+            format: self.format,
+            schema: schema.clone(),
+            sorting: sorting_columns(plan.as_ref(), &schema),
+            metadata: &[],
+            columns: match self.format {
+                FileFormat::CbtCsv => cell_columns(self.session, self.sql, self.params).await.map_err(failed)?,
+                _ => Vec::new(),
+            },
+        };
+        let writer = FileWriter::new(blob, &spec).map_err(write)?;
+        let (writer, rows) = write_rows(plan, context, &spec, writer, (engine, write)).await?;
+        let file = writer.finish().map_err(write)?;
+        let bytes = file.bytes;
+        file.publish()?;
+        Ok((rows, bytes))
+    }
+
+    async fn frame(&self) -> Result<DataFrame, SqlError> {
+        let frame = self.session.sql_with(self.sql, self.params).await?;
+        if self.format.holds_rows() { Ok(frame) } else { cells_in_order(frame) }
+    }
+}

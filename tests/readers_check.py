@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Reads a published table with other engines, and says what they see.
+
+    readers_check.py types FILE          types and rows of a Parquet or Arrow file by DuckDB, Polars and pyarrow
+    readers_check.py hive FOLDER         rows by the partition column of folders in the manner of Hive
+    readers_check.py bigtable FILE       the exact schema of a file for Dataflow's template, and its cells
+    readers_check.py delta FOLDER        rows of each version of a Delta table
+
+Prints one JSON object a line.
+"""
+
+import json
+import pathlib
+import sys
+
+import duckdb
+import polars
+import pyarrow
+import pyarrow.dataset
+import pyarrow.ipc
+import pyarrow.parquet
+
+
+def say(engine, **what):
+    print(json.dumps({"engine": engine, **what}, default=str, sort_keys=True))
+
+
+def rows_of(table):
+    return [[str(value) if value is not None else None for value in row.values()] for row in table.to_pylist()]
+
+
+def types(path):
+    if path.suffix == ".arrow":
+        table = pyarrow.ipc.open_file(path).read_all()
+        say("pyarrow", types=[str(field.type) for field in table.schema], rows=rows_of(table))
+        frame = polars.read_ipc(path, memory_map=False)
+        say("polars", types=[str(kind) for kind in frame.dtypes], rows=frame.height)
+        return
+    table = pyarrow.parquet.read_table(path)
+    say("pyarrow", types=[str(field.type) for field in table.schema], rows=rows_of(table))
+    frame = polars.read_parquet(path)
+    say("polars", types=[str(kind) for kind in frame.dtypes], rows=frame.height)
+    found = duckdb.sql(f"SELECT * FROM read_parquet('{path}')")
+    say("duckdb", types=[str(kind) for kind in found.types], rows=found.count('*').fetchall()[0][0])
+    file = pyarrow.parquet.ParquetFile(path)
+    group = file.metadata.row_group(0)
+    say(
+        "parquet",
+        sorted=[column.column_index for column in group.sorting_columns],
+        compression=group.column(0).compression,
+        index=group.column(0).has_offset_index and group.column(0).has_column_index,
+        bloom=duckdb.sql(f"SELECT bloom_filter_offset FROM parquet_metadata('{path}') LIMIT 1").fetchall()[0][0] is not None,
+    )
+
+
+def hive(path):
+    query = f"SELECT CAST(dt AS VARCHAR) AS dt, count(*) FROM read_parquet('{path}/*/*.parquet', hive_partitioning = true) GROUP BY dt ORDER BY dt"
+    say("duckdb", days=duckdb.sql(query).fetchall())
+    dataset = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").to_table()
+    say("pyarrow", columns=dataset.column_names, rows=dataset.num_rows)
+
+
+def bigtable(path):
+    file = pyarrow.parquet.ParquetFile(path)
+    text = str(file.schema).split("\n", 1)[1].rstrip()
+    say("parquet", schema=text, compression=file.metadata.row_group(0).column(0).compression)
+    rows = file.read().to_pylist()
+    cells = [[row["key"].decode(), *cell.values()] for row in rows for cell in row["cells"]]
+    cells = [[key, family, qualifier.decode(), timestamp, value.decode()] for key, family, qualifier, timestamp, value in cells]
+    say("pyarrow", rows=len(rows), cells=cells)
+
+
+def delta(path):
+    import deltalake
+
+    table = deltalake.DeltaTable(path)
+    for version in range(table.version() + 1):
+        table.load_as_version(version)
+        dataset = table.to_pyarrow_table()
+        say("deltalake", version=version, rows=dataset.num_rows, types=[str(field.type) for field in dataset.schema], columns=dataset.column_names)
+
+
+if __name__ == "__main__":
+    {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta}[sys.argv[1]](pathlib.Path(sys.argv[2]))
