@@ -1,5 +1,6 @@
 //! Published tables, read by engines that are not ours: DuckDB, Polars, pyarrow.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +44,8 @@ fn check(project: &Project, what: &str, path: &Path) -> Option<Vec<Value>> {
     let python: PathBuf = match python(project, "duckdb, polars, pyarrow, deltalake") {
         Ok(python) => python,
         Err(reason) => {
-            eprintln!("skipped: DuckDB, Polars and pyarrow could not be installed from PyPI: {reason}");
+            let skipped = "skipped: DuckDB, Polars and pyarrow could not be installed from PyPI";
+            writeln!(std::io::stderr(), "{skipped}: {reason}").unwrap();
             return None;
         }
     };
