@@ -29,6 +29,10 @@ default:
 run JOB *ARGS: _build
     @exec "{{ tidetable }}" run "$@"
 
+# Run every job, each after those that it depends on.
+run-all *ARGS: _build
+    @exec "{{ tidetable }}" run --all "$@"
+
 # Ask SQL of the tables: `just sql -c 'SELECT COUNT(*) FROM SENSOR'`.
 sql *ARGS: _build
     @exec "{{ tidetable }}" sql "$@"
