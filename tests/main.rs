@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod aggregates;
+mod asking;
 mod backfill;
 mod changes;
 mod current;

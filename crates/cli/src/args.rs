@@ -55,6 +55,10 @@ pub enum Output {
     Json,
     /// CSV with a header.
     Csv,
+    /// Parquet; only for the rows of `sql`.
+    Parquet,
+    /// Arrow IPC; only for the rows of `sql`.
+    Arrow,
 }
 
 /// How messages are written.
@@ -208,12 +212,19 @@ pub struct Retry {
 /// `tidetable sql`
 #[derive(Debug, Args)]
 pub struct Sql {
-    /// The query; standard input if neither -c nor -f is given
+    /// Statements, each ended by a semicolon. Without -c and -f they come from standard input, at a prompt if that is a
+    /// terminal
     #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "file")]
     pub query: Option<String>,
-    /// File with the query
+    /// File with statements
     #[arg(short = 'f', long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Write the rows into this file, in the form that --output or the ending of its name says
+    #[arg(short = 'O', long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+    /// Say after each statement how long it took
+    #[arg(long)]
+    pub timing: bool,
     /// Read an older version of a table; may be given more than once. The table's name may be left out where the query
     /// reads one only
     #[arg(long, value_name = "[TABLE=]N", value_parser = parse_version)]
@@ -417,7 +428,11 @@ pub struct Proto {
 #[derive(Debug, Args)]
 pub struct Check {
     /// Name of a job in jobs/, or path of a job file
-    pub job: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub job: Option<String>,
+    /// All jobs of the project
+    #[arg(long)]
+    pub all: bool,
 }
 
 fn parse_if_locked(text: &str) -> Result<IfLocked, String> {

@@ -78,6 +78,30 @@ pub enum CliError {
         /// The table.
         table: String,
     },
+    /// A script that cannot be told apart into statements.
+    #[error("{error}{}", caret(text, error.at))]
+    Script {
+        /// All of it.
+        text: String,
+        /// What is wrong.
+        error: tidetable_sql::ScriptError,
+    },
+    /// A statement that is wrong in a place that is known.
+    #[error("{source}{}", caret(text, *at))]
+    Statement {
+        /// The script.
+        text: String,
+        /// Line and character.
+        at: (u64, u64),
+        /// The cause.
+        source: Box<SqlError>,
+    },
+    /// A query that was to end.
+    #[error("the query was ended")]
+    Cancelled,
+    /// The terminal.
+    #[error("cannot read from the terminal: {0}")]
+    Terminal(String),
     /// Files that are not what they should be.
     #[error("{files} damaged: restore them from a backup, or take damaged SSTs out with `tidetable repair`")]
     Damaged {
@@ -141,6 +165,7 @@ impl CliError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Cancelled => 130,
             Self::Checks { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } => *code,
@@ -175,4 +200,12 @@ impl CliError {
         };
         kind == Some(io::ErrorKind::BrokenPipe)
     }
+}
+
+/// The line of `text` that is wrong, with a caret under the place.
+fn caret(text: &str, (line, column): (u64, u64)) -> String {
+    let place = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or_default();
+    let Some(shown) = text.lines().nth(place(line)) else { return String::new() };
+    let before: String = shown.chars().take(place(column)).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    format!("\n  line {line}, column {column}\n  | {shown}\n  | {before}^")
 }

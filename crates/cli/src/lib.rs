@@ -14,7 +14,7 @@ use clap::Parser;
 use tidetable_runner::JobError;
 use tracing_subscriber::EnvFilter;
 
-use args::{Cli, Command, Global, Log};
+use args::{Cli, Command, Global, Log, Output};
 use error::CliError;
 
 /// Runs the command line of the process.
@@ -34,6 +34,10 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {
     let global = &cli.global;
+    let is_file = matches!(global.output, Output::Parquet | Output::Arrow);
+    if is_file && !matches!(cli.command, Command::Sql(_)) {
+        return Err(CliError::Usage(output::FILES_OF_SQL));
+    }
     match &cli.command {
         Command::Run(args) => commands::run::run(global, args),
         Command::Plan(args) => commands::plan::plan(global, args),

@@ -74,7 +74,8 @@ impl Tables {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known == name)
+        let (table, _) = of_version(name);
+        self.names.iter().any(|known| known == name || known == table)
     }
 
     fn snapshot(&self, name: &str) -> Result<Snapshot, StoreError> {
@@ -82,9 +83,24 @@ impl Tables {
         if let Some(snapshot) = snapshots.get(name) {
             return Ok(snapshot.clone());
         }
-        let snapshot = self.versions.snapshot(&self.store, name)?;
+        let snapshot = match of_version(name) {
+            (table, Some(number)) if !self.names.iter().any(|known| known == name) => {
+                let table = self.store.table(table);
+                let version = table.version(number)?;
+                Snapshot::new(table, Arc::new(version))?
+            }
+            _ => self.versions.snapshot(&self.store, name)?,
+        };
         snapshots.insert(name.to_owned(), snapshot.clone());
         Ok(snapshot)
+    }
+}
+
+/// The table and the version that a name such as `SENSOR@42` means.
+fn of_version(name: &str) -> (&str, Option<u64>) {
+    match name.rsplit_once('@').map(|(table, number)| (table, number.parse())) {
+        Some((table, Ok(number))) => (table, Some(number)),
+        _ => (name, None),
     }
 }
 

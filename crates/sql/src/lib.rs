@@ -43,6 +43,7 @@ mod records;
 mod relations;
 mod row_scan;
 mod row_table;
+mod script;
 mod session;
 mod source;
 mod statement;
@@ -55,4 +56,5 @@ pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, qu
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
 pub use numbers::{name, numbers};
+pub use script::{ScriptError, Statement, is_complete, statements};
 pub use session::{Session, SessionOptions};

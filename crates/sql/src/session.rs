@@ -26,6 +26,8 @@ pub struct SessionOptions {
     pub memory: Option<u64>,
     /// Which versions of tables are read; the newest by default.
     pub versions: TableVersions,
+    /// Whether files are tables by their names in quotes: `SELECT * FROM 'readings.parquet'`.
+    pub files: bool,
     /// Reads whole tables whatever the query asks for. Slower, and with the same answers.
     pub without_push_down: bool,
 }
@@ -73,7 +75,9 @@ impl Session {
             .with_runtime_env(runtime.build_arc()?)
             .with_catalog_list(catalogs(&tables, &ALWAYS, push_down));
         let state = with_views(state, Arc::new(views)).build();
-        Ok(Self { context: SessionContext::new_with_state(state), tables, time: ALWAYS, push_down })
+        let context = SessionContext::new_with_state(state);
+        let context = if options.files { context.enable_url_table() } else { context };
+        Ok(Self { context, tables, time: ALWAYS, push_down })
     }
 
     /// A session in which every `records.T` shows only records whose event time lies in `time`
@@ -171,6 +175,8 @@ pub(crate) fn read_as_written(config: &mut SessionConfig) {
     let parser = &mut config.options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
+    // So that a mistake has a place.
+    parser.collect_spans = true;
 }
 
 fn catalogs(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Arc<dyn CatalogProviderList> {

@@ -3,22 +3,44 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_runner::{Job, check_queries, open_store, probe_params, runtime, tables_read};
+use tidetable_runner::{Job, Project, check_queries, open_store, probe_params, runtime, tables_read};
 use tidetable_sql::{Declared, check_query};
 
 use super::project;
 use crate::args::{Check, Global, Output};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
+use crate::progress::count;
 
 /// Columns named before they are only counted.
 const SHOWN: usize = 8;
 
-/// Checks the job.
+/// Checks the job, or all of them: then each mistake is told, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
-    let job = Job::load(&project, &args.job)?;
-    let store = open_store(&project)?;
+    if let Some(name) = &args.job {
+        return check_one(global, &project, name);
+    }
+    let mut failed: Vec<u8> = Vec::new();
+    for name in project.jobs() {
+        if let Err(error) = check_one(global, &project, &name) {
+            failed.push(error.exit_code());
+            crate::tell(global, error);
+        }
+    }
+    // Circles, and jobs that are not there.
+    if failed.is_empty() {
+        super::jobs::in_order(&project)?;
+    }
+    match failed.first() {
+        None => Ok(()),
+        Some(code) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
+    }
+}
+
+fn check_one(global: &Global, project: &Project, name: &str) -> Result<(), CliError> {
+    let job = Job::load(project, name)?;
+    let store = open_store(project)?;
     let mut tables: Vec<Declared> = Vec::new();
     for name in store.tables()?.into_iter().filter(|name| job.table(name).is_none()) {
         let snapshot = store.snapshot(&name)?;

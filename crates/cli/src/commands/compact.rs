@@ -31,7 +31,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default())?;
     match global.output {
         Output::Json => writeln!(out, "{}", json!(done))?,
-        Output::Csv => planned.write(Output::Csv, &mut out)?,
+        other @ (Output::Csv | Output::Parquet | Output::Arrow) => planned.write(other, &mut out)?,
         Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,
         Output::Table => {
             let windows = count(done.windows as u64, "window");

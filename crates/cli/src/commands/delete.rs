@@ -11,7 +11,8 @@ use tidetable_store::{DropPlan, DropTarget};
 use super::store;
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::error::CliError;
-use crate::output::stdout;
+
+use crate::output::{FILES_OF_SQL, stdout};
 use crate::progress::count;
 
 /// Days named before they are only counted.
@@ -96,6 +97,7 @@ fn tell(global: &Global, table: &str, plan: &DropPlan, version: Option<u64>, job
             "{}",
             json!({ "table": table, "version": version, "rows": rows, "cells": cells, "days": days })
         )?,
+        Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
         Output::Csv => writeln!(out, "table,rows,cells,days\n{table},{rows},{cells},{}", days.len())?,
         Output::Table if version.is_none() => writeln!(out, "nothing was deleted")?,
         Output::Table => {

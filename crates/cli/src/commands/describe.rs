@@ -18,7 +18,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     let mut out = stdout();
     match global.output {
         Output::Json => writeln!(out, "{}", serde_json::to_string(version)?)?,
-        Output::Csv => windows(version).write(Output::Csv, &mut out)?,
+        other @ (Output::Csv | Output::Parquet | Output::Arrow) => windows(version).write(other, &mut out)?,
         Output::Table => {
             let spec = &version.table.spec;
             writeln!(out, "table    {} of job {}, version {}", spec.name, version.table.job, version.number)?;

@@ -211,7 +211,7 @@ fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Re
     let mut out = stdout();
     match global.output {
         Output::Json => writeln!(out, "{}", serde_json::to_string(&report.record)?)?,
-        Output::Csv => summary(&report.record).write(Output::Csv, &mut out)?,
+        other @ (Output::Csv | Output::Parquet | Output::Arrow) => summary(&report.record).write(other, &mut out)?,
         Output::Table => {
             summary(&report.record).write(Output::Table, &mut out)?;
             exports(&report.record, &mut out)?;

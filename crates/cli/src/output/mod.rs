@@ -68,10 +68,15 @@ impl Rows {
                 }
                 writeln!(out, "{table}")?;
             }
+            Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
         }
         Ok(())
     }
 }
+
+/// Said to whoever asks for a file where there is none to write.
+pub const FILES_OF_SQL: &str =
+    "parquet and arrow are for the rows of `tidetable sql`: write --output table, json or csv";
 
 /// An empty table in the house's style.
 fn table(header: impl IntoIterator<Item = String>) -> Table {
@@ -158,6 +163,7 @@ impl<W: Write> BatchWriter<W> {
             Output::Table => self.table = Some(table(names)),
             Output::Csv => write_csv_line(&mut self.out, names)?,
             Output::Json => {}
+            Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
         }
         Ok(())
     }
@@ -166,12 +172,20 @@ impl<W: Write> BatchWriter<W> {
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub fn finish(mut self) -> Result<(), CliError> {
+    pub fn finish(self) -> Result<(), CliError> {
+        self.into_inner().map(drop)
+    }
+
+    /// The same; where it was written to.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn into_inner(mut self) -> Result<W, CliError> {
         if let Some(table) = &self.table {
             writeln!(self.out, "{table}")?;
         }
         self.out.flush()?;
-        Ok(())
+        Ok(self.out)
     }
 }
 

@@ -1,35 +1,35 @@
-//! `tidetable sql`: runs a query and writes its rows.
+//! `tidetable sql`: runs statements and writes their rows.
+
+mod complete;
+mod prompt;
+mod run;
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 
-use futures::StreamExt;
 use tidetable_runner::runtime;
-use tidetable_sql::{Session, SessionOptions, TableVersions};
+use tidetable_sql::{Session, SessionOptions, TableVersions, statements};
 use tidetable_store::Store;
 
 use super::store;
 use crate::args::{Global, Sql};
 use crate::error::CliError;
-use crate::output::{BatchWriter, stdout};
+use run::Runner;
 
-/// Runs the query.
+/// Runs the statements, the first wrong one being the last.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
-    let query = query(args)?;
     let store = store(global)?;
-    let versions = versions(&store, args, &query)?;
-    let session = Session::open(&store, &SessionOptions { versions, ..SessionOptions::default() })?;
     let runtime = runtime()?;
-    let mut writer = BatchWriter::new(stdout(), global.output);
-    runtime.block_on(async {
-        let mut rows = session.stream(&query).await?;
-        writer.start(&rows.schema())?;
-        while let Some(batch) = rows.next().await {
-            writer.write(&batch.map_err(tidetable_sql::SqlError::from)?)?;
-        }
-        Ok::<_, CliError>(())
-    })?;
-    writer.finish()
+    let runner = Runner { store: &store, args, output: global.output, runtime: &runtime, timing: args.timing };
+    let Some(script) = script(args)? else { return prompt::prompt(runner) };
+    let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
+    if found.is_empty() {
+        return Err(CliError::Usage("there is no statement to run"));
+    }
+    if found.len() > 1 && args.to.is_some() {
+        return Err(CliError::Usage("--to takes the rows of one statement, and there are several"));
+    }
+    runner.run_all(&script, &found)
 }
 
 /// The versions to read. A number without a table is for the one that the query reads.
@@ -56,15 +56,17 @@ fn versions(store: &Store, args: &Sql, query: &str) -> Result<TableVersions, Cli
     Ok(versions)
 }
 
-fn query(args: &Sql) -> Result<String, CliError> {
+/// What to run; `None` if a person is to be asked.
+fn script(args: &Sql) -> Result<Option<String>, CliError> {
     let failed = |path: String| move |source| CliError::File { path, source };
     match (&args.query, &args.file) {
-        (Some(query), _) => Ok(query.clone()),
-        (None, Some(path)) => std::fs::read_to_string(path).map_err(failed(path.display().to_string())),
+        (Some(query), _) => Ok(Some(query.clone())),
+        (None, Some(path)) => std::fs::read_to_string(path).map(Some).map_err(failed(path.display().to_string())),
+        (None, None) if std::io::stdin().is_terminal() && args.to.is_none() => Ok(None),
         (None, None) => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).map_err(failed("standard input".to_owned()))?;
-            Ok(text)
+            Ok(Some(text))
         }
     }
 }
