@@ -176,8 +176,8 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
             }
         };
         if let Some(run) = before {
-            let outcome = serde_json::to_value(run.outcome)?;
-            list(&[run.now], &|_| format!("last run: {}", outcome.as_str().unwrap_or_default()));
+            let outcome = run.outcome.name();
+            list(&[run.now], &|_| format!("last run: {}", outcome));
         }
         let newest = gone.len().saturating_sub(1);
         list(&gone, &|at| match job.catch_up {
