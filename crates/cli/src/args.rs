@@ -6,6 +6,11 @@ use chrono::NaiveDate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidetable_runner::IfLocked;
 
+use crate::commands::completions::{Complete, Completions, Man};
+use crate::commands::new::New;
+use crate::commands::schedule::Schedule;
+use crate::commands::schema::Schema;
+
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
 #[command(name = "tidetable", version, about, propagate_version = true, after_help = EXIT_CODES)]
@@ -97,6 +102,19 @@ pub enum Command {
     Proto(Proto),
     /// Check a job file, its SQL, and what its layouts give back
     Check(Check),
+    /// Propose a job for a CSV or Parquet file: its columns, a layout with the reasons, a table a day
+    New(New),
+    /// Print the jobs' schedules for cron or systemd, or what is due
+    Schedule(Schedule),
+    /// Print the JSON Schema of job files
+    Schema(Schema),
+    /// Print what completes commands, jobs and tables in a shell
+    Completions(Completions),
+    /// Print what the last of the words of a line may become
+    #[command(hide = true)]
+    Complete(Complete),
+    /// Print the manual page, or write those of all commands
+    Man(Man),
     /// Delete a row of a table, or cells of it
     Delete(Delete),
     /// Delete all rows of a table whose key begins with a prefix
@@ -458,7 +476,8 @@ fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
     number.map(|number| (table, number)).ok_or_else(|| "write a number, or TABLE=NUMBER".to_owned())
 }
 
-fn parse_time(text: &str) -> Result<i64, String> {
+/// A moment of RFC 3339, in microseconds since the epoch.
+pub fn parse_time(text: &str) -> Result<i64, String> {
     let time = chrono::DateTime::parse_from_rfc3339(text);
     time.map(|time| time.timestamp_micros()).map_err(|error| format!("{error}; write it as 2018-01-31T01:15:00Z"))
 }

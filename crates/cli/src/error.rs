@@ -3,7 +3,7 @@
 use std::io;
 
 use miette::Diagnostic;
-use tidetable_runner::{JobError, ProjectError, RunError};
+use tidetable_runner::{JobError, ProjectError, ProposeError, RunError};
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;
@@ -156,6 +156,26 @@ pub enum CliError {
         /// The exit code of the first.
         code: u8,
     },
+    /// A file or folder that cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Folder {
+        /// The folder.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A job without a schedule was asked whether it is due.
+    #[error("job {job} has no `schedule`: add one to its job file")]
+    NoSchedule {
+        /// The job.
+        job: String,
+    },
+    /// A job is not due: the exit code says it, and cron sends no mail.
+    #[error("not due")]
+    NotDue,
+    /// No job could be proposed.
+    #[error(transparent)]
+    Propose(#[from] ProposeError),
     /// Options that do not go together.
     #[error("{0}")]
     Usage(&'static str),
@@ -173,6 +193,8 @@ impl CliError {
             Self::Run(RunError::Interrupted { signal }) => 128 + signal,
             Self::NoRun { .. } | Self::Circle { .. } | Self::UnknownAfter { .. } => 2,
             Self::Run(RunError::ListMissing { .. } | RunError::TableMissing { .. } | RunError::Query { .. }) => 2,
+            Self::Propose(ProposeError::Write { .. }) => 1,
+            Self::Propose(_) | Self::NoSchedule { .. } => 2,
             Self::Project(_)
             | Self::Job(_)
             | Self::Usage(_)

@@ -24,6 +24,7 @@ pub fn main() -> ExitCode {
     match dispatch(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error @ CliError::NotDue) => ExitCode::from(error.exit_code()),
         Err(error) => {
             let code = error.exit_code();
             tell(&cli.global, error);
@@ -50,6 +51,12 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Inspect(args) => commands::inspect::inspect(global, args),
         Command::Proto(args) => commands::proto::proto(global, args),
         Command::Check(args) => commands::check::check(global, args),
+        Command::New(args) => commands::new::new(global, args),
+        Command::Schedule(args) => commands::schedule::schedule(global, args),
+        Command::Schema(args) => commands::schema::schema(args),
+        Command::Completions(args) => commands::completions::completions(args),
+        Command::Complete(args) => commands::completions::complete(args),
+        Command::Man(args) => commands::completions::man(args),
         Command::Delete(args) => commands::delete::delete(global, args),
         Command::DropRows(args) => commands::delete::drop_rows(global, args),
         Command::Compact(args) => commands::compact::compact(global, args),

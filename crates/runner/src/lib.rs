@@ -7,6 +7,8 @@
 //! - [`plan_job`] says what a run would do, as a [`Plan`].
 //! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`]; [`Runs`] reads those of
 //!   past runs, and [`holder`] says who runs a job now.
+//! - [`propose`] makes a [`Proposal`] of a job for a file of which nothing is declared.
+//! - [`moments`] and [`missed`] say when a job runs, and [`job_schema`] what its file may hold.
 //! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
 mod compact;
@@ -18,21 +20,24 @@ mod order;
 mod period;
 mod plan;
 mod project;
+mod propose;
 mod record;
 mod run;
+mod schedule;
 mod template;
 
 pub use compact::{CompactionRecord, compact};
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    Check, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError, Rule, Source,
-    Table,
+    CatchUp, Check, Cron, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError,
+    Rule, Source, Table, job_schema,
 };
 pub use observe::{Event, Observer, Silent};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
+pub use propose::{Proposal, ProposeError, propose};
 pub use record::{
     Asked, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, Runs,
     Severity,
@@ -41,4 +46,5 @@ pub use run::{
     Holder, IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, holder, open_store,
     plan_job, probe_params, run, runtime, tables_read,
 };
+pub use schedule::{is_due, minutes_elsewhere, missed, moments};
 pub use template::{TimeTemplate, TimeTemplateError, Word};

@@ -74,6 +74,16 @@ impl Project {
         resolve(path, &self.dir)
     }
 
+    /// `path` of the command line as a job file of the project says it: relative to the project's folder if it is below
+    /// that, absolute otherwise. URLs stay.
+    pub fn given(&self, path: &str) -> String {
+        if is_url(path) {
+            return path.to_owned();
+        }
+        let whole = plain(&self.start.join(path)).unwrap_or_else(|_| self.start.join(path));
+        whole.strip_prefix(&self.dir).unwrap_or(&whole).to_string_lossy().into_owned()
+    }
+
     /// The names of the jobs in `jobs/`, sorted: folders with a job.toml, and files NAME.toml. None if
     /// there is no such folder.
     pub fn jobs(&self) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! - [`SourceSpec`] says which files, which columns, which types.
 //! - [`Storage`] finds the [`InputFile`]s, on disk or in an object store, hashes and opens them.
 //! - [`InputReader`] cuts one file into [`Chunk`]s, in order, on one thread.
+//! - [`Storage::sample`] looks at a file of which nothing is declared, and says what to declare.
 //! - [`Parser`] turns a chunk into a [`ParsedChunk`], on any thread: a typed batch, the [`Rejected`] rows, and the
 //!   [`Origin`] of the accepted ones.
 //!
@@ -61,6 +62,7 @@ mod parser;
 mod plan;
 mod reader;
 mod reject;
+mod sample;
 mod spec;
 mod storage;
 #[cfg(test)]
@@ -74,6 +76,7 @@ pub use origin::Origin;
 pub use parser::{ParsedChunk, Parser};
 pub use reader::InputReader;
 pub use reject::{RejectReason, Rejected};
+pub use sample::{Sample, SampleColumn, SampleError};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SourceSpec};
 pub use storage::{InputFile, Storage};
 pub use time::FormatFault;

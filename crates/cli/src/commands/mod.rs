@@ -2,16 +2,20 @@
 
 pub mod check;
 pub mod compact;
+pub mod completions;
 pub mod delete;
 pub mod describe;
 pub mod export;
 pub mod inspect;
 pub mod jobs;
+pub mod new;
 pub mod plan;
 pub mod proto;
 pub mod read;
 pub mod repair;
 pub mod run;
+pub mod schedule;
+pub mod schema;
 pub mod sql;
 pub mod tables;
 pub mod vacuum;

@@ -1,4 +1,4 @@
-//! The syntax of a `schedule`: five crontab fields.
+//! A `schedule`: five crontab fields, and the minutes they mean.
 
 use std::ops::Range;
 
@@ -51,7 +51,101 @@ pub(crate) fn check(schedule: &str) -> Result<(), Vec<CronError>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
+/// The minutes of a calendar that a schedule means, in whatever time zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cron {
+    /// A bit for each value that a field allows.
+    fields: [u64; 5],
+    /// Whether a field starts with `*`.
+    stars: [bool; 5],
+}
+
+impl Cron {
+    /// Reads five crontab fields; `None` if they are wrong.
+    pub fn parse(schedule: &str) -> Option<Self> {
+        check(schedule).ok()?;
+        let mut cron = Self { fields: [0; 5], stars: [false; 5] };
+        for (at, (field, (_, text))) in FIELDS.iter().zip(words(schedule)).enumerate() {
+            *cron.fields.get_mut(at)? =
+                text.split(',').filter_map(|item| field.bits(item)).fold(0, |all, bits| all | bits);
+            *cron.stars.get_mut(at)? = text.starts_with('*');
+        }
+        // Sunday is 0 and 7.
+        let [.., weekdays] = &mut cron.fields;
+        *weekdays = (*weekdays | *weekdays >> 7) & 0x7F;
+        Some(cron)
+    }
+
+    fn allowed(&self, field: usize) -> impl Iterator<Item = u32> + use<> {
+        let bits = self.fields.get(field).copied().unwrap_or(0);
+        (0..64).filter(move |bit| bits >> bit & 1 == 1)
+    }
+
+    /// The minutes of an hour.
+    pub fn minutes(&self) -> impl Iterator<Item = u32> + use<> {
+        self.allowed(0)
+    }
+
+    /// The hours of a day.
+    pub fn hours(&self) -> impl Iterator<Item = u32> + use<> {
+        self.allowed(1)
+    }
+
+    /// The days of a month.
+    pub fn days(&self) -> impl Iterator<Item = u32> + use<> {
+        self.allowed(2)
+    }
+
+    /// The months of a year.
+    pub fn months(&self) -> impl Iterator<Item = u32> + use<> {
+        self.allowed(3)
+    }
+
+    /// The days of a week, 0 for Sunday.
+    pub fn weekdays(&self) -> impl Iterator<Item = u32> + use<> {
+        self.allowed(4)
+    }
+
+    /// Whether it goes by the clock's hand (every so many minutes, every hour), and not by the time of day.
+    pub fn goes_round(&self) -> bool {
+        let [minute, hour, ..] = self.stars;
+        minute || hour
+    }
+
+    /// Whether a day need only be one of the month's or one of the week's: both fields are given.
+    pub fn either_day(&self) -> bool {
+        let [_, _, day, _, weekday] = self.stars;
+        !day && !weekday
+    }
+
+    /// Whether it runs on a day of this month, day and weekday (0 for Sunday).
+    pub fn takes_day(&self, month: u32, day: u32, weekday: u32) -> bool {
+        let [_, _, days, months, weekdays] = self.fields;
+        let has = |bits: u64, value: u32| bits >> value & 1 == 1;
+        let (by_day, by_weekday) = (has(days, day), has(weekdays, weekday));
+        has(months, month) && if self.either_day() { by_day || by_weekday } else { by_day && by_weekday }
+    }
+}
+
 impl CronField {
+    /// The values of `*`, `7`, `1-5`, and each of them `/2`.
+    fn bits(&self, item: &str) -> Option<u64> {
+        let (range, step) = match item.split_once('/') {
+            Some((range, step)) => (range, number(step)?),
+            None => (item, 1),
+        };
+        let last = self.values.end - 1;
+        let (first, last) = match (range, range.split_once('-')) {
+            ("*", _) => (self.values.start, last),
+            (_, Some((first, last))) => (self.value(first)?, self.value(last)?),
+            // A step from a value on.
+            (_, None) if item.contains('/') => (self.value(range)?, last),
+            (_, None) => (self.value(range)?, self.value(range)?),
+        };
+        let values = (first..=last).step_by(usize::try_from(step).ok()?.max(1));
+        Some(values.fold(0, |bits, value| bits | 1 << value))
+    }
+
     /// `*`, `7`, `1-5`, and each of them `/2`.
     fn holds(&self, item: &str) -> bool {
         let (range, step) = match item.split_once('/') {

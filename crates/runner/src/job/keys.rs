@@ -87,6 +87,8 @@ pub(crate) static JOB: Section = Section {
         key("description", Shape::Text),
         key("schedule", Shape::Text),
         key("timezone", Shape::Text),
+        key("catch_up", Shape::Text),
+        key("catch_up_window", Shape::Text),
         key("after", Shape::Texts),
         key("sources", Shape::Table),
         key("tables", Shape::Table),

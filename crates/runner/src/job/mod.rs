@@ -1,5 +1,6 @@
 //! Job files: found, read, checked to the last key, and compiled into what the stages need.
 
+mod catch_up;
 mod checks;
 mod cron;
 mod error;
@@ -11,6 +12,7 @@ mod names;
 mod origin;
 mod places;
 mod problem;
+mod schema;
 mod source;
 mod table;
 mod types;
@@ -30,18 +32,22 @@ use tidetable_sql::{Preparation, QueryShape};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
+pub use catch_up::CatchUp;
 pub use checks::{Check, Rule};
+pub use cron::Cron;
 pub use error::{JobError, ProjectError};
 pub use export::{Export, ExportFormat, ExportMode, Per};
 pub(crate) use fields::{Fields, Reader};
 pub(crate) use keys::PROJECT;
+pub(crate) use names::Id;
 pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
-pub(crate) use words::nearest;
+pub use schema::job_schema;
+pub(crate) use types::shown as shown_type;
+pub(crate) use words::{listed, nearest};
 
 use crate::project::Project;
 use messages::Messages;
-use names::Id;
 
 /// A job file that was read and found right.
 #[derive(Debug, Clone)]
@@ -54,6 +60,10 @@ pub struct Job {
     pub schedule: Option<String>,
     /// What a day is.
     pub timezone: Tz,
+    /// Which scheduled moments that were missed are made up for.
+    pub catch_up: CatchUp,
+    /// How long ago they may be, in microseconds.
+    pub catch_up_window: i64,
     /// In the order of the file.
     pub sources: Vec<Source>,
     /// In the order of the file.
@@ -193,6 +203,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let schedule = schedule(reader, &fields);
     let zone = fields.text(reader, "timezone");
     let timezone = zone.map_or(Some(Tz::UTC), |text| source::timezone(reader, &text));
+    let (catch_up, catch_up_window) = catch_up::read(reader, &fields);
 
     let sources: Vec<_> = fields.named("sources").iter().filter_map(|named| source::read(reader, named)).collect();
     let named_tables = fields.named("tables");
@@ -227,6 +238,8 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         description: description.unwrap_or_default(),
         schedule,
         timezone: timezone?,
+        catch_up,
+        catch_up_window,
         sources: sources
             .into_iter()
             .map(|source| Source {

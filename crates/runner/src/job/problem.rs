@@ -126,6 +126,9 @@ pub(crate) enum Mistake {
     NotBuilt { what: String },
     #[error("`{key}` is empty")]
     Empty { key: &'static str },
+    #[error("`catch_up_window` cannot be `{value}`")]
+    CatchUpWindow { value: String },
+
     #[error("`{key}` cannot be `{value}`")]
     NotAChoice { key: &'static str, value: String, choices: Vec<&'static str>, near: Option<String> },
 
@@ -286,6 +289,7 @@ impl Mistake {
             }
             Self::MissingKey { key, .. } => missing(key)?.to_owned(),
             Self::NotBuilt { .. } => "leave it out".to_owned(),
+            Self::CatchUpWindow { .. } => "write a number and d, h or m, as in `7d`".to_owned(),
             Self::NotAChoice { near, choices, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(choices)))
             }

@@ -77,6 +77,11 @@ impl ParquetFile {
         Ok(Self { name: name.to_owned(), bits, footer })
     }
 
+    /// The columns as Arrow has them.
+    pub fn schema(&self) -> &arrow::datatypes::Schema {
+        self.footer.schema()
+    }
+
     pub fn bits(&self) -> &Bits {
         &self.bits
     }

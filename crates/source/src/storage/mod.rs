@@ -132,24 +132,26 @@ impl Storage {
         let columns = plans(spec)?;
         match input.format {
             Format::Csv => InputReader::csv(spec, columns, input.path.clone(), self.raw(input)?, self.chunk_bytes),
-            Format::Parquet => {
-                let file = match &input.location {
-                    Location::Local(path) => ParquetFile::open_local(&input.path, path.clone())?,
-                    Location::Remote { base, key, etag } => {
-                        let (store, handle) = self.store(base)?;
-                        let bytes = handle.block_on(fetch(&*store, key, etag.clone()));
-                        let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
-                        ParquetFile::open_memory(&input.path, bytes)?
-                    }
-                    Location::Elsewhere => return Err(SourceError::NoFile { path: input.path.clone() }),
-                };
-                InputReader::parquet(file, columns, input.path.clone())
+            Format::Parquet => InputReader::parquet(self.parquet(input)?, columns, input.path.clone()),
+        }
+    }
+
+    /// A Parquet file, opened.
+    pub(crate) fn parquet(&self, input: &InputFile) -> Result<ParquetFile, SourceError> {
+        match &input.location {
+            Location::Local(path) => ParquetFile::open_local(&input.path, path.clone()),
+            Location::Remote { base, key, etag } => {
+                let (store, handle) = self.store(base)?;
+                let bytes = handle.block_on(fetch(&*store, key, etag.clone()));
+                let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
+                ParquetFile::open_memory(&input.path, bytes)
             }
+            Location::Elsewhere => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 
     /// The bytes as stored.
-    fn raw(&self, input: &InputFile) -> Result<Box<dyn Read + Send>, SourceError> {
+    pub(crate) fn raw(&self, input: &InputFile) -> Result<Box<dyn Read + Send>, SourceError> {
         match &input.location {
             Location::Local(path) => {
                 let file = File::open(path).map_err(|source| SourceError::Io { path: input.path.clone(), source })?;

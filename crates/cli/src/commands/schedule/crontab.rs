@@ -1,0 +1,73 @@
+//! Lines of a crontab, for the cron of Debian and others: it knows one time zone, and takes `%` for a line end.
+
+use chrono_tz::Tz;
+use tidetable_runner::minutes_elsewhere;
+
+use super::{Place, Scheduled};
+
+/// A line for each job.
+pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, now: i64) -> String {
+    let mut text =
+        format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", place.folder.replace('\n', " "));
+    if jobs.is_empty() {
+        text.push_str("# No job has a `schedule`.\n");
+    }
+    for Scheduled { job, written, cron } in jobs {
+        let zone = job.timezone;
+        let fields: Vec<&str> = written.split_whitespace().collect();
+        text.push_str(&format!("# {}: {} in {}\n", job.name, fields.join(" "), zone.name()));
+        let same = cron_zone.is_some_and(|cron_zone| cron_zone == zone || is_utc(cron_zone) && is_utc(zone));
+        // A zone that is not known may be any.
+        let other = cron_zone.unwrap_or(Tz::UTC);
+        let (times, guard) = if same {
+            (fields.join(" "), String::new())
+        } else {
+            let minutes = match cron_zone {
+                Some(_) => listed(&minutes_elsewhere(cron, zone, other, now)),
+                None => "*".to_owned(),
+            };
+            (
+                format!("{minutes} * * * *"),
+                format!("{} schedule --due {}{} && ", quoted(&place.binary), job.name, root(place)),
+            )
+        };
+        let logs = quoted(&place.logs);
+        let command = format!(
+            "cd {} && {guard}mkdir -p {logs} && {} run {} --if-locked skip{} >> {logs}/{}.log 2>&1",
+            quoted(&place.folder),
+            quoted(&place.binary),
+            job.name,
+            root(place),
+            job.name
+        );
+        text.push_str(&format!("{times} {}\n", command.replace('%', "\\%")));
+    }
+    text
+}
+
+fn root(place: &Place) -> String {
+    place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default()
+}
+
+fn listed(minutes: &[u32]) -> String {
+    if minutes.len() == 60 {
+        return "*".to_owned();
+    }
+    minutes.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn is_utc(zone: Tz) -> bool {
+    matches!(
+        zone,
+        Tz::UTC | Tz::Etc__UTC | Tz::Etc__UCT | Tz::Etc__Universal | Tz::Etc__Zulu | Tz::UCT | Tz::Universal | Tz::Zulu
+    )
+}
+
+/// A word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

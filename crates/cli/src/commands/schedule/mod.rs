@@ -1,0 +1,198 @@
+//! `tidetable schedule`: jobs for cron and systemd, and what is due.
+
+mod crontab;
+mod systemd;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use chrono::{SecondsFormat, TimeZone};
+use chrono_tz::Tz;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use tidetable_runner::{CatchUp, Cron, Job, Project, Runs, is_due, missed, moments, open_store};
+
+use super::new::parse_zone;
+use super::project;
+use crate::args::{Global, Output, parse_time};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+
+/// Days that `--check` looks ahead.
+const AHEAD: i64 = 7 * 86_400 * 1_000_000;
+/// Moments of a job that a person reads.
+const SHOWN: usize = 14;
+
+/// `tidetable schedule`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's:
+a job of another one is started in every hour, and asks whether it is due.
+
+  tidetable schedule                                     lines to add with: crontab -e
+  tidetable schedule --format systemd --write ~/.config/systemd/user
+  systemctl --user daemon-reload && systemctl --user enable --now tidetable-JOB.timer")]
+pub struct Schedule {
+    /// For which scheduler
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+    /// Write the units of systemd into this folder instead of printing them
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "due"])]
+    pub write: Option<PathBuf>,
+    /// Folder of the logs of jobs that cron runs [default: logs in the project's folder]
+    #[arg(long, value_name = "DIR")]
+    pub logs: Option<PathBuf>,
+    /// Time zone that cron runs in [default: that of this machine]
+    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    pub cron_zone: Option<Tz>,
+    /// List what runs in the next 7 days, and what was missed since the last run
+    #[arg(long, conflicts_with = "due")]
+    pub check: bool,
+    /// Exit with 0 if the job is due in this minute, with 1 if not
+    #[arg(long, value_name = "JOB")]
+    pub due: Option<String>,
+    /// The time it is, RFC 3339 [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub now: Option<i64>,
+}
+
+/// A scheduler.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Lines of a crontab.
+    #[default]
+    Crontab,
+    /// A service and a timer for each job.
+    Systemd,
+}
+
+/// A job that has a schedule.
+struct Scheduled {
+    job: Job,
+    written: String,
+    cron: Cron,
+}
+
+/// What every line and unit names.
+struct Place {
+    binary: String,
+    folder: String,
+    root: Option<String>,
+    logs: String,
+}
+
+/// Prints lines or units, or what is due.
+pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
+    let project = project(global)?;
+    let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    if let Some(name) = &args.due {
+        let job = Job::load(&project, name)?;
+        let cron = job.cron().ok_or_else(|| CliError::NoSchedule { job: name.clone() })?;
+        return if is_due(&cron, job.timezone, now) { Ok(()) } else { Err(CliError::NotDue) };
+    }
+    let jobs = scheduled(&project)?;
+    if args.check {
+        return check(global, &project, &jobs, now);
+    }
+    let place = place(global, &project, args)?;
+    let mut out = stdout();
+    match (args.format, &args.write) {
+        (Format::Crontab, None) => {
+            let cron_zone = args.cron_zone.or_else(machine_zone);
+            write!(out, "{}", crontab::lines(&jobs, &place, cron_zone, now))?;
+        }
+        (Format::Crontab, Some(_)) => return Err(CliError::Usage("--write goes with --format systemd")),
+        (Format::Systemd, None) => {
+            for (name, text) in systemd::units(&jobs, &place) {
+                writeln!(out, "# {name}\n{text}")?;
+            }
+        }
+        (Format::Systemd, Some(dir)) => {
+            let failed = |source| CliError::Folder { path: dir.display().to_string(), source };
+            std::fs::create_dir_all(dir).map_err(failed)?;
+            for (name, text) in systemd::units(&jobs, &place) {
+                std::fs::write(dir.join(&name), text).map_err(failed)?;
+                writeln!(out, "wrote {}", dir.join(name).display())?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The jobs of the project that have a schedule; a job file with mistakes is an error, since its job would not run.
+fn scheduled(project: &Project) -> Result<Vec<Scheduled>, CliError> {
+    let mut found = Vec::new();
+    for name in project.jobs() {
+        let job = Job::load(project, &name)?;
+        if let Some((cron, written)) = job.cron().zip(job.schedule.clone()) {
+            found.push(Scheduled { job, written, cron });
+        }
+    }
+    Ok(found)
+}
+
+fn place(global: &Global, project: &Project, args: &Schedule) -> Result<Place, CliError> {
+    let binary =
+        std::env::current_exe().map_err(|source| CliError::File { path: "this program".to_owned(), source })?;
+    let logs = match &args.logs {
+        Some(given) => std::path::absolute(given)
+            .map_err(|source| CliError::Folder { path: given.display().to_string(), source })?,
+        None => project.dir.join("logs"),
+    };
+    Ok(Place {
+        binary: binary.display().to_string(),
+        folder: project.dir.display().to_string(),
+        root: global.root.as_ref().map(|_| project.root.clone()),
+        logs: logs.display().to_string(),
+    })
+}
+
+/// The zone of the machine, if it is known.
+fn machine_zone() -> Option<Tz> {
+    iana_time_zone::get_timezone().ok()?.parse().ok()
+}
+
+/// Lists what runs and what was missed.
+fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Result<(), CliError> {
+    let store = open_store(project)?;
+    let runs = Runs::of(store.blobs().as_ref());
+    let mut rows = Rows::new(&["job", "time", "what"]);
+    for Scheduled { job, cron, .. } in jobs {
+        let zone = job.timezone;
+        let shown = |moment: i64| {
+            let time = zone.timestamp_micros(moment).single();
+            json!(time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)))
+        };
+        let before = runs.last(&job.name)?;
+        let gone = missed(cron, zone, CatchUp::All, job.catch_up_window, before.as_ref().map(|run| run.now), now);
+        let mut list = |moments: &[i64], what: &dyn Fn(usize) -> String| {
+            let short = if global.output == Output::Table { SHOWN } else { usize::MAX };
+            for (at, moment) in moments.iter().enumerate().take(short) {
+                rows.push(vec![json!(job.name), shown(*moment), json!(what(at))]);
+            }
+            if moments.len() > short {
+                rows.push(vec![json!(job.name), json!(null), json!(format!("and {} more", moments.len() - short))]);
+            }
+        };
+        if let Some(run) = before {
+            let outcome = run.outcome.name();
+            list(&[run.now], &|_| format!("last run: {}", outcome));
+        }
+        let newest = gone.len().saturating_sub(1);
+        list(&gone, &|at| match job.catch_up {
+            CatchUp::All => "missed, to be made up".to_owned(),
+            CatchUp::Latest if at == newest => "missed, to be made up".to_owned(),
+            _ => "missed".to_owned(),
+        });
+        list(&moments(cron, zone, now, now.saturating_add(AHEAD)), &|_| "to run".to_owned());
+    }
+    let mut out = stdout();
+    if jobs.is_empty() && global.output == Output::Table {
+        writeln!(out, "no job of {} has a `schedule`", project.dir.display())?;
+    } else {
+        rows.write(global.output, &mut out)?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! The JSON Schema of job files, made of the list of keys that reads them.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{
+    CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, JOB, Key, LIMITS, MESSAGE, QUERY, SOURCE, Section, Shape,
+    TABLE,
+};
+
+/// What a key holds, where its [`Shape`] does not say all.
+enum Holds {
+    /// A table with the keys of this section.
+    One(&'static Section),
+    /// Tables by name, each with the keys of this section.
+    Named(&'static Section),
+    /// By name, a text or a table with the keys of this section.
+    NamedOrText(&'static Section),
+    /// A list of tables with the keys of this section.
+    List(&'static Section),
+    /// By name, texts; of messages, field numbers.
+    NamedPlain(&'static str),
+    /// One of these words.
+    Words(&'static [&'static str]),
+}
+
+/// What the keys of a section hold; keys that are not here hold what their shape says.
+fn holds(section: &Section, key: &str) -> Option<Holds> {
+    use Holds::{List, Named, NamedOrText, NamedPlain, One, Words};
+    Some(match (section.noun, key) {
+        ("job", "sources") => Named(&SOURCE),
+        ("job", "tables") => Named(&TABLE),
+        ("job", "messages") => Named(&MESSAGE),
+        ("job", "exports") => Named(&EXPORT),
+        ("job", "checks") => Named(&CHECK),
+        ("check", "severity") => Words(&["error", "warn"]),
+        ("check", "range") => Named(&LIMITS),
+        ("check", "rows") => One(&LIMITS),
+        ("source", "csv") => One(&CSV),
+        ("source", "columns") => NamedOrText(&COLUMN_TYPE),
+        ("source", "derive") => NamedPlain("string"),
+        ("source", "format") => Words(&["csv", "parquet"]),
+        ("source", "schema") => Words(&["freeze", "evolve", "reject"]),
+        ("`csv`", "decimal") => Words(&[".", ","]),
+        ("table", "from") => One(&FROM),
+        ("table", "families") => Named(&FAMILY),
+        ("table", "window") => Words(&["day", "hour", "week", "month", "none"]),
+        ("table", "granularity") => Words(&["millis", "micros"]),
+        ("table", "upsert") => Words(&["row"]),
+        ("`from`" | "export" | "check", "query") => One(&QUERY),
+        ("family", "columns") => List(&COLUMN),
+        ("family", "kind") => Words(&["sum", "min", "max", "hll"]),
+        ("column", "encoding") => Words(&["text", "int64", "float64", "bytes", "json"]),
+        ("column", "each" | "json") => Words(&["*"]),
+        ("message", "fields") => NamedPlain("integer"),
+        ("export", "per") => Words(&["day", "hour", "month", "query"]),
+        ("export", "format") => Words(&["parquet", "csv", "arrow", "bigtable-parquet", "cbt-csv"]),
+        ("export", "mode") => Words(&["replace", "append", "upsert"]),
+        ("job", "catch_up") => Words(&["all", "latest", "none"]),
+        _ => return None,
+    })
+}
+
+/// Keys that a section must have.
+fn required(section: &Section) -> &'static [&'static str] {
+    match section.noun {
+        "job" => &["name"],
+        "source" => &["files", "time", "columns"],
+        "table" => &["row_key", "families"],
+        "`from`" => &["query"],
+        "family" => &["columns"],
+        "column" => &["qualifier"],
+        "export" => &["per", "name", "query"],
+        "check" => &["on"],
+        _ => &[],
+    }
+}
+
+/// The JSON Schema (draft-07) of job files.
+pub fn job_schema() -> Value {
+    let mut schema = table_of(&JOB);
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+        object.insert("title".to_owned(), json!("A job of tidetable"));
+    }
+    schema
+}
+
+fn table_of(section: &Section) -> Value {
+    let properties: Map<String, Value> =
+        section.keys.iter().filter(|key| key.built).map(|key| (key.name.to_owned(), value_of(section, key))).collect();
+    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    let required = required(section);
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+fn value_of(section: &Section, key: &Key) -> Value {
+    let named = |item: Value| json!({ "type": "object", "additionalProperties": item });
+    let held = match holds(section, key.name) {
+        None => return of_shape(key.shape),
+        Some(Holds::Words(words)) => return json!({ "enum": words }),
+        Some(Holds::One(section)) => table_of(section),
+        Some(Holds::Named(section)) => named(table_of(section)),
+        Some(Holds::NamedOrText(section)) => named(json!({ "anyOf": [{ "type": "string" }, table_of(section)] })),
+        Some(Holds::NamedPlain(kind)) => named(json!({ "type": kind })),
+        Some(Holds::List(section)) => json!({ "type": "array", "items": table_of(section) }),
+    };
+    match key.shape {
+        Shape::TextOrTable => json!({ "anyOf": [{ "type": "string" }, held] }),
+        _ => held,
+    }
+}
+
+fn of_shape(shape: Shape) -> Value {
+    match shape {
+        Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Limit => json!({ "type": ["number", "string"] }),
+        Shape::Table => json!({ "type": "object" }),
+        Shape::Tables => json!({ "type": "array", "items": { "type": "object" } }),
+        Shape::Text => json!({ "type": "string" }),
+        Shape::TextOrTable => json!({ "type": ["string", "object"] }),
+        Shape::TextOrWhole => json!({ "type": ["string", "integer"] }),
+        Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+    }
+}

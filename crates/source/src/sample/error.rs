@@ -1,0 +1,57 @@
+//! Why a file shows too little.
+
+use crate::error::SourceError;
+use crate::reject::Rejected;
+
+/// Why nothing can be said of a file's columns. Each message says what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// It has no rows.
+    #[error("{path}: there are no rows; give a file with a header line and rows below it")]
+    Empty {
+        /// File.
+        path: String,
+    },
+    /// One row does not tell an entity from a measurement.
+    #[error("{path}: there is one row only, which does not tell names from measurements; give a file with more rows")]
+    OneRow {
+        /// File.
+        path: String,
+    },
+    /// The first line holds values.
+    #[error("{path}: the first line holds values like those below it; put a line with the names of the columns first")]
+    NoHeader {
+        /// File.
+        path: String,
+    },
+    /// Nothing separates columns.
+    #[error("{path}: the first line has one column only; separate columns by a comma, semicolon, tab or `|`")]
+    OneColumn {
+        /// File.
+        path: String,
+    },
+    /// Another encoding.
+    #[error("{path}, line {line}: not UTF-8; convert the file first, as in: iconv -f latin1 -t utf-8 FILE > NEW.csv")]
+    NotUtf8 {
+        /// File.
+        path: String,
+        /// Line, from 1.
+        line: u64,
+    },
+    /// Rows that do not fit the header.
+    #[error("{path}, {first}; so it is with {odd} of {rows} rows: correct the file first")]
+    Odd {
+        /// File.
+        path: String,
+        /// The first of them.
+        first: Box<Rejected>,
+        /// How many.
+        odd: u64,
+        /// Of so many.
+        rows: u64,
+    },
+}

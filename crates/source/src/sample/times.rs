@@ -1,0 +1,180 @@
+//! Times and days: which of the usual formats all values of a column fit.
+
+use std::sync::OnceLock;
+
+use arrow::array::{Array, AsArray, StringArray};
+use arrow::datatypes::{Date32Type, TimestampMicrosecondType};
+use chrono_tz::Tz;
+use tidetable_layout::FieldType;
+
+use super::kinds::{Found, fits};
+use super::values;
+use crate::column::Column;
+use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+
+const DAYS: [&str; 18] = [
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d.%m.%Y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d.%m.%y",
+    "%Y%m%d",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%b %d, %Y",
+    "%b %d %Y",
+    "%d/%b/%Y",
+];
+const CLOCKS: [&str; 9] =
+    ["%H:%M:%S", "%H:%M:%S%.3f", "%H:%M:%S%.f", "%H:%M", "%H%M%S", "%H%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"];
+const BETWEEN: [&str; 4] = [" ", "T", ":", ", "];
+/// The offset at the end, and whether it is one.
+const OFFSETS: [(&str, bool); 5] = [("", false), ("Z", true), (" UTC", true), ("%z", true), (" %z", true)];
+
+/// What names of columns with times have in them.
+const WORDS: [&str; 12] =
+    ["time", "date", "epoch", "created", "updated", "recorded", "observed", "measured", "utc", "when", "day", "start"];
+/// Names that are only so.
+const NAMES: [&str; 6] = ["ts", "t", "dt", "at", "unix", "datum"];
+
+/// Units of the epoch with the least and greatest number that means a moment from 1990 to 2100.
+const EPOCHS: [(&str, i64, i64); 4] = [
+    ("s", 631_152_000, 4_102_444_800),
+    ("ms", 631_152_000_000, 4_102_444_800_000),
+    ("us", 631_152_000_000_000, 4_102_444_800_000_000),
+    ("ns", 631_152_000_000_000_000, 4_102_444_800_000_000_000),
+];
+
+/// Whether a column of this name is likely to hold times.
+pub(super) fn named_so(name: &str) -> bool {
+    let name = name.trim().to_lowercase();
+    let part = |word: &&str| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word);
+    WORDS.iter().any(|word| name.contains(word)) || NAMES.iter().any(part)
+}
+
+/// Integers that count from the epoch; `ranges` are the least and greatest of parts of them.
+pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Found> {
+    let least = ranges.iter().map(|(least, _)| *least).min()?;
+    let most = ranges.iter().map(|(_, most)| *most).max()?;
+    let (unit, ..) = EPOCHS.iter().find(|(_, low, high)| *low <= least && most < *high)?;
+    if named_so(name) {
+        let spec = ColumnSpec { format: Some((*unit).to_owned()), ..ColumnSpec::new(name, FieldType::Timestamp) };
+        return Some(Found::plain(spec));
+    }
+    let plain = Found::plain(ColumnSpec::new(name, FieldType::Int64));
+    Some(Found { maybe_epoch: Some(*unit), ..plain })
+}
+
+/// `20180131` and `20180131134500`, where the name says that it is a time.
+pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Found> {
+    let first = values(column).find(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value))?;
+    let all_digits = first.bytes().all(|byte| byte.is_ascii_digit());
+    if !named_so(name) || !all_digits {
+        return None;
+    }
+    let (kind, format) = match first.len() {
+        8 => (FieldType::Date, "%Y%m%d"),
+        12 => (FieldType::Timestamp, "%Y%m%d%H%M"),
+        14 => (FieldType::Timestamp, "%Y%m%d%H%M%S"),
+        _ => return None,
+    };
+    let spec = ColumnSpec { format: Some(format.to_owned()), ..ColumnSpec::new(name, kind) };
+    // A number of eight digits is seldom one of the last or next centuries by chance.
+    let (first, last) = range(&spec, column, csv)?;
+    let likely = first > -2_208_988_800_000_000 && last < 4_102_444_800_000_000;
+    let without_offset = kind == FieldType::Timestamp;
+    let timezone = zone.filter(|_| without_offset);
+    likely.then(|| Found { without_offset, ..Found::plain(ColumnSpec { timezone, ..spec }) })
+}
+
+/// Text that is times or days.
+pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Found> {
+    let there = || values(column).filter(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value));
+    let first = there().next().filter(|value| (6..=40).contains(&value.len()))?;
+    if !first.bytes().any(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let sample = StringArray::from(vec![first]);
+    let rfc_3339 = ColumnSpec::new(name, FieldType::Timestamp);
+    if fits(&rfc_3339, &[&sample], csv) && fits(&rfc_3339, column, csv) {
+        let without_offset = !there().any(has_offset);
+        let timezone = zone.filter(|_| without_offset);
+        return Some(Found { without_offset, ..Found::plain(ColumnSpec { timezone, ..rfc_3339 }) });
+    }
+    let mut fitting = formats()
+        .iter()
+        .map(|(kind, format, offset)| {
+            let plain = *kind == FieldType::Date && format == "%Y-%m-%d";
+            let format = (!plain).then(|| format.clone());
+            (ColumnSpec { format, ..ColumnSpec::new(name, *kind) }, *offset)
+        })
+        .filter(|(spec, _)| fits(spec, &[&sample], csv) && fits(spec, column, csv));
+    let (spec, offset) = fitting.next()?;
+    // Day or month first: what happened lies closer together when it is read right.
+    let width = |spec: &ColumnSpec| range(spec, column, csv).map_or(i64::MAX, |(first, last)| last - first);
+    let other = fitting.find(|(other, _)| swapped(&spec, other)).map(|(other, _)| other);
+    let (spec, also) = match other {
+        Some(other) if width(&other) < width(&spec) => (other, spec.format),
+        Some(other) => (spec, other.format),
+        None => (spec, None),
+    };
+    let without_offset = spec.kind == FieldType::Timestamp && !offset;
+    let timezone = zone.filter(|_| without_offset);
+    Some(Found { also, without_offset, ..Found::plain(ColumnSpec { timezone, ..spec }) })
+}
+
+/// Whether two formats differ by the order of day and month alone.
+fn swapped(one: &ColumnSpec, other: &ColumnSpec) -> bool {
+    let format = |spec: &ColumnSpec| spec.format.clone().unwrap_or_default();
+    let turned = format(one).replace("%d", "\0").replace("%m", "%d").replace('\0', "%m");
+    turned == format(other) && one.kind == other.kind && format(one) != format(other)
+}
+
+/// Whether a time of RFC 3339's form ends in Z or +01:00.
+fn has_offset(value: &str) -> bool {
+    let clock = value.get(10..).unwrap_or_default();
+    clock.ends_with(['Z', 'z']) || clock.contains(['+', '-'])
+}
+
+/// The first and the last moment, microseconds since the epoch.
+fn range(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option<(i64, i64)> {
+    const DAY: i64 = 86_400_000_000;
+    let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
+    let plans = crate::plan::plans(&whole).ok()?;
+    let mut read = Column::new(plans.first()?, 64);
+    for value in values(column) {
+        read.push(value.as_bytes(), false).ok()?;
+    }
+    let array = read.finish().ok()?;
+    if let Some(days) = array.as_primitive_opt::<Date32Type>() {
+        let micros = |days: i32| i64::from(days) * DAY;
+        return Some((micros(arrow::compute::min(days)?), micros(arrow::compute::max(days)?)));
+    }
+    let times = array.as_primitive_opt::<TimestampMicrosecondType>().filter(|times| !times.is_empty())?;
+    Some((arrow::compute::min(times)?, arrow::compute::max(times)?))
+}
+
+/// Every format that is tried, with whether it holds an offset; the plainest first.
+fn formats() -> &'static [(FieldType, String, bool)] {
+    static FORMATS: OnceLock<Vec<(FieldType, String, bool)>> = OnceLock::new();
+    FORMATS.get_or_init(|| {
+        let days = DAYS.iter().map(|day| (FieldType::Date, (*day).to_owned(), false));
+        let moments = DAYS.iter().flat_map(|day| {
+            CLOCKS.iter().flat_map(move |clock| {
+                BETWEEN.iter().flat_map(move |between| {
+                    OFFSETS.iter().map(move |(end, offset)| {
+                        (FieldType::Timestamp, format!("{day}{between}{clock}{end}"), *offset)
+                    })
+                })
+            })
+        });
+        days.chain(moments).collect()
+    })
+}
