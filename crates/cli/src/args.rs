@@ -13,7 +13,7 @@ use crate::commands::schema::Schema;
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
-#[command(name = "tidetable", version, about, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "tidetable", version, propagate_version = true, after_help = EXIT_CODES)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
