@@ -1,5 +1,5 @@
-//! Running a job: look and plan, load every table, check, commit, derive tables from tables, compact what is due,
-//! publish, and write down what was done.
+//! Running a job: look and plan, load every table, check, commit, derive tables from tables, publish,
+//! compact what is due, and write down what was done.
 
 mod derived;
 mod error;
@@ -186,10 +186,11 @@ impl Run<'_> {
         }
         record.seconds.insert("commit".to_owned(), clock.elapsed().as_secs_f64());
         self.derive(record)?;
-        self.compact(record)?;
         let clock = Instant::now();
         self.publish(&plan, record)?;
         record.seconds.insert("publish".to_owned(), clock.elapsed().as_secs_f64());
+        // Afterwards: a day is read from its own files, and not from those of a month that days were joined into.
+        self.compact(record)?;
         Ok(rejected)
     }
 
