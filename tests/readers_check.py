@@ -33,7 +33,7 @@ def types(path):
     if path.suffix == ".arrow":
         table = pyarrow.ipc.open_file(path).read_all()
         say("pyarrow", types=[str(field.type) for field in table.schema], rows=rows_of(table))
-        frame = polars.read_ipc(path, memory_map=False)
+        frame = polars.read_ipc(path)
         say("polars", types=[str(kind) for kind in frame.dtypes], rows=frame.height)
         return
     table = pyarrow.parquet.read_table(path)

@@ -9,7 +9,7 @@ use tidetable_export::{
     write_log,
 };
 use tidetable_sql::{Session, SessionOptions, SqlError};
-use tidetable_store::{Blobs, GcRule, Published, Snapshot, Store, StoreError};
+use tidetable_store::{Blobs, GcRule, MadeFrom, Part as ListedPart, Published, Snapshot, Store, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::RunOptions;
@@ -192,8 +192,10 @@ impl<'a> PublishStage<'a> {
             for (at, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
                 let Some(part) = looked.parts.get(at) else { continue };
                 records.insert(at, (self.part_record(looked.export, part, &tried), found));
-                if let Tried::Published(part) = tried {
-                    done.push(*part);
+                match tried {
+                    Tried::Published(part) => done.push(*part),
+                    Tried::Sealed => done.extend(as_sealed(looked, part)),
+                    Tried::Refused | Tried::Failed(_) => {}
                 }
             }
             record(self.store, published, &self.job.name, &done)?;
@@ -316,7 +318,7 @@ impl<'a> PublishStage<'a> {
             }
             self.job.name.clone_into(&mut published.job);
             published.columns = found.columns;
-            let part = tidetable_store::Part {
+            let part = ListedPart {
                 query: query.to_owned(),
                 sources: sources.clone(),
                 now: self.options.now,
@@ -425,6 +427,21 @@ fn forget_missing(blobs: &dyn Blobs, published: &mut Published) -> Result<(), St
     }
     missing.iter().for_each(|label| drop(published.parts.remove(label)));
     Ok(())
+}
+
+/// A sealed part is as it was, and not stale any more: it is told once.
+fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
+    let made_from = MadeFrom { query: looked.query.clone(), sources: part.sources.clone() };
+    let previous = part.previous.clone()?;
+    let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
+    Some(PublishedPart {
+        label: part.label.clone(),
+        outcome: Outcome::Unchanged,
+        part: Some(listed),
+        made_from,
+        columns: looked.published.columns.clone(),
+        obsolete: None,
+    })
 }
 
 fn form(format: ExportFormat) -> FileFormat {
