@@ -228,6 +228,19 @@ range = { kwh = { max = 1.5 } }
 }
 
 #[test]
+fn checks_of_a_table_that_nothing_reads_are_measured_too() {
+    let text = JOB.split("[exports.E]").next().unwrap().to_owned();
+    let project = project("");
+    project.write("jobs/j/job.toml", text + "[checks.sane]\non = \"T\"\nrange = { kwh = { max = 3.5 } }\n");
+    let ran = project.run(&["run", "j", "--output", "json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let checks = json_lines(&ran.stdout)[0]["checks"].as_array().unwrap().clone();
+    let said: Vec<_> = checks.iter().map(|check| (check["label"].as_str().unwrap(), check["passed"] == true)).collect();
+    assert_eq!(said, [("2020-01-01", true), ("2020-01-02", true), ("2020-01-03", true), ("2020-01-04", false)]);
+    assert_eq!(project.run_job("j")["checks"], json!([]), "what did not change is not measured again");
+}
+
+#[test]
 fn mistakes_in_checks_have_a_place() {
     for (text, said) in [
         ("on = \"X\"\nnot_null = [\"a\"]", "neither a table nor an export `X`"),

@@ -140,7 +140,8 @@ impl RunRecord {
     /// How it ended, by what became of its parts.
     pub(crate) fn outcome_of_parts(&self) -> Outcome {
         let any = |state| self.exports.iter().any(|part| part.state == state);
-        match (any(PartState::Failed), any(PartState::Checks)) {
+        let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
+        match (any(PartState::Failed), any(PartState::Checks) || broken) {
             (true, _) => Outcome::Partial,
             (false, true) => Outcome::Checks,
             (false, false) => Outcome::Ok,

@@ -148,6 +148,14 @@ pub enum RunError {
         /// The cause.
         source: Box<SqlError>,
     },
+    /// A check of a table.
+    #[error("a check of {table}: {source}")]
+    Check {
+        /// The table.
+        table: String,
+        /// The cause.
+        source: Box<SqlError>,
+    },
     /// Publishing.
     #[error(transparent)]
     Export(Box<ExportError>),

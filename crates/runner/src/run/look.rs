@@ -149,7 +149,7 @@ impl Run<'_> {
 }
 
 /// The days of the job's time zone that a UTC day lies in.
-fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveDate> {
+pub(super) fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveDate> {
     let start = i64::from(utc_day) * MICROS_PER_DAY;
     days_touched(job.timezone, start..start + MICROS_PER_DAY)
 }

@@ -14,12 +14,14 @@ mod publish;
 mod rejects;
 mod stop;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use chrono::NaiveDate;
 use tidetable_source::Storage;
+use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{CompactionExtent, CompactionPlan, Ids, LocalBlobs, RejectedRow, Store, StoreError};
 
 pub use error::RunError;
@@ -31,6 +33,7 @@ pub use publish::tables_read;
 pub use stop::{Stop, Stopped};
 
 use crate::compact::compact;
+use crate::day::day_bounds;
 use crate::job::{Export, From, Job};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
@@ -38,7 +41,7 @@ use crate::project::Project;
 use crate::record::{FORMAT, InputRecord, InputState, Outcome, PartState, RunRecord, Runs};
 use derived::check_query_rejected;
 use load::{LoadStage, Pending, PlannedSource, check_rejected};
-use measure::Checker;
+use measure::{Checker, DayOf};
 use parts::Wanted;
 use publish::PublishStage;
 use rejects::RejectLog;
@@ -197,10 +200,13 @@ impl Run<'_> {
     /// Publishes what is stale now that the tables have changed.
     fn publish(&self, plan: &Plan, record: &mut RunRecord) -> Result<(), RunError> {
         let checker = Checker::new(self.job);
+        let mut read: HashSet<String> = HashSet::new();
         for export in &self.job.exports {
             self.options.stop.check()?;
             let wanted = Wanted::new(self.options, self.failed_before(export)?);
-            let looked = self.publish_stage().look(export, &self.reads(export)?, &wanted)?;
+            let reads = self.reads(export)?;
+            let looked = self.publish_stage().look(export, &reads, &wanted)?;
+            read.extend(reads);
             let planned = plan.exports.iter().find(|planned| planned.export == export.name);
             if let Some(planned) = planned.filter(|planned| !planned.unknown) {
                 let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
@@ -219,11 +225,41 @@ impl Run<'_> {
                 break;
             }
         }
+        self.check_unread(&checker, &read, record)?;
         // A check of a table speaks once, however many exports read the table.
         let mut seen = HashSet::new();
         record.checks.retain(|check| {
             seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
         });
+        Ok(())
+    }
+
+    /// Measures the checks of tables that no export reads, in the days that the run changed.
+    fn check_unread(
+        &self,
+        checker: &Checker<'_>,
+        read: &HashSet<String>,
+        record: &mut RunRecord,
+    ) -> Result<(), RunError> {
+        let checked = |table: &String| self.job.checks.iter().any(|check| check.on == *table) && !read.contains(table);
+        let mut found = Vec::new();
+        for load in record.loads.iter().filter(|load| load.version != load.before && checked(&load.table)) {
+            let failed = |source| RunError::Check { table: load.table.clone(), source: Box::new(source) };
+            let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
+            let snapshot = self.store.snapshot(&load.table)?;
+            let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
+            let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
+            let days: BTreeSet<NaiveDate> = changed.flat_map(|day| look::local_days(self.job, day)).collect();
+            let in_range = |day: &&NaiveDate| self.options.days.as_ref().is_none_or(|days| days.contains(day));
+            for day in days.iter().filter(in_range) {
+                self.options.stop.check()?;
+                let restricted = session.restricted(day_bounds(self.job.timezone, *day));
+                let label = day.to_string();
+                let day = DayOf { session: &restricted, label: &label, params: &[] };
+                found.extend(self.runtime.block_on(checker.table(&day, &load.table)).map_err(failed)?);
+            }
+        }
+        record.checks.extend(found);
         Ok(())
     }
 
