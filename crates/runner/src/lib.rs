@@ -17,10 +17,9 @@ mod observe;
 mod order;
 mod plan;
 mod project;
-mod record;
 mod run;
 
-pub use compact::{CompactionRecord, compact};
+pub use compact::compact;
 pub use day::{DayTemplate, DayTemplateError, day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
@@ -31,11 +30,11 @@ pub use observe::{Event, Observer, Silent};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
-pub use record::{
-    Asked, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, Runs,
-    Severity,
-};
 pub use run::{
-    Holder, IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, day_params, holder,
-    open_store, plan_job, records_of, run, runtime,
+    IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, day_params, open_store, plan_job,
+    records_of, run, runtime,
+};
+pub use tidetable_record::{
+    Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
+    PartState, RunRecord, Runs, Severity, holder, rejected_rows,
 };

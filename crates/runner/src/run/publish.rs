@@ -18,7 +18,7 @@ use super::parts::{Part, Wanted};
 use crate::day::{day_bounds, days_touched};
 use crate::job::{Export, Job};
 use crate::observe::{Event, Observer};
-use crate::record::{CheckRecord, ExportRecord, PartState};
+use tidetable_record::{CheckRecord, ExportRecord, PartState};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
