@@ -6,7 +6,7 @@ use std::fs;
 use crate::harness::repository;
 
 /// From the bottom to the top: a crate may depend on those before it.
-const FLOORS: [&str; 8] = ["layout", "source", "sstable", "store", "sql", "export", "runner", "cli"];
+const FLOORS: [&str; 9] = ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "cli"];
 /// Crates that only tests may use.
 const DEV_ONLY: [&str; 3] = ["bench", "proof", "testkit"];
 

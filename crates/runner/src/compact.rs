@@ -2,34 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use tidetable_record::CompactionRecord;
 use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result, Snapshot, Sst, Store, Version};
 
 /// Rounds after which what is left waits for the next time. One merges what is there, two whatever there may be.
 const ROUNDS: usize = 8;
-
-/// What a compaction did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompactionRecord {
-    /// The table.
-    pub table: String,
-    /// The version it found.
-    pub before: u64,
-    /// The version after it; equal to `before` if there was nothing to do.
-    pub version: u64,
-    /// Windows it rewrote, or SSTs of them.
-    pub windows: usize,
-    /// SSTs that went.
-    pub ssts_before: usize,
-    /// SSTs that took their place.
-    pub ssts_after: usize,
-    /// Bytes of those that went.
-    pub bytes_before: u64,
-    /// Bytes of those that took their place.
-    pub bytes_after: u64,
-    /// Cells that were taken out: deleted, expired, or written over.
-    pub cells_removed: u64,
-}
 
 /// SSTs and their bytes.
 type Files = (usize, u64);

@@ -21,12 +21,11 @@ mod period;
 mod plan;
 mod project;
 mod propose;
-mod record;
 mod run;
 mod schedule;
 mod template;
 
-pub use compact::{CompactionRecord, compact};
+pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
@@ -38,13 +37,13 @@ pub use order::{dependencies, in_dependency_order};
 pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
 pub use propose::{Proposal, ProposeError, propose};
-pub use record::{
-    Asked, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, Runs,
-    Severity,
-};
 pub use run::{
-    Holder, IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, holder, open_store,
-    plan_job, probe_params, run, runtime, tables_read,
+    IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, open_store, plan_job, probe_params,
+    run, runtime, tables_read,
 };
 pub use schedule::{is_due, minutes_elsewhere, missed, moments};
 pub use template::{TimeTemplate, TimeTemplateError, Word};
+pub use tidetable_record::{
+    Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
+    PartState, RunRecord, Runs, Severity, holder, rejected_rows,
+};

@@ -98,7 +98,8 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         adopt: false,
         now: Some(record.now),
     };
-    let options = RunOptions { days, parts, ..options(&asked, &how, &ids)? };
+    let reread = record.asked.reread.clone();
+    let options = RunOptions { days, parts, reread, ..options(&asked, &how, &ids)? };
     run_one(global, &project, &job, &options, &ids)
 }
 
@@ -182,6 +183,7 @@ pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, C
         rebuild: args.rebuild,
         adopt: args.adopt,
         without: args.without.clone(),
+        reread: Vec::new(),
         memory: how.memory,
         jobs: how.jobs,
         fail_fast: how.fail_fast,

@@ -10,7 +10,7 @@ use super::keys::{CHECK, LIMITS};
 use super::names::Id;
 use super::problem::Mistake;
 use super::words::nearest;
-use crate::record::Severity;
+use tidetable_record::Severity;
 
 /// What must hold of each day before it is published.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ mod days;
 
 use serde::Serialize;
 
-use crate::record::InputState;
+use tidetable_record::InputState;
 
 pub use days::{Days, ranges};
 
@@ -119,7 +119,8 @@ impl Plan {
 impl TablePlan {
     fn line(&self) -> Option<String> {
         let reason = self.reason?;
-        let states = [InputState::New, InputState::Changed, InputState::Grown, InputState::TakenOut];
+        let states =
+            [InputState::New, InputState::Changed, InputState::ReadAgain, InputState::Grown, InputState::TakenOut];
         let counts = states.into_iter().filter_map(|state| {
             let inputs = self.inputs.iter().filter(|input| input.state == state).count();
             (inputs > 0).then(|| format!("{inputs} {}", state.name()))

@@ -16,7 +16,6 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::error::RunError;
 use super::load::{LoadStage, Pending, Planned};
 use crate::job::Table;
-use crate::record::LoadRecord;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -38,6 +37,7 @@ impl LoadStage<'_> {
         let mut plan = InputPlan::new(&base.version, found, |file| Ok(hash(file))).map_err(StoreError::from)?;
         // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
         plan.given_up.append(&mut plan.vanished);
+        plan.read_again(&self.options.reread);
         if let (Some(latest), Some(_)) = (&base.latest, &base.reset) {
             plan.order_as_in(latest);
         }
@@ -56,13 +56,14 @@ impl LoadStage<'_> {
 }
 
 /// Whether the query of a table gave more rows that do not fit than a source may by default.
-pub(super) fn check_query_rejected(run: &str, record: &LoadRecord) -> Result<(), RunError> {
+pub(super) fn check_query_rejected(run: &str, load: &Pending) -> Result<(), RunError> {
+    let record = &load.record;
     let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
-    if !limit.exceeded(rejected, read) {
+    if !limit.exceeded(rejected.saturating_sub(load.let_pass), read) {
         return Ok(());
     }
     let (table, limit) = (record.table.clone(), limit.to_string());
-    let log = super::rejects::log_path(run, Some(&table));
+    let log = tidetable_record::rejects_path(run, Some(&table));
     Err(RunError::TooManyQueryRejected { table, rejected, read, limit, log })
 }
 

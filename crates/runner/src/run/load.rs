@@ -16,13 +16,15 @@ use super::error::RunError;
 use super::stop::Stoppable;
 use crate::job::{From, Job, Source, Table};
 use crate::observe::{Event, Observer};
-use crate::record::{InputRecord, InputState, LoadRecord};
+use tidetable_record::{InputRecord, InputState, LoadRecord};
 
 /// A load that is done but for its commit.
 pub(super) struct Pending {
     table: StoredTable,
     base: Version,
     edit: Edit,
+    /// Rows that the version before had rejected of inputs that were to be read again.
+    pub(super) let_pass: u64,
     pub(super) record: LoadRecord,
 }
 
@@ -88,6 +90,7 @@ impl<'a> LoadStage<'a> {
                 Ok(hash)
             };
             let mut plan = InputPlan::new(&base.version, found.clone(), hash).map_err(StoreError::from)?;
+            plan.read_again(&self.options.reread);
             match (&base.latest, &base.reset) {
                 (Some(latest), Some(_)) => self.keep_order(&mut plan, latest)?,
                 // A rebuilt table holds all its inputs, whatever days are to be published.
@@ -167,7 +170,9 @@ impl<'a> LoadStage<'a> {
         for planned in planned {
             let loaded = if planned.has_work() { loaded.next() } else { None };
             let inputs = self.inputs_of(&planned.plan);
-            pending.push(planned.pending(source, loaded, inputs));
+            let let_pass = planned.rejected_before(&self.options.reread);
+            let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
+            pending.push(Pending { let_pass, ..planned.pending(source, loaded, inputs) });
         }
         Ok(pending)
     }
@@ -239,7 +244,7 @@ impl<'a> LoadStage<'a> {
     pub(super) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
         let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
         let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, InputState::New)).collect();
-        inputs.extend(plan.changed.iter().map(|(file, _)| record(&file.path, InputState::Changed)));
+        inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
         inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, InputState::Grown)));
         inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, InputState::Unchanged)));
         for (file, other) in &plan.same {
@@ -273,6 +278,32 @@ impl Planned<'_> {
         !self.plan.is_empty() || self.base.reset.is_some()
     }
 
+    /// Rows that the table has rejected, up to now, of the inputs to be read again.
+    fn rejected_before(&self, reread: &[String]) -> u64 {
+        let again = self.plan.changed.iter().filter(|(file, _)| reread.contains(&file.path));
+        again.map(|(_, old)| old.rejected).sum()
+    }
+
+    /// What was loaded, but nothing to commit if inputs were read again and gave what the table holds already.
+    fn unless_the_same(&self, mut loaded: Loaded, reread: &[String]) -> Loaded {
+        let same = |input: &Input| {
+            let held = self.plan.changed.iter().find(|(file, _)| file.path == input.path);
+            let alike = held.is_some_and(|(_, old)| {
+                (old.hash, old.read, old.rejected, &old.days) == (input.hash, input.read, input.rejected, &input.days)
+            });
+            reread.contains(&input.path) && alike
+        };
+        let Edit { inputs, removed, .. } = &loaded.edit;
+        if self.base.reset.is_some() || inputs.is_empty() || !removed.is_empty() || !inputs.iter().all(same) {
+            return loaded;
+        }
+        self.stored.discard(&loaded.edit);
+        loaded.edit = Edit { base: loaded.edit.base, ..Edit::default() };
+        let LoadStats { rows_written, cells, overwritten, bytes_out, .. } = &mut loaded.stats;
+        (*rows_written, *cells, *overwritten, *bytes_out) = (0, 0, 0, 0);
+        loaded
+    }
+
     /// What is to be committed, with its record.
     fn pending(self, source: &str, loaded: Option<Loaded>, inputs: Vec<InputRecord>) -> Pending {
         let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
@@ -291,15 +322,16 @@ impl Planned<'_> {
             rejected: None,
             stats,
         };
-        Pending { table: stored, base, edit: Edit { reset, gc, ..edit }, record }
+        Pending { table: stored, base, edit: Edit { reset, gc, ..edit }, let_pass: 0, record }
     }
 }
 
 /// Whether more rows of a load were rejected than its source allows.
-pub(super) fn check_rejected(job: &Job, run: &str, record: &LoadRecord) -> Result<(), RunError> {
+pub(super) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(), RunError> {
+    let record = &load.record;
     let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
     let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
-    if !source.max_rejected.exceeded(rejected, read) {
+    if !source.max_rejected.exceeded(rejected.saturating_sub(load.let_pass), read) {
         return Ok(());
     }
     Err(RunError::TooManyRejected {
@@ -307,7 +339,7 @@ pub(super) fn check_rejected(job: &Job, run: &str, record: &LoadRecord) -> Resul
         rejected,
         read,
         limit: source.max_rejected.to_string(),
-        log: super::rejects::log_path(run, None),
+        log: tidetable_record::rejects_path(run, None),
     })
 }
 

@@ -4,11 +4,11 @@
 //! What the file holds only tells people who it is.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use tidetable_record::{Holder, lock_path, read_holder};
 
 use super::error::RunError;
 use super::stop::Stop;
@@ -28,15 +28,6 @@ pub enum IfLocked {
     Wait(Option<Duration>),
 }
 
-/// Who holds a lock.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The run.
-    pub run: String,
-    /// Its process.
-    pub process: u32,
-}
-
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
@@ -54,9 +45,9 @@ pub(super) fn take(
     if_locked: IfLocked,
     stop: &Stop,
 ) -> Result<Option<Lock>, RunError> {
-    let path = path(root, job);
+    let path = lock_path(root, job);
     let failed = |source| RunError::Lock { path: path.clone(), source };
-    std::fs::create_dir_all(root.join(FOLDER)).map_err(failed)?;
+    path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
     let clock = Instant::now();
@@ -72,7 +63,7 @@ pub(super) fn take(
             IfLocked::Wait(most) => most.is_none_or(|most| clock.elapsed() < most),
         };
         if !waits {
-            let holder = read(&mut file).unwrap_or_default();
+            let holder = read_holder(&mut file).unwrap_or_default();
             return Err(RunError::Locked { job: job.to_owned(), run: holder.run, process: holder.process });
         }
         stop.check()?;
@@ -84,39 +75,10 @@ pub(super) fn take(
     Ok(Some(Lock { _file: file }))
 }
 
-/// Who runs `job` now, in the store at `root`; `None` if nobody does.
-///
-/// # Errors
-/// If the lock cannot be looked at.
-pub fn holder(root: &Path, job: &str) -> Result<Option<Holder>, RunError> {
-    let path = path(root, job);
-    let failed = |source| RunError::Lock { path: path.clone(), source };
-    let mut file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Ok(Some(read(&mut file).unwrap_or_default())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
-const FOLDER: &str = "locks";
-
-fn path(root: &Path, job: &str) -> PathBuf {
-    root.join(FOLDER).join(format!("{job}.lock"))
-}
-
-fn read(file: &mut File) -> Option<Holder> {
-    let mut text = String::new();
-    file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text)).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use tidetable_record::holder;
+
     use super::*;
 
     fn lock(root: &Path, run: &str, if_locked: IfLocked) -> Result<Option<Lock>, RunError> {

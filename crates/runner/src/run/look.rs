@@ -6,17 +6,17 @@ use chrono::NaiveDate;
 use tidetable_sql::{Declared, check_query, read_by};
 use tidetable_store::{InputPlan, Published};
 
-use super::Run;
 use super::error::RunError;
 use super::load::{Planned, PlannedSource};
 use super::params::probe_params;
 use super::parts::{Part, Wanted};
 use super::publish::tables_read;
+use super::{Run, RunOptions};
 use crate::day::days_touched;
 use crate::job::{Export, From, Job};
 use crate::period::Period;
 use crate::plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
-use crate::record::InputState;
+use tidetable_record::InputState;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -48,7 +48,7 @@ impl Run<'_> {
             Some(_) if planned.has_work() => Some(TableReason::InputChanged),
             Some(_) => base.gc.is_some().then_some(TableReason::RulesChanged),
         };
-        let inputs = inputs(self.job, plan, &self.options.without);
+        let inputs = inputs(self.job, plan, self.options);
         let mut days = Days::default();
         let touching = |input: &&PlannedInput| !matches!(input.state, InputState::Gone | InputState::SameContent);
         inputs.iter().filter(touching).for_each(|input| days.add(&input.days));
@@ -155,25 +155,27 @@ pub(super) fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveD
 }
 
 /// What becomes of the inputs that are not as they were.
-fn inputs(job: &Job, plan: &InputPlan, without: &[String]) -> Vec<PlannedInput> {
+fn inputs(job: &Job, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
     let of_path = |day: Option<NaiveDate>| day.map_or_else(Days::unknown, |day| Days::from_iter([day]));
     let held = |days: &[i32]| days.iter().flat_map(|day| local_days(job, *day)).collect::<Days>();
     let input = |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days };
     let mut inputs: Vec<PlannedInput> =
         plan.new.iter().map(|file| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();
-    for (state, files) in [(InputState::Changed, &plan.changed), (InputState::Grown, &plan.grown)] {
-        inputs.extend(files.iter().map(|(file, old)| {
+    let changed = plan.changed.iter().map(|pair| (options.state_of(&pair.0, &pair.1), pair));
+    let grown = plan.grown.iter().map(|pair| (InputState::Grown, pair));
+    for (state, (file, old)) in changed.chain(grown) {
+        inputs.push({
             let mut days = of_path(file.day);
             days.add(&held(&old.days));
             input(&file.path, state, file.size, days)
-        }));
+        });
     }
     let copies = |path: &str| plan.same.iter().any(|(file, _)| file.path == path);
     inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
     let given_up = plan.given_up.iter().filter(|input| !copies(&input.path));
     inputs.extend(given_up.map(|old| input(&old.path, InputState::TakenOut, 0, held(&old.days))));
     inputs.extend(plan.vanished.iter().map(|old| {
-        let left_out = without.contains(&old.path);
+        let left_out = options.without.contains(&old.path);
         let state = if left_out { InputState::LeftOut } else { InputState::Gone };
         input(&old.path, state, 0, held(&old.days))
     }));

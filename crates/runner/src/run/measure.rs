@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tidetable_sql::{ScalarValue, Session, SqlError, name, numbers};
 
 use crate::job::{Check, Export, Job, Rule};
-use crate::record::{CheckRecord, Severity};
+use tidetable_record::{CheckRecord, Severity};
 
 /// Measures the checks of a job, those of a table once for each day.
 pub(super) struct Checker<'a> {

@@ -20,12 +20,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::NaiveDate;
+use tidetable_record::{FORMAT, Holder, InputRecord, InputState, Outcome, PartState, RunRecord, Runs};
 use tidetable_source::Storage;
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{CompactionExtent, CompactionPlan, Ids, LocalBlobs, RejectedRow, Store, StoreError};
 
 pub use error::RunError;
-pub use lock::{Holder, IfLocked, holder};
+pub use lock::IfLocked;
 pub use measure::check_queries;
 pub use options::{Only, RunOptions};
 pub use params::probe_params;
@@ -38,7 +39,6 @@ use crate::job::{Export, From, Job};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
-use crate::record::{FORMAT, InputRecord, InputState, Outcome, PartState, RunRecord, Runs};
 use derived::check_query_rejected;
 use load::{LoadStage, Pending, PlannedSource, check_rejected};
 use measure::{Checker, DayOf};
@@ -172,7 +172,7 @@ impl Run<'_> {
         }
         let pending = loaded?;
         record.loads = pending.iter().map(|load| load.record.clone()).collect();
-        let allowed = record.loads.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
+        let allowed = pending.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
         let allowed = allowed.and_then(|()| self.options.stop.check());
         let rejected = match (allowed, kept) {
             (Ok(()), Ok(kept)) => kept.map(|kept| kept.first).unwrap_or_default(),
@@ -220,7 +220,7 @@ impl Run<'_> {
             let (parts, checks) = self.publish_stage().publish(looked, &checker)?;
             record.exports.extend(parts);
             record.checks.extend(checks);
-            let failed = |part: &&crate::record::ExportRecord| part.state == PartState::Failed;
+            let failed = |part: &&tidetable_record::ExportRecord| part.state == PartState::Failed;
             if self.options.fail_fast && record.exports.iter().any(|part| failed(&part)) {
                 break;
             }
@@ -318,7 +318,7 @@ impl Run<'_> {
             let loaded = stage.load_derived(table, (sql, shape), self.runtime);
             let kept = rejects.finish();
             let pending = loaded?;
-            let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.options.run, &load.record));
+            let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.options.run, load));
             match (checked, kept) {
                 (Ok(()), Ok(kept)) => {
                     for mut load in pending {
@@ -406,6 +406,7 @@ fn note(input: &InputRecord) -> Option<String> {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
         (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
+        (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
         (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,
     }

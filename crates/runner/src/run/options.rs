@@ -6,7 +6,9 @@ use chrono::NaiveDate;
 
 use super::lock::IfLocked;
 use super::stop::Stop;
-use crate::record::Asked;
+use tidetable_record::{Asked, InputState};
+use tidetable_source::InputFile;
+use tidetable_store::Input;
 
 /// What a run is asked to do.
 #[derive(Debug, Clone)]
@@ -31,6 +33,8 @@ pub struct RunOptions {
     pub adopt: bool,
     /// Inputs that are gone and may be left out of windows that are built anew.
     pub without: Vec<String>,
+    /// Inputs to read again though they are as they were, as if they had changed.
+    pub reread: Vec<String>,
     /// Bytes that a load may hold, about.
     pub memory: u64,
     /// Parts that are published side by side.
@@ -55,6 +59,12 @@ pub enum Only {
 }
 
 impl RunOptions {
+    /// What becomes of an input that is loaded in the place of what the table holds of it.
+    pub(super) fn state_of(&self, file: &InputFile, held: &Input) -> InputState {
+        let as_it_was = file.size == held.size && file.version == held.version;
+        if as_it_was && self.reread.contains(&file.path) { InputState::ReadAgain } else { InputState::Changed }
+    }
+
     /// The same, as records keep it.
     pub(super) fn asked(&self) -> Asked {
         let ends = self.days.as_ref().map(|days| (*days.start(), *days.end()));
@@ -65,6 +75,7 @@ impl RunOptions {
             rebuild: self.rebuild,
             without: self.without.clone(),
             parts: self.parts.clone(),
+            reread: self.reread.clone(),
         }
     }
 }

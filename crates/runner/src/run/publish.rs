@@ -20,7 +20,7 @@ use super::parts::{Part, Wanted};
 use crate::job::{Export, ExportFormat, ExportMode, Job, Per};
 use crate::observe::{Event, Observer};
 use crate::period::Period;
-use crate::record::{CheckRecord, ExportRecord, PartState};
+use tidetable_record::{CheckRecord, ExportRecord, PartState};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 

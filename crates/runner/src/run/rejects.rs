@@ -1,9 +1,9 @@
-//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`, and `rejected/<run>.<table>.jsonl` for
-//! those that the query of a table gave.
+//! Keeps the rejected rows of a run, as they come.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
+use tidetable_record::rejects_path;
 use tidetable_store::{BlobWriter, Blobs, RejectedRow, Result, StoreError};
 
 /// Writes rejected rows as they come; the file is made with the first.
@@ -27,7 +27,7 @@ const SHOWN: usize = 3;
 impl<'a> RejectLog<'a> {
     /// The log of run `run`: of its sources, or of the query of one table.
     pub(super) fn new(blobs: &'a dyn Blobs, run: &str, table: Option<&str>) -> Self {
-        Self { blobs, path: log_path(run, table), state: Mutex::default() }
+        Self { blobs, path: rejects_path(run, table), state: Mutex::default() }
     }
 
     /// Keeps a row. An error is kept for [`Self::finish`]: the caller is in the middle of a batch.
@@ -74,12 +74,4 @@ pub(super) struct Kept {
     pub(super) rows: u64,
     /// The first of them.
     pub(super) first: Vec<RejectedRow>,
-}
-
-/// Where the rejected rows of a run are kept, inside the store.
-pub(super) fn log_path(run: &str, table: Option<&str>) -> String {
-    match table {
-        Some(table) => format!("rejected/{run}.{table}.jsonl"),
-        None => format!("rejected/{run}.jsonl"),
-    }
 }

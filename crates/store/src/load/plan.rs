@@ -98,6 +98,14 @@ impl InputPlan {
         self.sequences = sequences;
     }
 
+    /// Takes those of `paths` that are as they were for changed, so that the windows they touch are built anew.
+    pub fn read_again(&mut self, paths: &[String]) {
+        let (again, unchanged) =
+            std::mem::take(&mut self.unchanged).into_iter().partition(|(file, _)| paths.contains(&file.path));
+        self.unchanged = unchanged;
+        self.changed.extend::<Vec<_>>(again);
+    }
+
     /// The new inputs, each with its sequence: the one it had, or the next from `next` on.
     pub(super) fn new_in_sequence(&self, next: u64) -> impl Iterator<Item = (u64, &InputFile)> {
         let mut next = self.sequences.values().map(|sequence| sequence + 1).fold(next, u64::max);

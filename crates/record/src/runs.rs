@@ -2,7 +2,7 @@
 
 use tidetable_store::{Blobs, StoreError};
 
-use super::{FORMAT, RunRecord, path};
+use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";
 

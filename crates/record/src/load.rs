@@ -51,6 +51,9 @@ pub enum InputState {
     Changed,
     /// What the table held of it stays beside what it brings now.
     Grown,
+    /// It is as it was, and was read once more: the windows it touches were built anew.
+    #[serde(rename = "read again")]
+    ReadAgain,
     /// The table holds it as it is.
     Unchanged,
     /// Another input has this very content.
@@ -73,6 +76,7 @@ impl InputState {
             Self::New => "new",
             Self::Changed => "changed",
             Self::Grown => "grown",
+            Self::ReadAgain => "read again",
             Self::Unchanged => "unchanged",
             Self::SameContent => "same content",
             Self::TakenOut => "taken out",

@@ -1,23 +1,17 @@
 //! The record of a run, `runs/<run>.json`: written when the run begins, and again when it ends.
 
-mod history;
-mod load;
-mod part;
-
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use tidetable_store::{Blobs, LoadStats, StoreError};
 
-pub use history::Runs;
-pub use load::{InputRecord, InputState, LoadRecord};
-pub use part::{CheckRecord, ExportRecord, PartState, Severity};
-
-use crate::compact::CompactionRecord;
+use crate::compaction::CompactionRecord;
+use crate::load::LoadRecord;
+use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
 
 /// Format of run records. Those of format 1 are read too: they lack what was not known then.
-pub(crate) const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 2;
 
 /// Everything a run did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,6 +71,9 @@ pub struct Asked {
     pub without: Vec<String>,
     /// Only these parts, by export and label: those that another run left.
     pub parts: Option<Vec<(String, String)>>,
+    /// Inputs that are read again though they are as they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reread: Vec<String>,
 }
 
 /// How a run ended.
@@ -138,7 +135,7 @@ impl RunRecord {
     }
 
     /// How it ended, by what became of its parts.
-    pub(crate) fn outcome_of_parts(&self) -> Outcome {
+    pub fn outcome_of_parts(&self) -> Outcome {
         let any = |state| self.exports.iter().any(|part| part.state == state);
         let broken = self.checks.iter().any(|check| !check.passed && check.severity == Severity::Error);
         match (any(PartState::Failed), any(PartState::Checks) || broken) {
@@ -149,6 +146,6 @@ impl RunRecord {
     }
 }
 
-fn path(run: &str) -> String {
+pub(crate) fn path(run: &str) -> String {
     format!("runs/{run}.json")
 }

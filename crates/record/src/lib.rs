@@ -1,0 +1,36 @@
+//! Records of runs.
+//!
+//! - [`RunRecord`] is what a run did: its loads ([`LoadRecord`]), compactions, parts of exports and checks.
+//! - [`Runs`] reads the records in a store.
+//! - [`Holder`] says who runs a job now ([`holder`]): a record that says `running` while nobody does was killed.
+//! - [`rejected_rows`] reads the rows that a run kept because it could not load them.
+//!
+//! ```
+//! use tidetable_record::{RunRecord, Runs};
+//! use tidetable_store::LocalBlobs;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let root = tempfile::tempdir()?;
+//! let blobs = LocalBlobs::new(root.path().to_owned());
+//! let record = RunRecord { run: "01B".to_owned(), job: "j".to_owned(), ..RunRecord::default() };
+//! record.save(&blobs)?;
+//! assert_eq!(Runs::of(&blobs).last("j")?.map(|last| last.run), Some("01B".to_owned()));
+//! # Ok(())
+//! # }
+//! ```
+
+mod compaction;
+mod holder;
+mod load;
+mod part;
+mod rejects;
+mod run;
+mod runs;
+
+pub use compaction::CompactionRecord;
+pub use holder::{Holder, holder, lock_path, read_holder};
+pub use load::{InputRecord, InputState, LoadRecord};
+pub use part::{CheckRecord, ExportRecord, PartState, Severity};
+pub use rejects::{rejected_rows, rejects_path};
+pub use run::{Asked, FORMAT, Outcome, RunRecord};
+pub use runs::Runs;

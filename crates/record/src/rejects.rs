@@ -1,0 +1,81 @@
+//! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`, and `rejected/<run>.<table>.jsonl` for
+//! those that the query of a table gave.
+
+use tidetable_store::{Blobs, RejectedRow, StoreError};
+
+use crate::run::RunRecord;
+
+/// Where the rejected rows of a run are kept, inside the store: of its sources, or of the query of one table.
+pub fn rejects_path(run: &str, table: Option<&str>) -> String {
+    match table {
+        Some(table) => format!("rejected/{run}.{table}.jsonl"),
+        None => format!("rejected/{run}.jsonl"),
+    }
+}
+
+impl RunRecord {
+    /// The files of its rejected rows, inside the store.
+    pub fn reject_files(&self) -> impl Iterator<Item = &str> {
+        self.rejected.as_deref().into_iter().chain(self.loads.iter().filter_map(|load| load.rejected.as_deref()))
+    }
+
+    /// How many rows it rejected, of its sources and of the queries of its tables.
+    pub fn all_rejected(&self) -> u64 {
+        let of_queries = self.loads.iter().filter(|load| load.rejected.is_some());
+        // Records of format 1 have no count of their own.
+        let of_sources = match (self.rows_rejected, &self.rejected) {
+            (0, Some(_)) => {
+                self.loads.iter().filter(|load| load.rejected.is_none()).map(|load| load.stats.rows_rejected).sum()
+            }
+            (rows, _) => rows,
+        };
+        of_sources + of_queries.map(|load| load.stats.rows_rejected).sum::<u64>()
+    }
+}
+
+/// The rows that a run rejected, in the order they were kept. A file that is gone has none.
+///
+/// # Errors
+/// If a file cannot be read, or is none of rejected rows.
+pub fn rejected_rows(blobs: &dyn Blobs, record: &RunRecord) -> Result<Vec<RejectedRow>, StoreError> {
+    let mut rows = Vec::new();
+    for path in record.reject_files() {
+        let Some(bytes) = blobs.read(path)? else { continue };
+        for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+            let row = serde_json::from_slice(line).map_err(|error| StoreError::Manifest {
+                path: path.to_owned(),
+                reason: format!("line {}: {error}", at + 1),
+            })?;
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+    use crate::load::LoadRecord;
+
+    #[test]
+    fn rows_of_sources_and_of_queries_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let row =
+            |file: &str| format!("{{\"file\":\"{file}\",\"line\":2,\"column\":null,\"reason\":\"r\",\"raw\":\"x\"}}\n");
+        blobs.replace("rejected/R.jsonl", row("a").repeat(2).as_bytes()).unwrap();
+        blobs.replace("rejected/R.D.jsonl", row("T@d").as_bytes()).unwrap();
+        let load = LoadRecord { rejected: Some(rejects_path("R", Some("D"))), ..LoadRecord::default() };
+        let gone = LoadRecord { rejected: Some(rejects_path("R", Some("gone"))), ..LoadRecord::default() };
+        let rejected = Some(rejects_path("R", None));
+        let record = RunRecord { rejected, loads: vec![load, gone], ..RunRecord::default() };
+        let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
+        assert_eq!(files, ["a", "a", "T@d"]);
+        blobs.replace("rejected/R.jsonl", format!("{}half", row("a")).as_bytes()).unwrap();
+        let said = rejected_rows(&blobs, &record).unwrap_err().to_string();
+        assert!(said.contains("rejected/R.jsonl") && said.contains("line 2"), "{said}");
+    }
+}
