@@ -76,9 +76,9 @@ impl Table {
     pub fn verify(&self, options: VerifyOptions) -> Result<TableReport> {
         let mut numbers = self.version_numbers()?;
         let mut manifests = Vec::new();
-        if let Some(pair) = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
-            let path = self.manifest_path(pair[0] + 1);
-            manifests.push(StoreError::Manifest { path, reason: "it is missing, and later ones are there".to_owned() });
+        let line = self.kept()?.oldest..;
+        if let Some((missing, _)) = line.zip(&numbers).find(|(expected, found)| expected != *found) {
+            manifests.push(self.missing(missing));
         }
         if !options.all_versions {
             numbers = numbers.split_off(numbers.len().saturating_sub(1));

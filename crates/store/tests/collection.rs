@@ -6,6 +6,8 @@ mod model;
 
 #[path = "collection/checkpoints.rs"]
 mod checkpoints;
+#[path = "collection/oldest.rs"]
+mod oldest;
 #[path = "collection/repair.rs"]
 mod repair;
 #[path = "collection/vacuum.rs"]

@@ -12,7 +12,6 @@ use std::collections::HashSet;
 use crate::blobs::Stat;
 use crate::error::Result;
 use crate::ids::Ids;
-use crate::manifest::Manifest;
 use crate::table::{Store, Table};
 use crate::version::{Edit, Version};
 use decide::{Found, FoundFile, decide, oldest_kept};
@@ -68,9 +67,11 @@ impl VacuumPlan {
             // What is gone meanwhile was another vacuum's.
             Ok(files.collect::<Result<Vec<_>>>()?.into_iter().filter_map(|(at, file)| Some((at, file?))).collect())
         };
-        let manifests = numbered(table.version_numbers()?, &|number| table.manifest_path(number))?;
+        let manifests = numbered(table.numbers(&table.manifest_folder())?, &|number| table.manifest_path(number))?;
         let newest = table.latest_number()?;
-        let oldest = oldest_kept(&manifests, newest, options);
+        let first = table.kept()?.oldest;
+        let line = manifests.partition_point(|(number, _)| *number < first);
+        let oldest = oldest_kept(&manifests[line..], newest, options);
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
@@ -80,7 +81,8 @@ impl VacuumPlan {
                 Ok(())
             })?;
         }
-        let checkpoints = numbered(table.checkpoints()?, &|number| table.checkpoint_path(number))?;
+        let checkpoints =
+            numbered(table.numbers(&table.checkpoint_folder())?, &|number| table.checkpoint_path(number))?;
         // Listed after the versions were read: what was committed since is newer than all that may go.
         let names = table.blobs().list(&table.sst_folder())?;
         let ssts = names.iter().filter_map(|name| name.strip_suffix(".sst"));
@@ -128,10 +130,7 @@ impl VacuumPlan {
             plan = Self::new(&table, plan.options)?;
         }
         if plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest) {
-            let oldest = table.version(plan.oldest)?;
-            if let (Manifest::Step(_), _) = table.manifest(plan.oldest)? {
-                table.write_checkpoint(&oldest)?;
-            }
+            table.keep_from(&table.version(plan.oldest)?)?;
         }
         for removal in &plan.removals {
             table.blobs().delete(&removal.path)?;
