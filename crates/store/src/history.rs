@@ -80,7 +80,7 @@ impl Table {
             let (path, bytes) = self.checkpoint_of(version)?;
             self.blobs().replace(&path, &bytes)?;
         }
-        self.blobs().create_new(&self.oldest_path(version.number), &[])?;
+        self.blobs().replace(&self.oldest_path(version.number), &[])?;
         for older in numbered(&self.blobs().list(&self.checkpoint_folder())?, OLDEST) {
             if older < version.number {
                 self.blobs().delete(&self.oldest_path(older))?;

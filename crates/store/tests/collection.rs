@@ -10,6 +10,8 @@ mod checkpoints;
 mod oldest;
 #[path = "collection/repair.rs"]
 mod repair;
+#[path = "collection/shared_files.rs"]
+mod shared_files;
 #[path = "collection/vacuum.rs"]
 mod vacuum;
 #[path = "collection/verify.rs"]

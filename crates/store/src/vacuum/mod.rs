@@ -9,6 +9,8 @@ mod decide;
 
 use std::collections::HashSet;
 
+use tidetable_sstable::planted::{self, Bug};
+
 use crate::blobs::Stat;
 use crate::error::Result;
 use crate::ids::Ids;
@@ -75,7 +77,8 @@ impl VacuumPlan {
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
-            table.walk(oldest, newest, |version| {
+            let first = if planted::is(Bug::VacuumRetained) { newest } else { oldest };
+            table.walk(first, newest, |version| {
                 name_ssts(before.as_ref(), version, &mut named);
                 before = Some(version.clone());
                 Ok(())
@@ -121,6 +124,7 @@ impl VacuumPlan {
         let takes_ssts = |plan: &Self| plan.removals.iter().any(|removal| removal.kind.is_sst());
         let (mut plan, mut version) = (self, None);
         if takes_ssts(&plan)
+            && !planted::is(Bug::VacuumSaysNothing)
             && let Some(latest) = table.latest()?
         {
             let (base, now) = (latest.number, latest.now);
@@ -129,7 +133,8 @@ impl VacuumPlan {
             // Judged again: whoever commits from here on knows.
             plan = Self::new(&table, plan.options)?;
         }
-        if plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest) {
+        let takes_manifests = plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest);
+        if takes_manifests && !planted::is(Bug::VacuumWithoutCheckpoint) {
             table.keep_from(&table.version(plan.oldest)?)?;
         }
         for removal in &plan.removals {
