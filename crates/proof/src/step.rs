@@ -18,6 +18,8 @@ pub enum Step {
     Compact(i64),
     /// The table is built anew from its inputs.
     Rebuild,
+    /// What is not needed for the newest so many versions goes.
+    Vacuum(u64),
 }
 
 impl Step {
@@ -29,6 +31,7 @@ impl Step {
             Self::Drop(_) => "drops",
             Self::Compact(_) => "compactions",
             Self::Rebuild => "rebuilds",
+            Self::Vacuum(_) => "vacuums",
         }
     }
 }
@@ -82,8 +85,9 @@ impl Script {
             _ if inputs == 0 => Step::Load(self.events()),
             0..40 => Step::Load(self.events()),
             40..55 => Step::Change(self.random.place(inputs), self.events()),
-            55..75 => Step::Drop(self.target()),
-            75..97 => Step::Compact(self.random.below(30) as i64),
+            55..72 => Step::Drop(self.target()),
+            72..90 => Step::Compact(self.random.below(30) as i64),
+            90..97 => Step::Vacuum(1 + self.random.below(4)),
             _ => Step::Rebuild,
         }
     }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
-use tidetable_sstable::planted;
 use tidetable_store::{
     Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Snapshot,
-    Store, Table, TableIdentity, Target, Version,
+    Store, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -28,6 +27,8 @@ pub struct World {
     ids: Names,
     /// Bytes of laid-out cells a load may hold.
     pub memory: u64,
+    /// Whether no two files are of one time by the clock of the store.
+    pub exact: bool,
 }
 
 /// What a step did.
@@ -57,7 +58,14 @@ impl World {
     pub fn of(blobs: Arc<dyn Blobs>, spec: &TableSpec, gc: BTreeMap<String, String>, run: u64) -> Result<Self> {
         let layout = Layout::compile(spec, &source())
             .map_err(|errors| Finding::new(format!("the layout does not compile: {errors:?}")))?;
-        Ok(Self { table: Store::new(blobs).table("T"), layout, gc, ids: Names::new(run), memory: 1 << 30 })
+        Ok(Self {
+            table: Store::new(blobs).table("T"),
+            layout,
+            gc,
+            ids: Names::new(run),
+            memory: 1 << 30,
+            exact: false,
+        })
     }
 
     /// A model of it, empty.
@@ -109,26 +117,28 @@ impl World {
                 if plan.is_empty() {
                     return Ok(Done::Nothing);
                 }
-                let done = self.commit(snapshot.version().clone(), &done.edit, plan.now)?;
-                if planted::is(planted::Bug::VacuumRetained) {
-                    self.remove_all_but_the_newest(&snapshot)?;
-                }
-                Ok(done)
+                self.commit(snapshot.version().clone(), &done.edit, plan.now)
             }
             Step::Rebuild => self.rebuild(inputs),
+            Step::Vacuum(keep) => self.vacuum(*keep, None),
         }
     }
 
-    /// What a vacuum would do that looks at the newest version only.
-    fn remove_all_but_the_newest(&self, before: &Snapshot) -> Result<()> {
-        let named: Vec<String> = match self.table.latest()? {
-            Some(version) => version.ssts().map(|sst| sst.id.clone()).collect(),
-            None => Vec::new(),
+    /// Removes what is not needed for the newest `keep` versions, if it was written before `before`, by the clock of the
+    /// store; without that all that was written up to the newest commit.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn vacuum(&self, keep: u64, before: Option<i64>) -> Result<Done> {
+        let newest = self.table.latest_number()?;
+        let manifest = format!("tables/{}/manifest/{newest:020}.json", self.table.name());
+        let Some(committed) = self.table.blobs().stat(&manifest)?.and_then(|stat| stat.modified) else {
+            return Ok(Done::Nothing);
         };
-        for sst in before.version().ssts().filter(|sst| !named.contains(&sst.id)) {
-            self.table.blobs().delete(&self.table.sst_path(&sst.id))?;
-        }
-        Ok(())
+        let before = before.unwrap_or(committed + i64::from(self.exact));
+        let options = VacuumOptions { before, half_written_before: i64::MAX, keep_versions: keep };
+        let done = VacuumPlan::new(&self.table, options)?.run(&self.ids)?;
+        Ok(done.version.map_or(Done::Nothing, Done::Committed))
     }
 
     /// Loads what is new or changed.
@@ -216,7 +226,7 @@ impl World {
 pub fn tell(model: &mut Model, step: &Step, done: Done, now: i64) {
     match step {
         // Their inputs were told before.
-        Step::Load(_) | Step::Change(..) | Step::Rebuild => {}
+        Step::Load(_) | Step::Change(..) | Step::Rebuild | Step::Vacuum(_) => {}
         Step::Drop(target) if done != Done::Nothing => model.drop(target.clone()),
         Step::Compact(_) if done != Done::Nothing => model.compact(now),
         Step::Drop(_) | Step::Compact(_) => {}
@@ -228,7 +238,7 @@ pub fn offer(model: &mut Model, step: &Step) {
     match step {
         Step::Load(events) => model.load(events.clone()),
         Step::Change(at, events) => model.change(*at, events.clone()),
-        Step::Drop(_) | Step::Compact(_) | Step::Rebuild => {}
+        Step::Drop(_) | Step::Compact(_) | Step::Rebuild | Step::Vacuum(_) => {}
     }
 }
 

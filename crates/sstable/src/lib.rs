@@ -41,6 +41,9 @@ mod filter;
 mod footer;
 mod format;
 mod frames;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod header;
 mod inspect;

@@ -34,13 +34,21 @@ pub enum Bug {
     ForgetLanded,
     /// Drops do not hold for inputs that are read again.
     ForgetDropsInLoads,
-    /// Files that the newest version does not name are removed, whatever older versions name.
+    /// Vacuum removes files that the newest version does not name, whatever older versions name.
     VacuumRetained,
+    /// Vacuum removes files that were written a moment ago, for a commit that is under way.
+    VacuumUnderWay,
+    /// Vacuum does not say in a version which files may be gone, so that a writer that slept commits them.
+    VacuumSaysNothing,
+    /// Vacuum does not write the oldest version out before it removes the steps that lead to it.
+    VacuumWithoutCheckpoint,
+    /// Verify asks only whether files can be opened.
+    VerifyOpensOnly,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::IgnoreChecksum,
         Self::SeparatorOffByOne,
         Self::LoseLastStripe,
@@ -56,6 +64,10 @@ impl Bug {
         Self::ForgetLanded,
         Self::ForgetDropsInLoads,
         Self::VacuumRetained,
+        Self::VacuumUnderWay,
+        Self::VacuumSaysNothing,
+        Self::VacuumWithoutCheckpoint,
+        Self::VerifyOpensOnly,
     ];
 }
 

@@ -13,8 +13,19 @@ use crate::version::{Origin, Version};
 /// Commits between checkpoints: a reader reads as many steps at most, and a commit bears that part of a checkpoint.
 pub(crate) const CHECKPOINT_EVERY: u64 = 32;
 
+/// Ending of the file that is named after the oldest version.
+const OLDEST: &str = ".oldest";
+
 /// Attempts to read the newest version while others remove what is before it.
 const ATTEMPTS: usize = 5;
+
+/// What is kept of a table.
+pub(crate) struct Kept {
+    /// Number of the oldest version; nothing is known of its manifest.
+    pub(crate) oldest: u64,
+    /// Numbers of the versions from there on that have a checkpoint, ascending.
+    pub(crate) checkpoints: Vec<u64>,
+}
 
 impl Table {
     /// Number of the newest version; 0 if there is none.
@@ -23,7 +34,7 @@ impl Table {
     /// If the manifests cannot be listed, or one is missing among them.
     pub fn latest_number(&self) -> Result<u64> {
         // The folder of checkpoints stays small; that of manifests is listed only where there are none.
-        let Some(mut number) = self.checkpoints()?.last().copied() else {
+        let Some(mut number) = self.kept()?.checkpoints.last().copied() else {
             return Ok(self.version_numbers()?.last().copied().unwrap_or(0));
         };
         while self.has_manifest(number + 1)? {
@@ -41,19 +52,45 @@ impl Table {
     /// # Errors
     /// If the manifests cannot be listed.
     pub fn version_numbers(&self) -> Result<Vec<u64>> {
-        self.numbers(&self.manifest_folder())
-    }
-
-    /// Numbers of the versions that have a checkpoint, ascending.
-    pub(crate) fn checkpoints(&self) -> Result<Vec<u64>> {
-        self.numbers(&self.checkpoint_folder())
-    }
-
-    fn numbers(&self, folder: &str) -> Result<Vec<u64>> {
-        let names = self.blobs().list(folder)?;
-        let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-        numbers.sort_unstable();
+        let oldest = self.kept()?.oldest;
+        let mut numbers = self.numbers(&self.manifest_folder())?;
+        numbers.retain(|number| *number >= oldest);
         Ok(numbers)
+    }
+
+    /// Where the line of versions begins, and its checkpoints.
+    pub(crate) fn kept(&self) -> Result<Kept> {
+        let names = self.blobs().list(&self.checkpoint_folder())?;
+        let oldest = numbered(&names, OLDEST).last().copied().unwrap_or(1);
+        let checkpoints = numbered(&names, ".json").into_iter().filter(|number| *number >= oldest).collect();
+        Ok(Kept { oldest, checkpoints })
+    }
+
+    /// Numbers of the files of a folder of manifests or checkpoints, whether they are of the line or not; ascending.
+    pub(crate) fn numbers(&self, folder: &str) -> Result<Vec<u64>> {
+        Ok(numbered(&self.blobs().list(folder)?, ".json"))
+    }
+
+    /// Makes `version` the oldest of the line, so that those before it can go.
+    pub(crate) fn keep_from(&self, version: &Version) -> Result<()> {
+        self.write_checkpoint(version)?;
+        let is_whole = |found: Version| found == *version && found.origin.manifest == version.origin.manifest;
+        if !self.read_checkpoint(version.number).is_ok_and(|found| found.is_some_and(is_whole)) {
+            // What has its name was damaged meanwhile, which did no harm while there were steps to read instead.
+            let (path, bytes) = self.checkpoint_of(version)?;
+            self.blobs().replace(&path, &bytes)?;
+        }
+        self.blobs().replace(&self.oldest_path(version.number), &[])?;
+        for older in numbered(&self.blobs().list(&self.checkpoint_folder())?, OLDEST) {
+            if older < version.number {
+                self.blobs().delete(&self.oldest_path(older))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn oldest_path(&self, number: u64) -> String {
+        format!("{}/{number:020}{OLDEST}", self.checkpoint_folder())
     }
 
     pub(crate) fn has_manifest(&self, number: u64) -> Result<bool> {
@@ -88,11 +125,14 @@ impl Table {
     /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if there is none; or if its manifest, or one that
     /// it goes upon, cannot be read.
     pub fn version(&self, number: u64) -> Result<Version> {
+        let Kept { oldest, checkpoints } = self.kept()?;
+        if number < oldest {
+            return Err(StoreError::Vacuumed { table: self.name().to_owned(), number, oldest });
+        }
         let (step, checksum) = match self.manifest(number)? {
             (Manifest::Whole(version), checksum) => return self.checked(*version, checksum, number),
             (Manifest::Step(step), checksum) => (*step, checksum),
         };
-        let checkpoints = self.checkpoints()?;
         // From there back to a version that is written out.
         let mut steps = vec![(step, checksum)];
         let mut at = number;
@@ -153,10 +193,10 @@ impl Table {
     /// # Errors
     /// [`StoreError::NoVersionAt`] if there is none, or if a manifest cannot be read.
     pub fn version_at(&self, time: i64) -> Result<Version> {
-        let newest = self.latest_number()?;
+        let (newest, first) = (self.latest_number()?, self.kept()?.oldest);
         let mut oldest = None;
         // Logical times need not ascend.
-        for number in (1..=newest).rev() {
+        for number in (first..=newest).rev() {
             if number < newest && !self.has_manifest(number)? {
                 break;
             }
@@ -175,11 +215,17 @@ impl Table {
 
     /// Writes a checkpoint of `version`, which was committed or read.
     pub(crate) fn write_checkpoint(&self, version: &Version) -> Result<()> {
-        let path = self.checkpoint_path(version.number);
-        let bytes = manifest::encode_checkpoint(version, &version.origin.manifest)
-            .map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
+        let (path, bytes) = self.checkpoint_of(version)?;
         // Another may have written the same.
         self.blobs().create_new(&path, &bytes).map(|_| ())
+    }
+
+    fn checkpoint_of(&self, version: &Version) -> Result<(String, Vec<u8>)> {
+        let path = self.checkpoint_path(version.number);
+        match manifest::encode_checkpoint(version, &version.origin.manifest) {
+            Ok(bytes) => Ok((path, bytes)),
+            Err(reason) => Err(StoreError::Manifest { path, reason }),
+        }
     }
 
     /// The version of a checkpoint; `None` if it is not to be used.
@@ -240,7 +286,7 @@ impl Table {
         })
     }
 
-    fn missing(&self, number: u64) -> StoreError {
+    pub(crate) fn missing(&self, number: u64) -> StoreError {
         self.broken(number, "it is missing, and later ones are there".to_owned())
     }
 
@@ -258,4 +304,11 @@ impl Table {
         invariants::check(&version).map_err(|rule| self.broken(version.number, rule))?;
         Ok(Version { origin: Origin { manifest, checkpoint }, ..version })
     }
+}
+
+/// The numbers that the names with this ending begin with, ascending.
+fn numbered(names: &[String], ending: &str) -> Vec<u64> {
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(ending)?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
+use tidetable_sstable::planted::{self, Bug};
 use tidetable_sstable::{ReadError, Reader};
 
 use crate::error::{Result, StoreError};
@@ -76,9 +77,9 @@ impl Table {
     pub fn verify(&self, options: VerifyOptions) -> Result<TableReport> {
         let mut numbers = self.version_numbers()?;
         let mut manifests = Vec::new();
-        if let Some(pair) = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
-            let path = self.manifest_path(pair[0] + 1);
-            manifests.push(StoreError::Manifest { path, reason: "it is missing, and later ones are there".to_owned() });
+        let line = self.kept()?.oldest..;
+        if let Some((missing, _)) = line.zip(&numbers).find(|(expected, found)| expected != *found) {
+            manifests.push(self.missing(missing));
         }
         if !options.all_versions {
             numbers = numbers.split_off(numbers.len().saturating_sub(1));
@@ -110,6 +111,9 @@ impl Table {
             Ok(reader) => reader,
             Err(error) => return vec![error],
         };
+        if planted::is(Bug::VerifyOpensOnly) {
+            return Vec::new();
+        }
         let path = self.sst_path(&sst.id);
         let damaged = |source: ReadError| StoreError::Sst { path: path.clone(), source };
         let swept = reader.sweep();

@@ -6,8 +6,12 @@ mod model;
 
 #[path = "collection/checkpoints.rs"]
 mod checkpoints;
+#[path = "collection/oldest.rs"]
+mod oldest;
 #[path = "collection/repair.rs"]
 mod repair;
+#[path = "collection/shared_files.rs"]
+mod shared_files;
 #[path = "collection/vacuum.rs"]
 mod vacuum;
 #[path = "collection/verify.rs"]

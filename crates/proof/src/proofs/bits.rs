@@ -1,7 +1,8 @@
 //! Damaged files: an error or the same answer, never a wrong one.
 //!
-//! A small table is read whole after each damage. Of a large one only what the damage can reach is read again: the
-//! stripe it hit, or all of the file if it hit what stripes are found by.
+//! A small table is read whole after each damage, and now and then verified, which must find every flip in an SST. Of a
+//! large one only what the damage can reach is read again: the stripe it hit, or all of the file if it hit what stripes are
+//! found by.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::Reader;
-use tidetable_store::{Blobs, Snapshot, Store};
+use tidetable_store::{Blobs, Snapshot, Store, VerifyOptions};
 
 use super::{Figures, each_seed};
 use crate::finding::{Finding, Result};
@@ -115,7 +116,17 @@ impl Sound {
             Ok(_) => Err(Finding::new(format!("{}: {path}: {} gives a wrong answer", self.shape.name, what()))),
         }
     }
+
+    /// Whether verify finds nothing once `path` holds `bytes`.
+    fn verifies(&self, path: &str, bytes: Bytes) -> Result<bool> {
+        let shelf = self.shape.shelf.copy();
+        shelf.put(path, bytes);
+        Ok(Store::new(Arc::new(shelf) as Arc<dyn Blobs>).table("T").verify(VerifyOptions::default())?.is_sound())
+    }
 }
+
+/// One flip in so many is looked for by verify too, which reads everything.
+const VERIFIED: u64 = 16;
 
 /// Every bit of a small table of each shape, or one in so many.
 ///
@@ -132,6 +143,13 @@ pub fn every_bit(one_in: u64) -> Result<Figures> {
             for bit in (0..bytes.len() as u64 * 8).filter(|bit| bit % one_in == at % one_in) {
                 let refused = sound.refuses(&path, flipped(&bytes, bit), || format!("bit {bit}"))?;
                 figures.add(&Figures(vec![("flips", 1), ("errors", u64::from(refused))]));
+                if bit / one_in % VERIFIED == 0 {
+                    let must = refused || path.contains("/sst/");
+                    if must && sound.verifies(&path, flipped(&bytes, bit))? {
+                        return Err(Finding::new(format!("{}: {path}: verify misses bit {bit}", sound.shape.name)));
+                    }
+                    figures.add(&Figures(vec![("verifies", 1)]));
+                }
             }
         }
         Ok(figures)

@@ -1,10 +1,12 @@
 //! Every call of a disk fails once, in every way it can.
 //!
 //! A step that met the fault says so with an error of the store, or was not hurt by it. Either way the table is readable
-//! and as it was before the step or after it; and when the disk is well again, the step can be done again.
+//! and as it was before the step or after it; and when the disk is well again, the step can be done again. A vacuum then leaves nothing of
+//! the failed try.
 
 use tidetable_store::StoreError;
 
+use super::kept::{tidy, whole};
 use super::run::{Run, Taken, world as open};
 use super::{Figures, each_seed};
 use crate::cells::{Cells, same};
@@ -12,6 +14,9 @@ use crate::finding::{Finding, Result};
 use crate::sim::{Fault, FaultKind, Loss, SimDisk};
 use crate::step::{Kind, Step};
 use crate::world::{Done, World};
+
+/// More than any run has.
+const MOST_VERSIONS: u64 = 1000;
 
 /// Runs of so many steps, one for each seed.
 ///
@@ -75,20 +80,29 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
     };
     look("after the fault", &world)?;
     look("after a loss of power", &open(&disk.after(Loss::Everything), kind, 3)?)?;
+    // By another process, if this one died of it.
+    let world = if fault.kind == FaultKind::Dead { open(&disk, kind, 5)? } else { world };
     if done.is_err() {
-        // By another process, if this one died of it.
-        let world = if fault.kind == FaultKind::Dead { open(&disk, kind, 5)? } else { world };
         let again = world.act(&taken.step, &taken.inputs, taken.now)?;
         same("done again", &world.cells()?, &taken.cells)?;
         if let Done::Committed(number) = again {
             let left = open(&disk.after(Loss::Everything), kind, 4)?;
             same("done again, after a loss of power", &left.cells()?, &taken.cells)?;
             // These do not ask whether it was done before.
-            let twice = matches!(taken.step, Step::Rebuild | Step::Compact(_)) && number == taken.version + 1;
+            let twice =
+                matches!(taken.step, Step::Rebuild | Step::Compact(_) | Step::Vacuum(_)) && number == taken.version + 1;
             if number != taken.version && !twice {
                 return Err(Finding::new(format!("done again it is version {number}, not {}", taken.version)));
             }
         }
+    }
+    // What the failed try has left goes, and nothing else.
+    let number = world.table().latest_number()?;
+    world.vacuum(MOST_VERSIONS, Some(i64::MAX))?;
+    tidy(world.table())?;
+    whole(world.table(), true)?;
+    if number > 0 {
+        same("after a vacuum", &world.cells()?, &taken.cells)?;
     }
     Ok(done.is_err())
 }

@@ -1,10 +1,11 @@
-//! Random loads, changes, drops, compactions, rebuilds, snapshots and reads against a map of cells.
+//! Random loads, changes, drops, compactions, rebuilds, vacuums, snapshots and reads against a map of cells.
 
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::Snapshot;
+use tidetable_store::{Snapshot, StoreError};
 
+use super::kept::{Shown, tidy, whole};
 use super::{Figures, each_seed};
 use crate::cells::{Cells, cells_in, cells_of_row, same};
 use crate::event::Spread;
@@ -12,7 +13,7 @@ use crate::finding::{Finding, Result};
 use crate::model::Model;
 use crate::random::Random;
 use crate::sim::Shelf;
-use crate::step::{Kind, Script};
+use crate::step::{Kind, Script, Step};
 use crate::world::{Done, World, offer, tell};
 
 /// Every so many seeds one has inputs of many pages and stripes.
@@ -44,6 +45,17 @@ struct Held {
     cells: Cells,
 }
 
+/// A table and what it must hold.
+struct Pair {
+    world: World,
+    model: Model,
+    script: Script,
+    /// Of the newest version.
+    snapshot: Option<Snapshot>,
+    shown: Shown,
+    held: Vec<Held>,
+}
+
 fn run(seed: u64, operations: u64, large: bool) -> Result<(Figures, u128)> {
     let mut random = Random::new(seed);
     let mut kind = Kind::any(&mut random);
@@ -52,93 +64,161 @@ fn run(seed: u64, operations: u64, large: bool) -> Result<(Figures, u128)> {
     }
     let shelf = Arc::new(Shelf::default());
     let mut world = World::new(Arc::clone(&shelf) as _, kind, seed)?;
+    world.exact = true;
     if large && random.one_in(2) {
         // So little that a load writes several sorted runs.
         world.memory = 1 << 20;
     }
-    let mut model = World::model(kind)?;
-    let mut script = Script::new(kind, Random::new(random.number()), if large { 120_000 } else { 12 });
-    let mut held: Vec<Held> = Vec::new();
+    let script = Script::new(kind, Random::new(random.number()), if large { 120_000 } else { 12 });
+    let (shown, held) = (Shown::default(), Vec::new());
+    let mut pair = Pair { world, model: World::model(kind)?, script, snapshot: None, shown, held };
     let mut figures = Figures::default();
-    for operation in 0..operations {
-        let name = match random.below(100) {
-            0..24 => change(&world, &mut model, &mut script)?,
-            24..60 => read_range(&world, &model, kind, &mut random)?,
-            60..90 => read_row(&world, &model, kind, &mut random)?,
-            90..95 => {
-                if let Some(snapshot) = world.snapshot()? {
-                    held.truncate(7);
-                    held.insert(random.place(held.len() + 1), Held { snapshot, cells: model.cells().clone() });
-                }
-                "snapshots"
-            }
-            _ => {
-                if let Some(Held { snapshot, cells }) = held.get(random.place(held.len())) {
-                    let found = cells_in(snapshot, &KeyRange::all())?;
-                    same(&format!("snapshot of version {}", snapshot.version().number), &found, cells)?;
-                }
-                "reads of snapshots"
-            }
+    for _ in 0..operations {
+        let name = match random.below(1000) {
+            0..230 => pair.change()?,
+            230..240 => pair.under_way(&mut random)?,
+            240..600 => pair.read_range(kind, &mut random)?,
+            600..900 => pair.read_row(kind, &mut random)?,
+            900..950 => pair.hold(&mut random),
+            950..980 => pair.read_held(&mut random)?,
+            980..995 => pair.read_older(&mut random)?,
+            _ => pair.verify(&mut random)?,
         };
         figures.add(&Figures(vec![("operations", 1), (name, 1)]));
-        let _ = operation;
     }
-    for Held { snapshot, cells } in &held {
+    for Held { snapshot, cells } in &pair.held {
         same("a snapshot at the end", &cells_in(snapshot, &KeyRange::all())?, cells)?;
     }
+    whole(pair.world.table(), true)?;
     figures.add(&Figures(vec![("seeds", 1)]));
     Ok((figures, shelf.hash()))
 }
 
-fn change(world: &World, model: &mut Model, script: &mut Script) -> Result<&'static str> {
-    let step = script.next(model.inputs().len());
-    let now = model.now();
-    let before = model.would_hide_by(&step);
-    offer(model, &step);
-    let done = world.act(&step, model.inputs(), now)?;
-    if let Some((shown, stored)) = before {
-        let committed = done != Done::Nothing;
-        if shown && !committed || committed && !stored {
-            return Err(Finding::new(format!("a drop hides cells: {shown}, committed: {committed}; {step:?}")));
+impl Pair {
+    fn change(&mut self) -> Result<&'static str> {
+        let step = self.script.next(self.model.inputs().len());
+        let before = self.model.would_hide_by(&step);
+        offer(&mut self.model, &step);
+        let done = self.world.act(&step, self.model.inputs(), self.model.now())?;
+        if let Some((shown, stored)) = before {
+            let committed = done != Done::Nothing;
+            if shown && !committed || committed && !stored {
+                return Err(Finding::new(format!("a drop hides cells: {shown}, committed: {committed}; {step:?}")));
+            }
         }
-    }
-    let time = world.snapshot()?.map_or(now, |snapshot| snapshot.version().now);
-    tell(model, &step, done, time);
-    same(&format!("after {}", step.name()), &world.cells()?, model.cells())?;
-    // Rows that are there, by way of the filters: keys at random seldom are.
-    let keys = model.cells().keys().map(|cell| &cell.0);
-    for key in keys.step_by(model.cells().len() / 20 + 1) {
-        if let Some(snapshot) = world.snapshot()? {
-            let expected = model.cells_in(&KeyRange::of_key(key.as_bytes()));
-            same(&format!("row {key}"), &cells_of_row(&snapshot, key)?, &expected)?;
+        self.look(&step, done)?;
+        if let Step::Vacuum(kept) = step {
+            self.shown.vacuumed(self.world.table(), kept)?;
+            tidy(self.world.table())?;
+            let numbers = self.shown.numbers();
+            numbers.iter().try_for_each(|number| self.shown.check(self.world.table(), *number))?;
+            // A reader holds a version, not its files.
+            self.held.retain(|held| numbers.first() <= Some(&held.snapshot.version().number));
         }
+        Ok(step.name())
     }
-    Ok(step.name())
+
+    /// Looks at the table after a step.
+    fn look(&mut self, step: &Step, done: Done) -> Result<()> {
+        self.snapshot = self.world.snapshot()?;
+        let Some(snapshot) = &self.snapshot else { return Ok(()) };
+        tell(&mut self.model, step, done, snapshot.version().now);
+        same(&format!("after {}", step.name()), &cells_in(snapshot, &KeyRange::all())?, self.model.cells())?;
+        self.shown.put(snapshot.version().number, self.model.cells());
+        // Rows that are there, by way of the filters: keys at random seldom are.
+        let keys = self.model.cells().keys().map(|cell| &cell.0);
+        for key in keys.step_by(self.model.cells().len() / 20 + 1) {
+            let expected = self.model.cells_in(&KeyRange::of_key(key.as_bytes()));
+            same(&format!("row {key}"), &cells_of_row(snapshot, key)?, &expected)?;
+        }
+        Ok(())
+    }
+
+    /// A load whose files are written when a vacuum comes. If it takes none that are younger than the load's, the load
+    /// is committed all the same; if it may take them, the load is refused, and done again.
+    fn under_way(&mut self, random: &mut Random) -> Result<&'static str> {
+        let Some(before) = self.snapshot.as_ref().map(|snapshot| snapshot.version().number) else {
+            return self.change();
+        };
+        let step = Step::Load(self.script.events());
+        offer(&mut self.model, &step);
+        let (now, sleeps) = (self.model.now(), random.one_in(2));
+        let (base, edit) = self.world.prepared(self.model.inputs())?;
+        let table = self.world.table();
+        let mut written = None;
+        for sst in edit.ssts.values().flatten() {
+            written = written.max(table.blobs().stat(&table.sst_path(&sst.id))?.and_then(|stat| stat.modified));
+        }
+        let after = written.filter(|_| sleeps).map(|written| written + 1);
+        // Only a vacuum that takes an SST says so in a version.
+        let said = self.world.vacuum(1 + random.below(3), after)?;
+        let kept = table.version_numbers()?.first().copied().unwrap_or(before);
+        self.shown.vacuumed(table, (before + 1).saturating_sub(kept))?;
+        self.held.retain(|held| kept <= held.snapshot.version().number);
+        let done = match table.commit(base, &edit, self.world.ids(), now) {
+            Ok(version) if !sleeps || said == Done::Nothing => Done::Committed(version.number),
+            Err(StoreError::Fenced { .. }) if sleeps => self.world.act(&step, self.model.inputs(), now)?,
+            Ok(version) => return Err(Finding::new(format!("version {} names files that are gone", version.number))),
+            Err(error) => return Err(Finding::from(error).at("a load that a vacuum came upon")),
+        };
+        self.look(&step, done)?;
+        whole(self.world.table(), false)?;
+        Ok("vacuums upon a load")
+    }
+
+    fn hold(&mut self, random: &mut Random) -> &'static str {
+        if let Some(snapshot) = &self.snapshot {
+            self.held.truncate(7);
+            let held = Held { snapshot: snapshot.clone(), cells: self.model.cells().clone() };
+            self.held.insert(random.place(self.held.len() + 1), held);
+        }
+        "snapshots"
+    }
+
+    fn read_held(&self, random: &mut Random) -> Result<&'static str> {
+        if let Some(Held { snapshot, cells }) = self.held.get(random.place(self.held.len())) {
+            let found = cells_in(snapshot, &KeyRange::all())?;
+            same(&format!("snapshot of version {}", snapshot.version().number), &found, cells)?;
+        }
+        Ok("reads of snapshots")
+    }
+
+    fn read_older(&self, random: &mut Random) -> Result<&'static str> {
+        if let Some(number) = random.pick(&self.shown.numbers()) {
+            self.shown.check(self.world.table(), number)?;
+        }
+        Ok("reads of older versions")
+    }
+
+    fn verify(&self, random: &mut Random) -> Result<&'static str> {
+        whole(self.world.table(), random.one_in(8))?;
+        Ok("verifies")
+    }
+
+    fn read_range(&self, kind: Kind, random: &mut Random) -> Result<&'static str> {
+        let (a, b) = (any_key(kind, random), any_key(kind, random));
+        let keys = match random.below(4) {
+            0 => KeyRange { start: a.into_bytes(), end: None },
+            1 => KeyRange::prefix(&a.as_bytes()[..a.len().min(5)]),
+            _ => KeyRange { start: a.clone().min(b.clone()).into_bytes(), end: Some(a.max(b).into_bytes()) },
+        };
+        if let Some(snapshot) = &self.snapshot {
+            same(&format!("range {keys:?}"), &cells_in(snapshot, &keys)?, &self.model.cells_in(&keys))?;
+        }
+        Ok("ranges")
+    }
+
+    fn read_row(&self, kind: Kind, random: &mut Random) -> Result<&'static str> {
+        let key = any_key(kind, random);
+        if let Some(snapshot) = &self.snapshot {
+            let expected = self.model.cells_in(&KeyRange::of_key(key.as_bytes()));
+            same(&format!("row {key}"), &cells_of_row(snapshot, &key)?, &expected)?;
+        }
+        Ok("rows")
+    }
 }
 
 fn any_key(kind: Kind, random: &mut Random) -> String {
     let (id, day) = (random.below(kind.spread.ids + 1), random.below(kind.spread.days + 2));
     if kind.dated { format!("{id:05}#201801{day:02}") } else { format!("{id:05}") }
-}
-
-fn read_range(world: &World, model: &Model, kind: Kind, random: &mut Random) -> Result<&'static str> {
-    let (a, b) = (any_key(kind, random), any_key(kind, random));
-    let keys = match random.below(4) {
-        0 => KeyRange { start: a.into_bytes(), end: None },
-        1 => KeyRange::prefix(&a.as_bytes()[..a.len().min(5)]),
-        _ => KeyRange { start: a.clone().min(b.clone()).into_bytes(), end: Some(a.max(b).into_bytes()) },
-    };
-    if let Some(snapshot) = world.snapshot()? {
-        same(&format!("range {keys:?}"), &cells_in(&snapshot, &keys)?, &model.cells_in(&keys))?;
-    }
-    Ok("ranges")
-}
-
-fn read_row(world: &World, model: &Model, kind: Kind, random: &mut Random) -> Result<&'static str> {
-    let key = any_key(kind, random);
-    if let Some(snapshot) = world.snapshot()? {
-        let expected = model.cells_in(&KeyRange::of_key(key.as_bytes()));
-        same(&format!("row {key}"), &cells_of_row(&snapshot, &key)?, &expected)?;
-    }
-    Ok("rows")
 }

@@ -3,6 +3,7 @@
 use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
+use super::kept::{tidy, whole};
 use super::run::{Run, world};
 use super::{Figures, each_seed};
 use crate::cells::{cells_in, same};
@@ -50,10 +51,18 @@ fn check(run: &Run, boundary: &Boundary, loss: Loss, goes_on: bool, random: &mut
         return Err(Finding::new(format!("version {} was committed, version {number} is there", boundary.mark)));
     }
     same(&format!("version {number}"), &world.cells()?, &run.cells_of(number)?)?;
-    if number > 0 {
-        let older = 1 + random.below(number);
+    if let Some(older) = random.pick(&world.table().version_numbers()?) {
         let snapshot = Snapshot::new(world.table().clone(), world.table().version(older)?.into())?;
         same(&format!("version {older}"), &cells_in(&snapshot, &KeyRange::all())?, &run.cells_of(older)?)?;
     }
-    if goes_on { run.go_on(&disk, number, 1 + random.number() / 2) } else { Ok(()) }
+    if random.one_in(4) {
+        whole(world.table(), true)?;
+    }
+    if !goes_on {
+        return Ok(());
+    }
+    run.go_on(&disk, number, 1 + random.number() / 2)?;
+    world.vacuum(2, Some(i64::MAX))?;
+    tidy(world.table())?;
+    whole(world.table(), true)
 }

@@ -101,5 +101,8 @@ impl Run {
 /// # Errors
 /// If its layout does not compile.
 pub fn world(disk: &SimDisk, kind: Kind, run: u64) -> Result<World> {
-    World::new(Arc::new(LocalBlobs::on(Arc::new(disk.clone()), PathBuf::from("/store"))), kind, run)
+    let blobs = LocalBlobs::on(Arc::new(disk.clone()), PathBuf::from("/store"));
+    let mut world = World::new(Arc::new(blobs), kind, run)?;
+    world.exact = true;
+    Ok(world)
 }

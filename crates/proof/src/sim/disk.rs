@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{Disk, DiskFile};
+use tidetable_store::{Disk, DiskFile, Stat};
 
 use super::platter::{Loss, Platter};
 
@@ -26,12 +26,13 @@ pub enum Call {
     Read,
     Open,
     ReadAt,
+    Stat,
 }
 
 impl Call {
     /// Whether it changes the disk.
     pub fn changes(self) -> bool {
-        !matches!(self, Self::List | Self::Read | Self::Open | Self::ReadAt)
+        !matches!(self, Self::List | Self::Read | Self::Open | Self::ReadAt | Self::Stat)
     }
 }
 
@@ -304,6 +305,13 @@ impl Disk for SimDisk {
         self.call(Call::Open, path, |platter, _| {
             let bytes = platter.bytes(platter.file(path).ok_or_else(missing)?);
             Ok(Arc::new(SimReader { disk: self.clone(), path: path.to_owned(), bytes: bytes.to_vec().into() }) as _)
+        })
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        self.call(Call::Stat, path, |platter, _| {
+            let file = platter.file(path).ok_or_else(missing)?;
+            Ok(Stat { bytes: platter.bytes(file).len() as u64, modified: Some(platter.made(file)) })
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{BlobWriter, Blobs, StoreError};
+use tidetable_store::{BlobWriter, Blobs, Stat, StoreError};
 
 use super::shelf::Shelf;
 use crate::random::Random;
@@ -85,6 +85,10 @@ impl Blobs for Flaky {
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         self.shelf.list(folder)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        self.shelf.stat(path)
     }
 
     fn delete(&self, path: &str) -> Result<()> {

@@ -106,6 +106,11 @@ impl Platter {
         self.files.get(file).map(|content| Arc::clone(&content.bytes)).unwrap_or_default()
     }
 
+    /// When a file was made: so many were before it.
+    pub fn made(&self, file: usize) -> i64 {
+        file as i64
+    }
+
     /// Whether there is such a folder.
     pub fn is_folder(&self, path: &Path) -> bool {
         self.folders.contains_key(path)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::{ReadAt, planted};
-use tidetable_store::{BlobWriter, Blobs, StoreError};
+use tidetable_store::{BlobWriter, Blobs, Stat, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -14,11 +14,30 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// Files by path. A clone is the same shelf.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
-    files: Arc<Mutex<BTreeMap<String, Bytes>>>,
+    files: Arc<Mutex<Files>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Files {
+    /// With the time they were written.
+    by_path: BTreeMap<String, (i64, Bytes)>,
+    /// The time: files written so far.
+    now: i64,
+}
+
+impl Files {
+    fn put(&mut self, path: &str, bytes: Bytes) {
+        self.now += 1;
+        self.by_path.insert(path.to_owned(), (self.now, bytes));
+    }
+
+    fn get(&self, path: &str) -> Option<&Bytes> {
+        self.by_path.get(path).map(|(_, bytes)| bytes)
+    }
 }
 
 impl Shelf {
-    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
+    fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -30,7 +49,7 @@ impl Shelf {
 
     /// All paths.
     pub fn paths(&self) -> Vec<String> {
-        self.files().keys().cloned().collect()
+        self.files().by_path.keys().cloned().collect()
     }
 
     /// The bytes of a file, empty if there is none.
@@ -40,13 +59,13 @@ impl Shelf {
 
     /// Puts other bytes in the place of a file's.
     pub fn put(&self, path: &str, bytes: impl Into<Bytes>) {
-        self.files().insert(path.to_owned(), bytes.into());
+        self.files().put(path, bytes.into());
     }
 
     /// A hash of all paths and bytes.
     pub fn hash(&self) -> u128 {
         let mut hash = Xxh3::new();
-        for (path, bytes) in self.files().iter() {
+        for (path, (_, bytes)) in &self.files().by_path {
             hash.update(path.as_bytes());
             hash.update(&bytes.len().to_le_bytes());
             hash.update(bytes);
@@ -58,10 +77,10 @@ impl Shelf {
 impl Blobs for Shelf {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let mut files = self.files();
-        if files.contains_key(path) && !planted::is(planted::Bug::CommitWithoutCompare) {
+        if files.by_path.contains_key(path) && !planted::is(planted::Bug::CommitWithoutCompare) {
             return Ok(false);
         }
-        files.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
+        files.put(path, Bytes::copy_from_slice(bytes));
         Ok(true)
     }
 
@@ -95,6 +114,7 @@ impl Blobs for Shelf {
         let inside = format!("{folder}/");
         let files = self.files();
         let mut names: Vec<String> = files
+            .by_path
             .range(inside.clone()..)
             .map_while(|(path, _)| path.strip_prefix(&inside))
             .map(|rest| rest.split('/').next().unwrap_or_default().to_owned())
@@ -103,8 +123,14 @@ impl Blobs for Shelf {
         Ok(names)
     }
 
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let files = self.files();
+        let found = files.by_path.get(path);
+        Ok(found.map(|(time, bytes)| Stat { bytes: bytes.len() as u64, modified: Some(*time) }))
+    }
+
     fn delete(&self, path: &str) -> Result<()> {
-        self.files().remove(path);
+        self.files().by_path.remove(path);
         Ok(())
     }
 

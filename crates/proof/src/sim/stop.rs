@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_store::{Disk, DiskFile, OsDisk};
+use tidetable_store::{Disk, DiskFile, OsDisk, Stat};
 
 /// What is called where a place is reached; it may not come back.
 pub trait Stop: std::fmt::Debug + Send + Sync {
@@ -17,8 +17,10 @@ pub trait Stop: std::fmt::Debug + Send + Sync {
 /// All places, as call, kind of file and when.
 pub fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     let mut places = Vec::new();
-    for what in ["sst", "manifest"] {
-        for call in ["create", "write", "sync", "link", "remove", "sync_folder"] {
+    for what in ["sst", "manifest", "checkpoint"] {
+        // What is named after the oldest version is put over whatever has its name.
+        let rename = (what == "checkpoint").then_some("rename");
+        for call in ["create", "write", "sync", "link", "remove", "sync_folder"].into_iter().chain(rename) {
             places.extend(["before", "after"].map(|when| (call, what, when)));
         }
         places.push(("write", what, "middle"));
@@ -49,11 +51,7 @@ impl StopDisk {
 
 fn kind(path: &Path) -> &'static str {
     let is = |name: &str| path.components().any(|part| part.as_os_str() == name);
-    match (is("sst"), is("manifest")) {
-        (true, _) => "sst",
-        (_, true) => "manifest",
-        _ => "folder",
-    }
+    ["sst", "manifest", "checkpoint"].into_iter().find(|name| is(name)).unwrap_or("folder")
 }
 
 impl Disk for StopDisk {
@@ -96,6 +94,10 @@ impl Disk for StopDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
         OsDisk.open(path)
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        OsDisk.stat(path)
     }
 }
 

@@ -4,6 +4,7 @@
 //! manifest/N.json     {"format":1,"checksum":"..","version":{..}}      version N, whole
 //!                  or {"format":2,"checksum":"..","step":{..}}         what version N changes of version N - 1
 //! checkpoint/N.json   {"format":2,"checksum":"..","checkpoint":{"manifest":"..","version":{..}}}
+//! checkpoint/N.oldest empty: N is the oldest version, see `history`
 //! ```
 //!
 //! A checksum is the xxh3-128 of the text of `version`, `step` or `checkpoint`, 32 hexadecimal digits. A step holds the

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use tidetable_sstable::planted::{self, Bug};
+
 use super::VacuumOptions;
 
 /// A file that may go.
@@ -74,7 +76,8 @@ pub(super) fn decide(found: Found, oldest: u64, named: &HashSet<String>, options
     };
     let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
     removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
-    let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old(file, options.before));
+    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || planted::is(Bug::VacuumUnderWay);
+    let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old_sst(file));
     removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
     removals.extend(leftovers(half, options.half_written_before));
     removals

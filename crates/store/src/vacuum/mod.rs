@@ -9,10 +9,11 @@ mod decide;
 
 use std::collections::HashSet;
 
+use tidetable_sstable::planted::{self, Bug};
+
 use crate::blobs::Stat;
 use crate::error::Result;
 use crate::ids::Ids;
-use crate::manifest::Manifest;
 use crate::table::{Store, Table};
 use crate::version::{Edit, Version};
 use decide::{Found, FoundFile, decide, oldest_kept};
@@ -68,19 +69,23 @@ impl VacuumPlan {
             // What is gone meanwhile was another vacuum's.
             Ok(files.collect::<Result<Vec<_>>>()?.into_iter().filter_map(|(at, file)| Some((at, file?))).collect())
         };
-        let manifests = numbered(table.version_numbers()?, &|number| table.manifest_path(number))?;
+        let manifests = numbered(table.numbers(&table.manifest_folder())?, &|number| table.manifest_path(number))?;
         let newest = table.latest_number()?;
-        let oldest = oldest_kept(&manifests, newest, options);
+        let first = table.kept()?.oldest;
+        let line = manifests.partition_point(|(number, _)| *number < first);
+        let oldest = oldest_kept(&manifests[line..], newest, options);
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
-            table.walk(oldest, newest, |version| {
+            let first = if planted::is(Bug::VacuumRetained) { newest } else { oldest };
+            table.walk(first, newest, |version| {
                 name_ssts(before.as_ref(), version, &mut named);
                 before = Some(version.clone());
                 Ok(())
             })?;
         }
-        let checkpoints = numbered(table.checkpoints()?, &|number| table.checkpoint_path(number))?;
+        let checkpoints =
+            numbered(table.numbers(&table.checkpoint_folder())?, &|number| table.checkpoint_path(number))?;
         // Listed after the versions were read: what was committed since is newer than all that may go.
         let names = table.blobs().list(&table.sst_folder())?;
         let ssts = names.iter().filter_map(|name| name.strip_suffix(".sst"));
@@ -119,6 +124,7 @@ impl VacuumPlan {
         let takes_ssts = |plan: &Self| plan.removals.iter().any(|removal| removal.kind.is_sst());
         let (mut plan, mut version) = (self, None);
         if takes_ssts(&plan)
+            && !planted::is(Bug::VacuumSaysNothing)
             && let Some(latest) = table.latest()?
         {
             let (base, now) = (latest.number, latest.now);
@@ -127,11 +133,9 @@ impl VacuumPlan {
             // Judged again: whoever commits from here on knows.
             plan = Self::new(&table, plan.options)?;
         }
-        if plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest) {
-            let oldest = table.version(plan.oldest)?;
-            if let (Manifest::Step(_), _) = table.manifest(plan.oldest)? {
-                table.write_checkpoint(&oldest)?;
-            }
+        let takes_manifests = plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest);
+        if takes_manifests && !planted::is(Bug::VacuumWithoutCheckpoint) {
+            table.keep_from(&table.version(plan.oldest)?)?;
         }
         for removal in &plan.removals {
             table.blobs().delete(&removal.path)?;

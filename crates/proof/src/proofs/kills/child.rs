@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin 7            step 7 is begun
-//! ok 7 12            it is done, and the newest version is now 12
+//! ok 7 12 1514851200000000   it is done, and the newest version is now 12, of this logical time
 //! at loads:link:manifest:after   a place was reached; nothing happens any more
 //! ```
 
@@ -103,7 +103,11 @@ impl Task {
             *here.step.lock().unwrap_or_else(PoisonError::into_inner) = step.name();
             let now = world.snapshot()?.map_or(script.begin(), |snapshot| snapshot.version().now);
             world.act(&step, &script.inputs, now)?;
-            say(&format!("ok {number} {}", world.table().latest_number()?))?;
+            let (version, now) = match world.table().latest()? {
+                Some(version) => (version.number, version.now),
+                None => (0, now),
+            };
+            say(&format!("ok {number} {version} {now}"))?;
         }
         Ok(())
     }

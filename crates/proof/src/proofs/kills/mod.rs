@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidetable_layout::KeyRange;
-use tidetable_store::{LocalBlobs, Snapshot};
+use tidetable_store::LocalBlobs;
 
 pub use child::{Place, Task};
 
 use super::Figures;
-use crate::cells::{Cells, cells_in, same};
+use super::kept::{Shown, tidy, whole};
+use crate::cells::same;
 use crate::event::Inputs;
 use crate::finding::{Finding, Result};
 use crate::model::Model;
@@ -31,7 +31,7 @@ const STEPS: u64 = 8;
 /// Most microseconds from the begin of a step to a kill that goes by time.
 const DELAY: u64 = 25_000;
 /// Steps whose places are stopped at.
-const WORK: [&str; 5] = ["loads", "changed inputs", "drops", "compactions", "rebuilds"];
+const WORK: [&str; 6] = ["loads", "changed inputs", "drops", "compactions", "rebuilds", "vacuums"];
 
 /// The kind of table that a seed makes.
 fn kind_of(seed: u64) -> Kind {
@@ -56,7 +56,7 @@ impl Scripted {
         match &step {
             Step::Load(events) => self.inputs.add(events.clone()),
             Step::Change(at, events) => self.inputs.change(*at, events.clone()),
-            Step::Drop(_) | Step::Compact(_) | Step::Rebuild => {}
+            Step::Drop(_) | Step::Compact(_) | Step::Rebuild | Step::Vacuum(_) => {}
         }
         step
     }
@@ -75,6 +75,7 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
     let mut random = Random::new(first);
     let mut figures = Figures::default();
     let mut names: BTreeMap<String, u64> = BTreeMap::new();
+    let mut tried: BTreeMap<String, u64> = BTreeMap::new();
     let mut run = 0;
     let mut seed = first;
     while figures.get("kills") < kills {
@@ -87,7 +88,10 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
                 break;
             }
             run += 1;
-            let place = (run % 2 == 0).then(|| next_place(&names, &mut random));
+            let place = (run % 2 == 0).then(|| next_place(&tried, &names, &mut random));
+            if let Some(place) = &place {
+                *tried.entry(place.name.clone()).or_default() += 1;
+            }
             let ended = table
                 .run(prove, run, place, &mut random)
                 .map_err(|found| found.at(format_args!("seed {seed}, run {run}")))?;
@@ -102,6 +106,7 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
             let killed = u64::from(!matches!(ended, Ended::ByItself));
             figures.add(&Figures(vec![("kills", killed), (part, 1)]));
         }
+        table.finish()?;
         figures.add(&Figures(vec![("tables", 1), ("commits", table.version)]));
         seed += 1;
     }
@@ -109,19 +114,26 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
     Ok(figures)
 }
 
-/// The place that was met least often so far, or any: some are never met, as a rebuild makes no folder.
-fn next_place(met: &BTreeMap<String, u64>, random: &mut Random) -> Place {
+/// Tries after which a place that was never met is left: a rebuild makes no folder.
+const TRIES: u64 = 2;
+
+/// One of the places that were tried least often so far.
+fn next_place(tried: &BTreeMap<String, u64>, met: &BTreeMap<String, u64>, random: &mut Random) -> Place {
     let mut all: Vec<(u64, u64, String)> = Vec::new();
     for step in WORK {
         for (call, what, when) in places() {
             let name = format!("{step}:{call}:{what}:{when}");
-            all.push((met.get(&name).copied().unwrap_or(0), random.number(), name));
+            let tries = tried.get(&name).copied().unwrap_or(0);
+            if tries < TRIES || met.contains_key(&name) {
+                all.push((tries, random.number(), name));
+            }
         }
     }
     all.sort();
     let least = random.place(all.len() / 2);
     let name = all.swap_remove(least).2;
-    Place { name, passes: random.below(3) }
+    let passes = if met.contains_key(&name) { random.below(3) } else { 0 };
+    Place { name, passes }
 }
 
 /// How a process ended.
@@ -139,14 +151,13 @@ struct Table {
     /// Steps that were done.
     steps: u64,
     version: u64,
-    /// What a read of each version shows.
-    shown: BTreeMap<u64, Cells>,
+    shown: Shown,
 }
 
 impl Table {
     fn new(root: PathBuf, seed: u64) -> Result<Self> {
         let model = World::model(kind_of(seed))?;
-        Ok(Self { root, seed, model, steps: 0, version: 0, shown: BTreeMap::new() })
+        Ok(Self { root, seed, model, steps: 0, version: 0, shown: Shown::default() })
     }
 
     fn run(&mut self, prove: &Path, run: u64, place: Option<Place>, random: &mut Random) -> Result<Ended> {
@@ -160,8 +171,10 @@ impl Table {
         for line in out.into_iter().flat_map(BufRead::lines) {
             let line = line?;
             if let Some(step) = line.strip_prefix("ok ") {
-                let version = step.split_once(' ').and_then(|(_, version)| version.parse().ok());
-                done.push(version.ok_or_else(|| Finding::new(format!("a process said {line}")))?);
+                let mut said = step.split(' ').skip(1);
+                let version = said.next().and_then(|version| version.parse().ok());
+                let now = said.next().and_then(|now| now.parse().ok());
+                done.push(version.zip(now).ok_or_else(|| Finding::new(format!("a process said {line}")))?);
             } else if let Some(name) = line.strip_prefix("at ") {
                 ended = Ended::At(name.to_owned());
                 process.kill()?;
@@ -179,33 +192,56 @@ impl Table {
         Ok(ended)
     }
 
-    /// Looks at the table after a process that said what version each step left; one more step may have committed.
-    fn check(&mut self, run: u64, done: &[u64]) -> Result<()> {
+    /// Looks at the table after a process that said what version each step left, and its logical time; one more step may
+    /// have committed.
+    fn check(&mut self, run: u64, done: &[(u64, i64)]) -> Result<()> {
         let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX - run)?;
         let found = world.table().latest_number()?;
         let mut script = Scripted::new(self.seed);
         for _ in 0..self.steps {
             script.offer();
         }
-        let said = done.last().copied().unwrap_or(self.version);
+        let said = done.last().map_or(self.version, |(version, _)| *version);
         // What was said to be done is there, and of what was not, one commit at most.
         if found != said && found != said + 1 {
             return Err(Finding::new(format!("version {said} was committed, version {found} is there")));
         }
-        let unsaid = (found > said).then_some(found);
-        for version in done.iter().copied().chain(unsaid) {
+        let unsaid = if found > said { Some((found, world.table().version(found)?.now)) } else { None };
+        let mut kept = u64::MAX;
+        for (version, now) in done.iter().copied().chain(unsaid) {
             let step = script.offer();
             offer(&mut self.model, &step);
+            if let Step::Vacuum(versions) = step {
+                kept = kept.min(versions);
+            }
             let outcome = if version > self.version { Done::Committed(version) } else { Done::Nothing };
-            tell(&mut self.model, &step, outcome, world.table().version(version)?.now);
-            self.shown.insert(version, self.model.cells().clone());
+            tell(&mut self.model, &step, outcome, now);
+            self.shown.put(version, self.model.cells());
             self.version = version;
             self.steps += 1;
         }
         same(&format!("version {found} after {} steps", self.steps), &world.cells()?, self.model.cells())?;
-        for (number, cells) in self.shown.iter().rev().take(4) {
-            let snapshot = Snapshot::new(world.table().clone(), world.table().version(*number)?.into())?;
-            same(&format!("version {number}"), &cells_in(&snapshot, &KeyRange::all())?, cells)?;
+        if found == 0 {
+            return Ok(());
+        }
+        // The step that was under way may be a vacuum too.
+        if let Step::Vacuum(versions) = script.offer() {
+            kept = kept.min(versions);
+        }
+        self.shown.vacuumed(world.table(), kept)?;
+        whole(world.table(), true)?;
+        let numbers = self.shown.numbers();
+        numbers.iter().rev().take(4).try_for_each(|number| self.shown.check(world.table(), *number))
+    }
+
+    /// What the killed have left goes with a vacuum.
+    fn finish(&self) -> Result<()> {
+        let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX / 2)?;
+        world.vacuum(2, Some(i64::MAX))?;
+        if self.version > 0 {
+            tidy(world.table())?;
+            whole(world.table(), true)?;
+            same("after a vacuum", &world.cells()?, self.model.cells())?;
         }
         Ok(())
     }
