@@ -151,15 +151,15 @@ fn time_order(frame: &Frame, column: &dyn Array) -> Option<UInt32Array> {
     Some(UInt32Array::from(indices))
 }
 
-struct Reader<'a> {
-    layout: &'a Layout,
-    block: &'a Block,
-    frame: &'a Frame,
-    timestamps: Vec<Option<ArrayRef>>,
+pub(crate) struct Reader<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) block: &'a Block,
+    pub(crate) frame: &'a Frame,
+    pub(crate) timestamps: Vec<Option<ArrayRef>>,
 }
 
 impl Reader<'_> {
-    fn column(&self, record: &RecordField) -> Result<ArrayRef, DecodeError> {
+    pub(crate) fn column(&self, record: &RecordField) -> Result<ArrayRef, DecodeError> {
         let mut out: Option<ArrayRef> = None;
         for origin in &record.origins {
             let found = self.origin(record, origin)?;
@@ -352,7 +352,7 @@ impl Reader<'_> {
 }
 
 impl Layout {
-    fn key_zone(&self, segments: &[usize]) -> Option<chrono_tz::Tz> {
+    pub(crate) fn key_zone(&self, segments: &[usize]) -> Option<chrono_tz::Tz> {
         let field = segments.first().and_then(|segment| self.key.field(*segment))?;
         if let Form::Time(format) = &field.form { format.zone() } else { None }
     }

@@ -41,6 +41,7 @@ mod protobuf;
 mod ranges;
 mod read;
 mod records;
+mod rows;
 mod schema;
 mod segment;
 mod spec;
@@ -65,6 +66,7 @@ pub use keys::Keys;
 pub use layout::Layout;
 pub use packed::PackedWriter;
 pub use proto_file::{is_field_number, proto_file};
+pub use rows::{RowValues, record_counts};
 pub use schema::{
     Column, Group, KeyTail, Merge, MessageField, Packed, PackedForm, ProtoType, QualifierKind, StoredSchema, TailPart,
     TimestampKind,

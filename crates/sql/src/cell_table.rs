@@ -69,7 +69,13 @@ impl TableProvider for CellsTable {
         let keys = keys_of(filters, ROW_KEY, self.push_down);
         // Across windows, so that a row and the table come in key order.
         let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
-        let scan = TableScan { snapshot: self.snapshot.clone(), shape: Shape::Cells, keys, time: ALWAYS };
+        let scan = TableScan {
+            snapshot: self.snapshot.clone(),
+            shape: Shape::Cells,
+            keys,
+            time: ALWAYS,
+            push_down: self.push_down,
+        };
         data_source(state, scan, Arc::clone(&self.schema), slices, self.ordering(), projection, limit)
     }
 }

@@ -25,10 +25,12 @@
 //! Planning cuts a table into slices ([`tidetable_store::Slice`]); each is a "file" of a DataFusion
 //! file scan, whose opener merges and decodes it. Names keep their case.
 
+mod aggregate_rule;
 mod catalog;
 mod cell_table;
 mod cells;
 mod declared;
+mod dependence;
 mod error;
 mod exports;
 mod expressions;
@@ -36,13 +38,17 @@ mod filter;
 mod functions;
 mod groups;
 mod history;
+mod join_rule;
 mod key_filter;
 mod numbers;
 mod opener;
+mod patterns;
+mod record_reader;
 mod records;
 mod relations;
 mod row_scan;
 mod row_table;
+mod scan_aggregate;
 mod script;
 mod session;
 mod source;

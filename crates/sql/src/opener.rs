@@ -1,18 +1,16 @@
 //! Opening a slice: merged and decoded on a thread that may block, batches sent through a channel.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions, StringBuilder,
-    TimestampMicrosecondBuilder,
+    ArrayRef, BinaryBuilder, RecordBatch, RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder,
 };
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
+use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::StreamExt;
@@ -21,35 +19,41 @@ use tidetable_store::Slice;
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
+use crate::record_reader::{RecordReader, Wanted};
 use crate::row_scan::RowReader;
 use crate::row_table::RowView;
+use crate::scan_aggregate::{Running, ScanAggregate};
 use crate::source::{Shape, TableScan};
 
 /// Batches decoded ahead of the query.
 const AHEAD: usize = 2;
 
+/// What is to be done with each slice.
+#[derive(Clone)]
+pub(crate) struct Work {
+    pub(crate) scan: Arc<TableScan>,
+    /// What slices hold.
+    pub(crate) stored: SchemaRef,
+    /// Expressions over it.
+    pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,
+    pub(crate) aggregate: Option<Arc<ScanAggregate>>,
+    /// Columns of the table, or of what is summed up, to give, ascending.
+    pub(crate) columns: Vec<usize>,
+    /// The schema they make.
+    pub(crate) schema: SchemaRef,
+    pub(crate) batch_size: usize,
+}
+
 /// Opens the slices of one partition of a scan.
 pub(crate) struct SliceOpener {
-    scan: Arc<TableScan>,
-    /// Columns of the table to give, ascending.
-    columns: Vec<usize>,
-    /// The schema they make.
-    schema: SchemaRef,
-    batch_size: usize,
+    work: Work,
     blocks: Count,
 }
 
 impl SliceOpener {
-    pub(crate) fn new(
-        scan: Arc<TableScan>,
-        columns: Vec<usize>,
-        schema: SchemaRef,
-        batch_size: usize,
-        metrics: &ExecutionPlanMetricsSet,
-        partition: usize,
-    ) -> Self {
+    pub(crate) fn new(work: Work, metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
         let blocks = MetricBuilder::new(metrics).counter("blocks_read", partition);
-        Self { scan, columns, schema, batch_size, blocks }
+        Self { work, blocks }
     }
 }
 
@@ -57,16 +61,9 @@ impl FileOpener for SliceOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let missing = || DataFusionError::Internal(format!("{} carries no slice", file.object_meta.location));
         let slice = file.extension::<Slice>().ok_or_else(missing)?.clone();
-        let reading = Reading {
-            scan: Arc::clone(&self.scan),
-            name: file.object_meta.location.to_string(),
-            slice,
-            columns: self.columns.clone(),
-            schema: Arc::clone(&self.schema),
-            batch_size: self.batch_size,
-            blocks: self.blocks.clone(),
-        };
-        let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), AHEAD);
+        let name = file.object_meta.location.to_string();
+        let reading = Reading { work: self.work.clone(), name, slice, blocks: self.blocks.clone() };
+        let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
         let sender = builder.tx();
         Ok(Box::pin(async move {
             // The query dropped its end, so it wants no more: that is no error.
@@ -78,53 +75,45 @@ impl FileOpener for SliceOpener {
 
 /// One slice being read.
 struct Reading {
-    scan: Arc<TableScan>,
+    work: Work,
     name: String,
     slice: Slice,
-    columns: Vec<usize>,
-    schema: SchemaRef,
-    batch_size: usize,
     blocks: Count,
 }
 
 impl Reading {
     /// Calls `send` with each batch until it says that no more are wanted.
     fn run(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        match &self.scan.shape {
-            Shape::Records { within } => self.records(within.as_ref(), send),
-            Shape::Cells => self.cells(send),
-            Shape::Rows(view) => self.rows(view, send),
+        match (&self.work.scan.shape, &self.work.aggregate) {
+            (Shape::Records { .. }, None) => self.records(send),
+            (Shape::Records { .. }, Some(aggregate)) => self.aggregate(aggregate, send),
+            (Shape::Cells, _) => self.cells(send),
+            (Shape::Rows(view), _) => self.rows(view, send),
         }
     }
 
     fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
-        let blocks = self.scan.snapshot.scan(&self.slice, projection).map_err(external)?;
+        let blocks = self.work.scan.snapshot.scan(&self.slice, projection).map_err(external)?;
         Ok(blocks.inspect(|_| self.blocks.add(1)).map(|block| block.map_err(external)))
     }
 
-    fn records(&self, within: Option<&(usize, Range<i64>)>, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let layout = self.scan.snapshot.layout();
-        let mut fields = self.columns.clone();
-        let time_at = within.map(|(time, range)| {
-            let at = fields.iter().position(|field| field == time).unwrap_or_else(|| {
-                fields.push(*time);
-                fields.len() - 1
-            });
-            (at, range)
-        });
-        let wanted: Vec<usize> = (0..self.columns.len()).collect();
-        for block in self.blocks(&layout.projection(&fields))? {
-            let decoded = layout.decode(block?, &fields).map_err(|source| {
-                let table = self.scan.snapshot.table().name().to_owned();
-                external(SqlError::Decode { table, slice: self.name.clone(), source })
-            })?;
-            let kept = match &time_at {
-                Some((at, range)) => keep(&decoded, *at, range)?.project(&wanted)?,
-                None => decoded,
-            };
+    fn reader(&self, wanted: &Wanted<'_>) -> Result<RecordReader> {
+        let Work { scan, stored, filters, .. } = &self.work;
+        RecordReader::new(scan, &self.name, stored, filters, wanted)
+    }
+
+    fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let Work { columns, batch_size, .. } = &self.work;
+        let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
+        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
+        let place = |column: &usize| reader.record_fields().place(*column).ok_or_else(unlike);
+        let wanted: Vec<usize> = columns.iter().map(place).collect::<Result<_>>()?;
+        for block in self.blocks(&reader.projection())? {
+            let Some(found) = reader.read(block?)? else { continue };
+            let kept = found.records.project(&wanted)?;
             let mut start = 0;
             while start < kept.num_rows() {
-                let rows = self.batch_size.min(kept.num_rows() - start);
+                let rows = (*batch_size).min(kept.num_rows() - start);
                 if !send(kept.slice(start, rows)) {
                     return Ok(());
                 }
@@ -134,11 +123,32 @@ impl Reading {
         Ok(())
     }
 
+    fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let time: Vec<usize> = aggregate.time.into_iter().collect();
+        let reader = self.reader(&aggregate.wanted(&time))?;
+        let mut running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let columns = &self.work.columns;
+        for block in self.blocks(&reader.projection())? {
+            let Some(found) = reader.read(block?)? else { continue };
+            running.add(found)?;
+            if running.is_full()
+                && let Some(batch) = running.take()?
+                && !send(batch.project(columns)?)
+            {
+                return Ok(());
+            }
+        }
+        if let Some(batch) = running.take()? {
+            send(batch.project(columns)?);
+        }
+        Ok(())
+    }
+
     fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let snapshot = &self.scan.snapshot;
-        let schema = Arc::clone(&self.schema);
-        let (columns, collects) = (&self.columns, snapshot.collects());
-        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.batch_size, collects);
+        let snapshot = &self.work.scan.snapshot;
+        let schema = Arc::clone(&self.work.schema);
+        let (columns, collects) = (&self.work.columns, snapshot.collects());
+        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.work.batch_size, collects);
         for block in self.blocks(reader.projection())? {
             if !reader.block(block?, send).map_err(external)? {
                 return Ok(());
@@ -151,7 +161,7 @@ impl Reading {
     }
 
     fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let schema = self.scan.snapshot.schema();
+        let schema = self.work.scan.snapshot.schema();
         let mut columns = CellColumns::default();
         let mut more = true;
         for block in self.blocks(&Projection::all(schema))? {
@@ -160,9 +170,9 @@ impl Reading {
                 if !more {
                     return Ok(());
                 }
-                columns.push(cell, &self.columns);
-                if columns.rows >= self.batch_size {
-                    more = send(columns.take(&self.columns, &self.schema)?);
+                columns.push(cell, &self.work.columns);
+                if columns.rows >= self.work.batch_size {
+                    more = send(columns.take(&self.work.columns, &self.work.schema)?);
                 }
                 Ok(())
             })
@@ -172,23 +182,10 @@ impl Reading {
             }
         }
         if columns.rows > 0 {
-            send(columns.take(&self.columns, &self.schema).map_err(external)?);
+            send(columns.take(&self.work.columns, &self.work.schema).map_err(external)?);
         }
         Ok(())
     }
-}
-
-/// The records whose time, column `at`, lies in `range`.
-fn keep(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<RecordBatch> {
-    let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
-    let column = batch.columns().get(at).ok_or_else(unlike)?;
-    let times = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
-    let all_inside = times.null_count() == 0 && times.values().iter().all(|time| range.contains(time));
-    if all_inside {
-        return Ok(batch.clone());
-    }
-    let inside: BooleanArray = times.iter().map(|time| Some(time.is_some_and(|time| range.contains(&time)))).collect();
-    Ok(filter_record_batch(batch, &inside)?)
 }
 
 /// Columns of cells under construction; those not asked for stay empty.

@@ -143,7 +143,7 @@ impl TableProvider for RecordsTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Selection { keys, time, slices } = self.select(filters);
         let shape = Shape::Records { within: self.within().map_err(external)? };
-        let scan = TableScan { snapshot: self.snapshot.clone(), shape, keys, time };
+        let scan = TableScan { snapshot: self.snapshot.clone(), shape, keys, time, push_down: self.push_down };
         data_source(state, scan, Arc::clone(&self.schema), slices, self.ordering(), projection, limit)
     }
 }

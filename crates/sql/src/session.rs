@@ -6,10 +6,13 @@ use std::sync::Arc;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
+use crate::aggregate_rule::AggregateInScan;
 use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::register;
@@ -73,6 +76,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
+            .with_physical_optimizer_rules(optimizer_rules())
             .with_catalog_list(catalogs(&tables, &ALWAYS, push_down));
         let state = with_views(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
@@ -177,6 +181,14 @@ pub(crate) fn read_as_written(config: &mut SessionConfig) {
     parser.parse_float_as_decimal = true;
     // So that a mistake has a place.
     parser.collect_spans = true;
+}
+
+/// The engine's rules, and ours once filters are where they belong and before parts of a plan are brought together.
+fn optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
+    rules.insert(place, Arc::new(AggregateInScan));
+    rules
 }
 
 fn catalogs(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Arc<dyn CatalogProviderList> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::temporal_conversions::timestamp_us_to_datetime;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
@@ -13,15 +14,19 @@ use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::object_store::ObjectStore;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::DisplayFormatType;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
 
-use crate::opener::SliceOpener;
+use crate::dependence::is_of_columns;
+use crate::opener::{SliceOpener, Work};
 use crate::row_table::RowView;
+use crate::scan_aggregate::ScanAggregate;
 
 /// Ranges of keys shown by a plan before it only counts them.
 const SHOWN: usize = 3;
@@ -46,12 +51,20 @@ pub(crate) struct TableScan {
     pub(crate) keys: Vec<KeyRange>,
     /// The event times asked for, microseconds.
     pub(crate) time: Range<i64>,
+    /// Whether filters and aggregations may be left to the scan.
+    pub(crate) push_down: bool,
 }
 
 /// Slices as "files".
 #[derive(Clone)]
 pub(crate) struct SstSource {
     scan: Arc<TableScan>,
+    /// What slices hold.
+    stored: SchemaRef,
+    /// Expressions over what slices hold; rows that do not pass them do not come.
+    filters: Vec<Arc<dyn PhysicalExpr>>,
+    aggregate: Option<Arc<ScanAggregate>>,
+    /// What comes of slices: what they hold, or what was summed up of it.
     table_schema: TableSchema,
     projection: SplitProjection,
     batch_size: usize,
@@ -62,14 +75,49 @@ pub(crate) struct SstSource {
 
 impl SstSource {
     pub(crate) fn new(scan: TableScan, schema: SchemaRef, slices: usize, ssts: usize) -> Self {
-        let table_schema = TableSchema::from(schema);
+        let table_schema = TableSchema::from(&schema);
         Self {
             scan: Arc::new(scan),
+            stored: schema,
+            filters: Vec::new(),
+            aggregate: None,
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
             batch_size: 8192,
             counts: (slices, ssts),
             metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// What it reads.
+    pub(crate) fn scan(&self) -> &TableScan {
+        &self.scan
+    }
+
+    /// What slices hold.
+    pub(crate) fn records_schema(&self) -> &SchemaRef {
+        &self.stored
+    }
+
+    /// What comes of each row of a slice.
+    pub(crate) fn projections(&self) -> &ProjectionExprs {
+        &self.projection.source
+    }
+
+    /// Whether it may sum up what it reads.
+    pub(crate) fn may_aggregate(&self) -> bool {
+        self.scan.push_down && self.aggregate.is_none()
+    }
+
+    /// The same, summed up.
+    pub(crate) fn aggregating(&self, aggregate: ScanAggregate) -> Self {
+        let table_schema = TableSchema::from(&aggregate.schema);
+        Self {
+            projection: SplitProjection::unprojected(&table_schema),
+            table_schema,
+            aggregate: Some(Arc::new(aggregate)),
+            metrics: ExecutionPlanMetricsSet::new(),
+            ..self.clone()
         }
     }
 }
@@ -84,8 +132,16 @@ impl FileSource for SstSource {
         let file_schema = self.table_schema.file_schema();
         let columns = self.projection.file_indices.clone();
         let schema = Arc::new(file_schema.project(&columns)?);
-        let opener =
-            SliceOpener::new(Arc::clone(&self.scan), columns, schema, self.batch_size, &self.metrics, partition);
+        let work = Work {
+            scan: Arc::clone(&self.scan),
+            stored: Arc::clone(&self.stored),
+            filters: self.filters.clone(),
+            aggregate: self.aggregate.clone(),
+            columns,
+            schema,
+            batch_size: self.batch_size,
+        };
+        let opener = SliceOpener::new(work, &self.metrics, partition);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), file_schema)
     }
 
@@ -95,6 +151,11 @@ impl FileSource for SstSource {
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         Arc::new(Self { batch_size: batch_size.max(1), ..self.clone() })
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        // Of sums nothing follows from what passed before they were made.
+        if self.aggregate.is_some() { None } else { conjunction_opt(self.filters.iter().cloned()) }
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
@@ -110,7 +171,7 @@ impl FileSource for SstSource {
     }
 
     fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
-        let TableScan { snapshot, shape, keys, time } = self.scan.as_ref();
+        let TableScan { snapshot, shape, keys, time, .. } = self.scan.as_ref();
         let schema = match shape {
             Shape::Records { .. } => "records",
             Shape::Cells => "cells",
@@ -134,6 +195,12 @@ impl FileSource for SstSource {
             write!(f, "{between}cells={shown}{between}timestamps=")?;
             show_times(&shown.time, f)?;
         }
+        if let Some(filter) = conjunction_opt(self.filters.iter().cloned()) {
+            write!(f, "{between}filter={filter}")?;
+        }
+        if let Some(aggregate) = &self.aggregate {
+            write!(f, "{between}{aggregate}")?;
+        }
         f.write_str(close)
     }
 
@@ -146,6 +213,26 @@ impl FileSource for SstSource {
         files
     }
 
+    /// Filters of records are looked at here: those that keys decide by row, before values are. A filter that changes while
+    /// the query runs is left to the engine.
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let of_records = matches!(self.scan.shape, Shape::Records { .. }) && self.may_aggregate();
+        let taken: Vec<bool> =
+            filters.iter().map(|filter| of_records && is_of_columns(filter) && !is_dynamic(filter)).collect();
+        let verdicts = taken.iter().map(|taken| if *taken { PushedDown::Yes } else { PushedDown::No }).collect();
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(verdicts);
+        if !taken.contains(&true) {
+            return Ok(propagation);
+        }
+        let mut source = self.clone();
+        source.filters.extend(filters.into_iter().zip(taken).filter_map(|(filter, taken)| taken.then_some(filter)));
+        Ok(propagation.with_updated_node(Arc::new(source)))
+    }
+
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
         let merged = self.projection.source.try_merge(projection)?;
         let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
@@ -156,8 +243,21 @@ impl FileSource for SstSource {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        datafusion::physical_plan::apply_expression_roots(self.projection.source.iter(), f)
+        let projected = datafusion::physical_plan::apply_expression_roots(self.projection.source.iter(), f)?;
+        if projected == TreeNodeRecursion::Stop || self.aggregate.is_some() {
+            return Ok(projected);
+        }
+        for filter in &self.filters {
+            if f(filter)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(projected)
     }
+}
+
+fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
+    filter.is::<DynamicFilterPhysicalExpr>() || filter.children().into_iter().any(is_dynamic)
 }
 
 fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {

@@ -267,6 +267,19 @@ impl GroupHead {
         first.into_iter().chain(second).chain(&self.columns)
     }
 
+    /// Whether it is certain, from the head alone, that no row has two records of one qualifier.
+    pub(crate) fn one_version_each(&self) -> bool {
+        match &self.layout {
+            Layout::Shapes { spans, codes, .. } if self.dictionary.is_some() => spans
+                .iter()
+                .all(|span| codes.get(span.clone()).is_some_and(|codes| codes.is_sorted_by(|one, next| one < next))),
+            _ => {
+                let starts = std::iter::once(0).chain(self.ends.iter().copied());
+                self.ends.iter().zip(starts).all(|(end, start)| end.saturating_sub(start) <= 1)
+            }
+        }
+    }
+
     /// Distinct shapes, if it has any.
     pub(crate) fn shape_count(&self) -> Option<usize> {
         match &self.layout {

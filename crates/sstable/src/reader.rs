@@ -144,8 +144,8 @@ impl Reader {
     /// If there is no such stripe, the projection is of another schema, or the bytes are not sound.
     pub fn read_stripe(&self, index: usize, projection: &Projection) -> Result<Block, ReadError> {
         let stripe = self.stripe(index)?;
-        let groups = stripe.decode(0..stripe.keys().len(), projection)?;
-        Ok(Block { keys: stripe.head.keys, groups })
+        let rows = 0..stripe.keys().len();
+        stripe.into_block(rows, projection)
     }
 
     /// The rows of stripe `index` with keys in `[start, end)`, decoding only the pages that hold them.

@@ -31,6 +31,14 @@ impl StripeReader {
         self.reader.entry(self.index)
     }
 
+    /// Whether it is certain that no row has two cells of one column in group `index`; reads no pages.
+    ///
+    /// # Errors
+    /// If there is no such group or its head is not sound.
+    pub fn one_version_each(&self, index: usize) -> Result<bool, ReadError> {
+        Ok(self.head.group(index, self.reader.schema(), self.meta()?)?.one_version_each())
+    }
+
     /// The rows with keys in `[start, end)`; without `end` there is no upper bound.
     pub fn rows_in(&self, start: &[u8], end: Option<&[u8]>) -> Range<usize> {
         let first = self.keys().lower_bound(start);
@@ -47,6 +55,18 @@ impl StripeReader {
         let rows = rows.start.min(end)..end;
         let groups = self.decode(rows.clone(), projection)?;
         Ok(Block { keys: self.keys().slice(rows), groups })
+    }
+
+    /// As [`Self::read`], for a caller who reads no more of the stripe: its keys are not copied where all rows are wanted.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn into_block(self, rows: Range<usize>, projection: &Projection) -> Result<Block, ReadError> {
+        if rows != (0..self.keys().len()) {
+            return self.read(rows, projection);
+        }
+        let groups = self.decode(rows, projection)?;
+        Ok(Block { keys: self.head.keys, groups })
     }
 
     /// The groups of the rows `rows`, which there are.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_layout::{Block, GroupProjection, KeyRange, Projection, QualifierKind, StoredSchema, TimestampKind};
-use tidetable_sstable::Reader;
+use tidetable_sstable::{ReadError, Reader};
 
 use crate::drops::Mask;
 use crate::error::{Result, StoreError};
@@ -17,6 +17,7 @@ use crate::merge::Merge;
 pub struct BlockScan {
     merge: Merge<Run>,
     schema: Arc<StoredSchema>,
+    /// Rules that are judged after merging.
     collector: Option<Arc<Collector>>,
     /// Table id, for messages.
     table: String,
@@ -48,24 +49,31 @@ impl BlockScan {
         collector: Option<Arc<Collector>>,
     ) -> Self {
         let mut projection = projection.clone();
-        if sources.len() > 1 {
+        let masks: Vec<Mask> = sources.iter().filter_map(|source| source.mask.clone()).collect();
+        let runs = runs(sources);
+        if runs.len() > 1 {
             add_merge_keys(&schema, &mut projection);
         }
+        masks.iter().for_each(|mask| mask.widen(&schema, &mut projection));
+        let narrow = Arc::new(projection.clone());
         if let Some(collector) = &collector {
             collector.widen(&schema, &mut projection);
         }
-        sources.iter().filter_map(|source| source.mask.as_ref()).for_each(|mask| mask.widen(&schema, &mut projection));
         let projection = Arc::new(projection);
+        // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
+        // stripe shows that they drop nothing, what they look at need not be read.
+        let (before, after) = if runs.len() == 1 { (collector, None) } else { (None, collector) };
         let scan = |source: SstSource| {
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
-            SstScan { schema, source, stripes, keys: keys.clone(), projection }
+            let (narrow, collector) = (Arc::clone(&narrow), before.clone());
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector }
         };
         let run = |(order, run): (u64, Vec<SstSource>)| {
             (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
         };
-        let merge = Merge::new(Arc::clone(&schema), runs(sources).into_iter().map(run).collect());
-        Self { merge, schema, collector, table: String::new() }
+        let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect());
+        Self { merge, schema, collector: after, table: String::new() }
     }
 
     /// The scan, in blocks of so many rows at most where several SSTs are merged.
@@ -145,7 +153,27 @@ pub(crate) struct SstScan {
     source: SstSource,
     stripes: Range<usize>,
     keys: KeyRange,
+    /// What is read where the rules must look at it.
     projection: Arc<Projection>,
+    /// What is asked for.
+    narrow: Arc<Projection>,
+    /// Rules that are judged here.
+    collector: Option<Arc<Collector>>,
+}
+
+impl SstScan {
+    /// The wanted rows of a stripe, and whether rules are still to be judged.
+    fn read(&self, index: usize, whole: bool) -> std::result::Result<(Block, bool), ReadError> {
+        let stripe = self.source.reader.stripe(index)?;
+        let judged = match &self.collector {
+            Some(collector) => !collector.keeps_all(&self.schema, &stripe)?,
+            None => false,
+        };
+        let projection = if judged || self.collector.is_none() { &self.projection } else { &self.narrow };
+        let rows =
+            if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
+        Ok((stripe.into_block(rows, projection)?, judged))
+    }
 }
 
 impl Iterator for SstScan {
@@ -160,21 +188,22 @@ impl Iterator for SstScan {
             if mask.as_ref().is_some_and(hidden) {
                 continue;
             }
-            let read = match meta {
-                Some(meta) if self.keys.covers(&meta.first_key, &meta.last_key) => {
-                    reader.read_stripe(stripe, &self.projection)
+            let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
+            let read = self.read(stripe, whole).map_err(|source| StoreError::Sst { path: path.clone(), source });
+            return Some(read.and_then(|(block, judged)| {
+                let block = match windows {
+                    Some(windows) => windows.apply(&self.schema, block)?,
+                    None => block,
+                };
+                let block = match mask {
+                    Some(mask) => mask.apply(&self.schema, block)?,
+                    None => block,
+                };
+                match self.collector.as_ref().filter(|_| judged) {
+                    Some(collector) => collector.collect(&self.schema, block),
+                    None => Ok(block),
                 }
-                _ => reader.read_rows(stripe, &self.keys.start, self.keys.end.as_deref(), &self.projection),
-            };
-            let block = read.map_err(|source| StoreError::Sst { path: path.clone(), source });
-            let block = match windows {
-                Some(windows) => block.and_then(|block| windows.apply(&self.schema, block)),
-                None => block,
-            };
-            return Some(match mask {
-                Some(mask) => block.and_then(|block| mask.apply(&self.schema, block)),
-                None => block,
-            });
+            }));
         }
     }
 }

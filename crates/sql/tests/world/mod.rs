@@ -9,7 +9,10 @@ use tempfile::TempDir;
 use tidetable_layout::{ColumnSpec, FamilySpec, FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{FileFeed, Ids, InputPlan, Loader, LocalBlobs, Store, TableIdentity, Target};
+use tidetable_store::{
+    Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, FileFeed, Ids, InputPlan, Loader, LocalBlobs,
+    Store, TableIdentity, Target,
+};
 
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;
@@ -82,6 +85,23 @@ impl World {
 
     pub fn open(&self, options: &SessionOptions) -> Session {
         Session::open(&self.store(), options).unwrap()
+    }
+
+    /// Hides cells.
+    pub fn drop_cells(&self, target: DropTarget) {
+        let snapshot = self.store().snapshot(&self.spec.name).unwrap();
+        let edit = DropPlan::new(&snapshot, target).unwrap().edit();
+        let base = snapshot.version().clone();
+        snapshot.table().commit(base, &edit, &self.ids, START).unwrap();
+    }
+
+    /// Merges files.
+    pub fn compact(&self, extent: CompactionExtent) {
+        let snapshot = self.store().snapshot(&self.spec.name).unwrap();
+        let plan = CompactionPlan::of_extent(&snapshot, START, extent).unwrap();
+        let done = Compaction::run(&plan, &self.ids).unwrap();
+        let base = snapshot.version().clone();
+        snapshot.table().commit(base, &done.edit, &self.ids, START).unwrap();
     }
 
     /// Writes an input, or writes it anew, and loads what changed.

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder};
 use arrow::compute::{filter, nullif};
 use tidetable_layout::{
-    Block, Group, GroupBlock, GroupProjection, Projection, QualifierKind, Qualifiers, StoredSchema,
+    Block, Group, GroupBlock, GroupProjection, Projection, QualifierKind, Qualifiers, StoredSchema, TimestampKind,
 };
+use tidetable_sstable::{ReadError, StripeReader};
 
 use super::rule::GcRule;
 use crate::error::Result;
@@ -40,6 +41,24 @@ impl Collector {
     /// Whether age matters to any of them.
     pub(crate) fn looks_at_age(&self) -> bool {
         self.rules.iter().flatten().flatten().flatten().any(GcRule::looks_at_age)
+    }
+
+    /// Whether it is certain, before any page is read, that the rules drop nothing of a stripe: every column of a row has
+    /// one version, the newest, and even the oldest timestamp is young enough. Rules that drop a cell drop older ones of
+    /// as many newer versions too, for they are made of ages and counts by `and` and `or` alone.
+    pub(crate) fn keeps_all(&self, schema: &StoredSchema, stripe: &StripeReader) -> Result<bool, ReadError> {
+        let least = stripe.meta()?.timestamps.map_or(0, |(least, _)| least);
+        for (at, (group, rules)) in schema.groups.iter().zip(&self.rules).enumerate() {
+            let Some(rules) = rules else { continue };
+            let alike = group.keeps_alike();
+            let oldest = if alike || group.timestamps == TimestampKind::Zero { 0 } else { least };
+            if rules.iter().flatten().any(|rule| rule.drops(0, oldest, self.now))
+                || (!alike && !stripe.one_version_each(at)?)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What must be read so that the rules can be judged.

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Asks the same questions of tidetable and of DuckDB, in turn, over the same readings; compares answers and times.
+
+    sql.py TIDETABLE QUERIES GENERATORS PYTHON WORK [--scale N] [--runs N] [--only QUERY]
+
+TIDETABLE is the release binary, which loads and compacts; QUERIES the release binary of crates/bench that keeps a session
+warm; GENERATORS and WORK as for run.py; PYTHON a Python with DuckDB, in which this script then runs again. DuckDB answers
+from tables of its own and from a Parquet file (zstd), both sorted by meter and time; the better counts. Each query is
+run once by each engine, then by each in turn; a round is a run of each. The answers of tidetable must be DuckDB's, sums of
+floats within 1e-9 of them. Prints the medians as a Markdown table; exit code 1 if an answer is wrong.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+from cases import DAYS, METERS
+from engines import Tidetable, Tools
+from inputs import Input
+from measure import THREADS, machine, two_cores
+from shapes import METER
+
+TABLES = "SENSOR", "PARQUET"
+
+
+class Query:
+    """`ours` where DuckDB says it in another way; `limit` as a multiple of DuckDB's seconds, or in seconds."""
+
+    def __init__(self, name, sql, limit, ours=None):
+        self.name, self.sql, self.ours, self.limit = name, sql, ours or sql, limit
+
+
+def queries(scale):
+    one, day = max(1, int(12_345 * scale)), "2017-07-30"
+    return [
+        Query("totals per day", "SELECT CAST(ts AS DATE), count(*), sum(kwh) FROM SENSOR GROUP BY 1", 1.0),
+        Query("sum per meter and day", "SELECT meter, CAST(ts AS DATE), sum(kwh) FROM SENSOR GROUP BY 1, 2", 0.5),
+        Query("totals per hour of day", "SELECT extract(hour FROM ts), sum(kwh) FROM SENSOR GROUP BY 1", 1.5),
+        Query("one meter's ten days", f"SELECT ts, kwh FROM SENSOR WHERE meter = {one} ORDER BY ts", "2 ms"),
+        Query(
+            "newest reading of each meter",
+            "SELECT meter, max(ts), arg_max(kwh, ts) FROM SENSOR GROUP BY 1",
+            0.5,
+            "SELECT meter, max(ts), last_value(kwh ORDER BY ts) FROM SENSOR GROUP BY 1",
+        ),
+        Query(
+            "top 10 meters of a day",
+            f"SELECT meter, sum(kwh) FROM SENSOR WHERE ts >= '{day}' AND ts < '2017-07-31' "
+            "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10",
+            0.5,
+        ),
+        Query("kwh over a bound, 0.1 %", "SELECT meter, ts, kwh FROM SENSOR WHERE kwh > 2.54", 0.7),
+        Query(
+            "join with 20,000 meters",
+            "SELECT zone, count(*), sum(kwh) FROM SENSOR JOIN METERS ON SENSOR.meter = METERS.meter GROUP BY 1",
+            1.2,
+        ),
+        Query("count, first and last time", "SELECT count(*), min(ts), max(ts) FROM SENSOR", None),
+        Query("first ten in order", "SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts LIMIT 10", None),
+        Query(
+            "readings of five meters",
+            "SELECT meter, count(*), max(kwh) FROM SENSOR WHERE meter IN (1, 50, 500, 150, 15) GROUP BY 1",
+            None,
+        ),
+    ]
+
+
+class DuckDb:
+    """Two threads; a table of its own and a Parquet file."""
+
+    def __init__(self, home):
+        import duckdb
+
+        self.version, self.home = duckdb.__version__, home
+        self.db = duckdb.connect(str(home / "readings.duckdb"))
+        self.db.execute(f"SET threads = {THREADS}")
+        self.db.execute("SET enable_progress_bar = false")
+
+    def load(self, source):
+        """What is there already stays."""
+        parquet = self.home / "readings.parquet"
+        if not self.db.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'METERS'").fetchall():
+            columns = "columns = {'meter': 'UBIGINT', 'ts': 'TIMESTAMP', 'kwh': 'DOUBLE'}"
+            rows = f"read_csv('{source}/*.csv', auto_detect = false, header = true, delim = ',', {columns}, "
+            rows += "timestampformat = '%Y-%m-%dT%H:%M:%SZ')"
+            self.db.execute(f"CREATE OR REPLACE TABLE SENSOR AS SELECT * FROM {rows} ORDER BY meter, ts")
+            self.db.execute(f"COPY SENSOR TO '{parquet}' (FORMAT parquet, COMPRESSION zstd)")
+            zones = "SELECT DISTINCT meter, 'zone ' || (meter % 50) AS zone FROM SENSOR"
+            self.db.execute(f"COPY ({zones}) TO '{self.meters()}' (FORMAT parquet)")
+            self.db.execute(f"CREATE TABLE METERS AS SELECT * FROM '{self.meters()}'")
+            self.db.execute("CHECKPOINT")
+        self.db.execute(f"CREATE OR REPLACE VIEW PARQUET AS SELECT * FROM read_parquet('{parquet}')")
+
+    def meters(self):
+        return self.home / "meters.parquet"
+
+    def seconds(self, sql, table):
+        start = time.perf_counter()
+        self.db.sql(sql.replace("SENSOR", table)).to_arrow_table()
+        return time.perf_counter() - start
+
+    def rows(self, sql):
+        return self.db.execute(sql).fetchall()
+
+
+class Session:
+    """The warm process."""
+
+    def __init__(self, binary, root, meters):
+        env = dict(os.environ, RAYON_NUM_THREADS=str(THREADS), TOKIO_WORKER_THREADS=str(THREADS))
+        command = [binary, root, meters]
+        self.process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+        )
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline() or '{"error": "the session ended"}')
+        if "error" in answer:
+            raise SystemExit(f"{request}: {answer['error']}")
+        return answer
+
+    def seconds(self, sql, runs=1):
+        return self.ask(sql=sql.replace("METERS", "side.public.meters"), runs=runs)["seconds"]
+
+    def rows(self, sql, path):
+        self.ask(sql=sql.replace("METERS", "side.public.meters"), answer=str(path))
+        return [line.split("\t") for line in path.read_text().splitlines()]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def key(row):
+    return [value for value in row if not isinstance(value, float)], [value for value in row if isinstance(value, float)]
+
+
+def value(text, like):
+    """A value that tidetable printed, as the Python type that DuckDB gives."""
+    if isinstance(like, datetime.datetime):
+        return datetime.datetime.fromisoformat(text.replace("Z", "")).replace(tzinfo=None)
+    if isinstance(like, datetime.date):
+        return datetime.date.fromisoformat(text)
+    return type(like)(text)
+
+
+def same(ours, theirs):
+    """Whether two answers hold the same rows, whatever their order."""
+    if len(ours) != len(theirs):
+        return False
+    ours = sorted(([value(text, like) for text, like in zip(row, theirs[0])] for row in ours), key=key)
+    close = lambda a, b: math.isclose(a, b, rel_tol=1e-9) if isinstance(b, float) else a == b
+    rows = zip(ours, sorted((list(row) for row in theirs), key=key))
+    return all(close(a, b) for row, other in rows for a, b in zip(row, other))
+
+
+def text(seconds):
+    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def measure(query, session, peer, runs, work, state):
+    """A line of the table, and whether the answer was right."""
+    right = same(session.rows(query.ours, work / "answer.tsv"), peer.rows(query.sql))
+    for table in TABLES:
+        peer.seconds(query.sql, table)
+    ours, theirs = [], {table: [] for table in TABLES}
+    for _ in range(runs):
+        ours += session.seconds(query.ours)
+        for table in TABLES:
+            theirs[table].append(peer.seconds(query.sql, table))
+    ours, native, parquet = statistics.median(ours), *(statistics.median(theirs[table]) for table in TABLES)
+    ratio = ours / min(native, parquet)
+    wanted = f"{query.limit} x" if isinstance(query.limit, float) else query.limit or ""
+    held = ratio <= query.limit if isinstance(query.limit, float) else ours <= 2e-3 if query.limit else None
+    verdict = "wrong answer" if not right else {None: "", True: "yes", False: "no"}[held]
+    cells = [query.name, state, text(ours), text(native), text(parquet), f"{ratio:.2f} x", wanted, verdict]
+    return "| " + " | ".join(cells) + " |", right
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("tidetable", "queries", "generators", "python", "work"):
+        parser.add_argument(name, type=pathlib.Path)
+    parser.add_argument("--scale", type=float, default=1, help="so many times the meters (0.01 to try it out)")
+    parser.add_argument("--runs", type=int, default=7, help="runs of each engine, of which the median counts")
+    parser.add_argument("--only", action="append", help="only queries whose name holds this; may be given more than once")
+    args = parser.parse_args()
+    if os.path.realpath(sys.executable) != os.path.realpath(args.python) or sys.prefix == sys.base_prefix:
+        os.execv(args.python, [str(args.python), "-B", *sys.argv])
+    work = args.work.absolute()
+    work.mkdir(parents=True, exist_ok=True)
+    tools = Tools(args.tidetable.absolute(), args.generators.absolute(), args.python.absolute(), work)
+    given = Input(METER, METERS * args.scale, DAYS)
+    given.prepare(tools)
+    two_cores()
+    home = work / f"sql-{given.entities}x{given.steps}"
+    home.mkdir(exist_ok=True)
+    peer = DuckDb(home)
+    peer.load(given.folder)
+    loaded = Tidetable(tools)
+    loaded.load(given)
+    root = loaded.home / "data"
+    print(f"{machine()}; DuckDB {peer.version}; medians of {args.runs} runs in turn\n")
+    print("| query | store | tidetable | DuckDB, own table | DuckDB, Parquet | against the better | wanted | held |")
+    print("|---|---|---|---|---|---|---|---|")
+    right = True
+    for state in ("as loaded", "compacted"):
+        if state == "compacted":
+            loaded.compact(given)
+        session = Session(args.queries.absolute(), root, peer.meters())
+        for query in queries(args.scale):
+            if not args.only or any(part in query.name for part in args.only):
+                line, good = measure(query, session, peer, args.runs, home, state)
+                print(line, flush=True)
+                right &= good
+        row = f"{max(1, int(12_345 * args.scale)):010}#20170730"
+        seconds = statistics.median(session.ask(table="SENSOR", row=row, runs=2000)["seconds"])
+        held = "yes" if seconds <= 50e-6 else "no"
+        print(f"| a meter's day through the store | {state} | {text(seconds)} | | | | 50 µs | {held} |", flush=True)
+        session.close()
+    loaded.clean()
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

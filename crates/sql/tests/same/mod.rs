@@ -1,0 +1,301 @@
+//! What the scan works out, against the same query with push-down off: over tables whose cells are hidden, doubled, merged,
+//! missing or keyed in every way, so that a rule that is used where it does not hold shows.
+
+use std::collections::BTreeSet;
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use tidetable_layout::{FamilySpec, FieldType, Merge, TableSpec, Window};
+use tidetable_source::ColumnSpec as SourceColumn;
+use tidetable_sql::SessionOptions;
+use tidetable_store::{CompactionExtent, DropTarget};
+
+use super::world::{DAY, START, World, column};
+use super::{plan, run};
+
+/// Readings of some days: whole numbers as floats, so that sums are exact. Some are missing, some meters have none on some
+/// days, and `jitter` moves times so that no two rows share them.
+fn csv(meters: u64, days: i64, step: i64, jitter: bool, seed: u64) -> String {
+    let mut csv = String::from("meter,ts,kwh,tag\n");
+    let mut state = seed | 1;
+    let mut random = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    for day in 0..days {
+        for meter in 1..=meters {
+            // A row of which only the cell of its key is left.
+            let silent = (meter + day as u64).is_multiple_of(5);
+            for at in 0..(DAY / step) {
+                if random(11) == 0 {
+                    continue;
+                }
+                let seconds = at * step / 1_000_000 + if jitter { random(300) as i64 } else { 0 };
+                let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+                let kwh = if silent { String::new() } else { random(1000).to_string() };
+                let tag = ["", "a", "b", "c"][random(4) as usize];
+                let time = format!("2018-01-{:02}T{hour:02}:{minute:02}:{second:02}Z", day + 1);
+                csv.push_str(&format!("{meter},{time},{kwh},{tag}\n"));
+            }
+        }
+    }
+    csv
+}
+
+fn columns() -> Vec<SourceColumn> {
+    vec![
+        SourceColumn::new("meter", FieldType::UInt64),
+        SourceColumn::new("ts", FieldType::Timestamp),
+        SourceColumn::new("kwh", FieldType::Float64),
+        SourceColumn::new("tag", FieldType::Text),
+    ]
+}
+
+fn family(name: &str, columns: &[(&str, &str)]) -> FamilySpec {
+    let columns = columns.iter().map(|(qualifier, value)| column(qualifier, value)).collect();
+    FamilySpec { name: name.to_owned(), columns, ..FamilySpec::default() }
+}
+
+fn spec(row_key: &str, families: Vec<FamilySpec>) -> TableSpec {
+    TableSpec { name: "T".to_owned(), row_key: row_key.to_owned(), families, ..TableSpec::default() }
+}
+
+const HOUR: i64 = 3_600_000_000;
+
+/// A table for every way in which rows and records may differ from one record a cell.
+fn worlds() -> Vec<(&'static str, World)> {
+    let daily = "{meter:06}#{ts:%Y%m%d}";
+    let times = family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")]);
+    let make = |spec: TableSpec, gc: &[(&str, &str)], csv: &str| World::with_table(columns(), spec, gc, csv);
+    let plain = csv(7, 4, HOUR, false, 1);
+    let later = csv(5, 3, HOUR, false, 2);
+    let moved = csv(6, 3, HOUR, true, 3);
+    let daily_spec = || spec(daily, vec![times.clone()]);
+
+    let overlapping = make(daily_spec(), &[("M", "maxversions=1")], &plain);
+    overlapping.load("b.csv", &later);
+    let dropped = make(daily_spec(), &[], &plain);
+    dropped.drop_cells(DropTarget::Prefix { prefix: b"000003".to_vec() });
+    dropped.drop_cells(DropTarget::Row { key: b"000002#20180102".to_vec() });
+    dropped.drop_cells(DropTarget::Column {
+        key: b"000004#20180101".to_vec(),
+        family: "M".to_owned(),
+        qualifier: b"050000".to_vec(),
+        times: None,
+    });
+    dropped.load("c.csv", &csv(3, 2, HOUR, false, 9));
+    let compacted = make(daily_spec(), &[("M", "maxversions=1")], &plain);
+    compacted.load("b.csv", &later);
+    compacted.compact(CompactionExtent::Full);
+    let expired = make(daily_spec(), &[("M", "maxage=1d or maxversions=1")], &plain);
+    let versions = spec("m{meter:03}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]);
+    let counts = vec![FamilySpec { kind: Merge::Sum, ..family("S", &[("{ts:%H}", "{meter}")]) }, times.clone()];
+    let upsert =
+        TableSpec { upsert: true, ..spec("{meter:06}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]) };
+    let monthly = TableSpec { window: Window::Month, ..daily_spec() };
+    let whole = TableSpec { window: Window::None, ..daily_spec() };
+    vec![
+        ("days of meters", make(daily_spec(), &[], &plain)),
+        ("files that overlap", overlapping),
+        ("drops, and rows written after them", dropped),
+        ("compacted", compacted),
+        ("cells that expire", expired),
+        ("salted", make(spec("{salt(meter, 3)}#{meter:06}#{ts:%Y%m%d}", vec![times.clone()]), &[], &plain)),
+        ("times that do not come again", make(spec(daily, vec![times.clone()]), &[("M", "maxversions=2")], &moved)),
+        ("versions in rows of all days", make(versions.clone(), &[("M", "maxversions=3")], &plain)),
+        ("versions without rules", make(versions, &[], &moved)),
+        (
+            "a row a reading",
+            make(spec("{meter:06}#{ts:ms}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]), &[], &plain),
+        ),
+        (
+            "newest first",
+            make(spec("{meter:06}#{ts:ms-reversed}", vec![family("M", &[("kwh", "{kwh}")])]), &[], &plain),
+        ),
+        (
+            "hours of all meters",
+            make(spec("{ts:%Y%m%d%H}#{meter:06}", vec![family("M", &[("{ts:%M%S}", "{kwh}")])]), &[], &moved),
+        ),
+        ("days in local time", make(spec("{meter:06}#{ts:%Y%m%d|Europe/Paris}", vec![times.clone()]), &[], &plain)),
+        ("two families", make(spec(daily, vec![times.clone(), family("N", &[("{ts:%H%M%S}", "{tag}")])]), &[], &plain)),
+        (
+            "a tag in the key",
+            make(
+                spec("{tag}#{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("{ts:%H%M%S}", "{kwh}")])]),
+                &[],
+                &tagged(&plain),
+            ),
+        ),
+        ("sums by hour", make(spec(daily, counts), &[], &plain)),
+        ("rows that are replaced", make(upsert, &[], &plain)),
+        ("months", make(monthly, &[], &plain)),
+        ("one window", make(whole, &[("M", "maxversions=1")], &plain)),
+    ]
+}
+
+/// The lines that have a tag.
+fn tagged(csv: &str) -> String {
+    csv.lines().filter(|line| !line.ends_with(',')).map(|line| format!("{line}\n")).collect()
+}
+
+const GROUPS: [&str; 12] = [
+    "",
+    "meter",
+    "CAST(ts AS DATE)",
+    "meter, CAST(ts AS DATE)",
+    "date_trunc('hour', ts)",
+    "date_trunc('month', ts), meter % 3",
+    "extract(hour FROM ts)",
+    "meter, extract(hour FROM ts)",
+    "extract(dow FROM ts), meter > 3",
+    "extract(minute FROM ts) > 2, CAST(ts AS DATE)",
+    "kwh > 500",
+    "tag",
+];
+
+const AGGREGATES: [&str; 5] = [
+    "count(*), sum(kwh), min(kwh), max(kwh), count(kwh), avg(kwh)",
+    "max(ts), last_value(kwh ORDER BY ts)",
+    "min(ts), max(ts), first_value(kwh ORDER BY ts), count(DISTINCT meter)",
+    "count(*) FILTER (WHERE kwh > 300), sum(meter), max(tag)",
+    "sum(kwh + meter), count(tag), bool_or(kwh > 990)",
+];
+
+const FILTERS: [&str; 14] = [
+    "TRUE",
+    "meter = 3",
+    "meter IN (2, 4, 99) OR kwh > 900",
+    "ts >= '2018-01-02' AND ts < '2018-01-03'",
+    "ts > '2018-01-02' AND ts <= '2018-01-03'",
+    "ts >= '2018-01-02T05:00:01Z' AND meter < 5",
+    "CAST(ts AS DATE) <> '2018-01-02'",
+    "kwh > 700",
+    "kwh IS NULL",
+    "tag = 'a' AND kwh < 500",
+    "extract(hour FROM ts) BETWEEN 3 AND 5 AND meter > 2",
+    "meter BETWEEN 2 AND 4 AND CAST(ts AS DATE) = '2018-01-02'",
+    "tag IS NOT NULL AND date_trunc('day', ts) = '2018-01-01'",
+    "kwh > 10000",
+];
+
+/// The rows of an answer as text, sorted.
+fn rows(batches: &[RecordBatch]) -> Vec<String> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns: Vec<_> =
+            batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap()).collect();
+        for row in 0..batch.num_rows() {
+            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join(" | "));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+/// Whether a query asks only for columns that the layout of a table gives back.
+fn fields(names: BTreeSet<String>) -> impl Fn(&str) -> bool {
+    move |text: &str| ["meter", "ts", "kwh", "tag"].iter().all(|name| names.contains(*name) || !text.contains(name))
+}
+
+#[tokio::test]
+async fn what_scans_work_out_is_what_the_engine_would() {
+    let mut compared = 0;
+    for (name, world) in worlds() {
+        let plain = world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() });
+        let frame = plain.sql("SELECT * FROM T").await.unwrap();
+        let names = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let has = fields(names);
+        let sessions = [world.session(), world.session().sequential()];
+        for (at, filter) in FILTERS.iter().enumerate().filter(|(_, filter)| has(filter)) {
+            for (nth, group) in GROUPS.iter().enumerate().filter(|(_, group)| has(group)) {
+                let aggregates = AGGREGATES[(at + nth) % AGGREGATES.len()];
+                // Ties of the newest may go to any of them.
+                let tied = name == "versions without rules" || name == "two families" || !group.starts_with("meter");
+                if !has(aggregates) || (aggregates.contains("_value") && (tied || group.contains('%'))) {
+                    continue;
+                }
+                let (comma, by) =
+                    if group.is_empty() { ("", String::new()) } else { (", ", format!("GROUP BY {group}")) };
+                let query = format!("SELECT {group}{comma}{aggregates} FROM T WHERE {filter} {by}");
+                let expected = rows(&run(&plain, &query).await);
+                let session = &sessions[(at + nth / AGGREGATES.len()) % 2];
+                assert_eq!(rows(&run(session, &query).await), expected, "{name}: {query}");
+                compared += 1;
+            }
+            let query = format!("SELECT * FROM T WHERE {filter}");
+            let expected = rows(&run(&plain, &query).await);
+            assert_eq!(rows(&run(&sessions[at % 2], &query).await), expected, "{name}: {query}");
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+#[tokio::test]
+async fn joins_are_summed_up_below_and_count_every_match() {
+    // Meter 1 has two zones, meter 2 none, meter 4 a zone that is null; zone y has two meters.
+    let zones = "(VALUES (1, 'x'), (1, 'y'), (3, 'y'), (4, CAST(NULL AS VARCHAR)), (77, 'z')) AS z(id, zone)";
+    let mut below = 0;
+    for (name, world) in worlds() {
+        let plain = world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() });
+        let frame = plain.sql("SELECT * FROM T").await.unwrap();
+        let names = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let has = fields(names);
+        for session in [world.session(), world.session().sequential()] {
+            for query in [
+                "SELECT zone, count(*), sum(kwh), min(ts) FROM T JOIN {} ON T.meter = z.id GROUP BY zone",
+                "SELECT zone, CAST(ts AS DATE), avg(kwh) FROM T JOIN {} ON T.meter = z.id GROUP BY 1, 2",
+                "SELECT count(*), sum(kwh) FROM T JOIN {} ON T.meter = z.id WHERE zone <> 'x' AND ts >= '2018-01-02'",
+                "SELECT zone, extract(hour FROM ts), max(kwh) FROM {} JOIN T ON z.id = T.meter GROUP BY 1, 2",
+                "SELECT id + meter, count(kwh) FROM T JOIN {} ON T.meter = z.id GROUP BY 1",
+                "SELECT zone, sum(id) FROM T JOIN {} ON T.meter = z.id GROUP BY 1",
+                "SELECT zone, sum(kwh) FROM T JOIN {} ON T.meter = z.id AND T.kwh > z.id * 100 GROUP BY 1",
+                "SELECT zone, count(kwh) FROM {} LEFT JOIN T ON T.meter = z.id GROUP BY 1",
+                "SELECT zone, sum(kwh) FROM T JOIN {} ON T.meter = z.id GROUP BY zone HAVING count(*) > 3",
+            ] {
+                if !has(query) {
+                    continue;
+                }
+                let query = query.replace("{}", zones);
+                assert_eq!(rows(&run(&session, &query).await), rows(&run(&plain, &query).await), "{name}: {query}");
+                below += usize::from(plan(&session, &query).await.contains("of row"));
+            }
+        }
+    }
+    assert!(below > 40, "{below}");
+}
+
+#[tokio::test]
+async fn plans_say_what_is_left_to_scans() {
+    let world = World::with_days(3);
+    let (session, start) = (world.session(), START);
+    assert_eq!(start % DAY, 0);
+    for (query, parts) in [
+        (
+            "SELECT CAST(ts AS DATE), sum(kwh) FROM SENSOR WHERE ts >= '2018-01-02' GROUP BY 1",
+            &["by=[CAST(ts@1 AS Date32) of row]", "filter=ts@1 >="][..],
+        ),
+        ("SELECT extract(hour FROM ts), sum(kwh) FROM SENSOR GROUP BY 1", &[" of time]"]),
+        ("SELECT meter, last_value(kwh ORDER BY ts) FROM SENSOR GROUP BY 1", &["newest records only"]),
+        ("SELECT kwh FROM SENSOR WHERE kwh > 100", &["filter=kwh@2 > 100"]),
+        ("SELECT count(*) FROM SENSOR", &["by=[], aggregates=[count("]),
+    ] {
+        let plan = plan(&session, query).await;
+        for part in parts {
+            assert!(plan.contains(part), "{part} is not in\n{plan}");
+        }
+        assert!(!plan.contains("FilterExec") && !plan.contains("mode=Partial"), "{plan}");
+    }
+    // What depends on values is the engine's.
+    for query in [
+        "SELECT kwh, count(*) FROM SENSOR GROUP BY 1",
+        "SELECT meter, sum(kwh) FROM (SELECT * FROM SENSOR LIMIT 10) AS s GROUP BY 1",
+        "SELECT meter, count(DISTINCT kwh), sum(DISTINCT kwh) FROM SENSOR GROUP BY 1",
+        "SELECT array_agg(kwh) FROM SENSOR",
+        "SELECT meter, first_value(kwh) FROM SENSOR GROUP BY 1",
+        "SELECT random() > 0.5, count(*) FROM SENSOR GROUP BY 1",
+    ] {
+        let plan = plan(&session, query).await;
+        assert!(!plan.contains(", by=["), "{plan}");
+    }
+}
