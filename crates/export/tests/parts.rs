@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../../sql/tests/world/mod.rs"]
+#[expect(dead_code, reason = "the tests of SQL use more of it")]
 mod world;
 
 use std::collections::BTreeMap;

@@ -97,12 +97,16 @@ impl Session {
     }
 
     /// A session that runs its queries as one part each, so that the same data gives the same rows in
-    /// the same order, and the same sums of floats.
+    /// the same order, and the same sums of floats: also when a compaction has cut the table otherwise, so nothing is
+    /// summed up in parts.
     #[must_use]
     pub fn sequential(&self) -> Self {
         let existing = self.context.state();
         let config = existing.config().clone().with_target_partitions(1);
-        let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
+        let state = SessionStateBuilder::new_from_existing(existing)
+            .with_config(config)
+            .with_physical_optimizer_rules(PhysicalOptimizer::new().rules)
+            .build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
 
