@@ -34,6 +34,13 @@ impl Project {
         project
     }
 
+    /// A project without jobs.
+    pub fn empty() -> Self {
+        let project = Self { folder: TempDir::new().unwrap() };
+        project.write("tidetable.toml", "root = \"data\"\n");
+        project
+    }
+
     /// The smart-meters job on its sample data.
     pub fn smart_meters() -> Self {
         let job = repository().join("jobs/smart-meters");

@@ -149,7 +149,7 @@ fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
                 "{{ each = \"*\", except = [{}], qualifier = \"{{column}}\", value = \"{{value}}\" }}",
                 except.join(", ")
             ),
-            comment: "a cell a column; its name is stored with every cell, so short ones pay".to_owned(),
+            comment: "a cell a column, stored with its name: short ones pay".to_owned(),
         });
     }
     lines

@@ -1,0 +1,127 @@
+//! The JSON Schema of job files: that of the repository is the command's, and says what the reader says.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Project, json_lines, python, repository};
+
+fn schema() -> Value {
+    serde_json::from_str(&Project::empty().ok(&["schema", "job"])).unwrap()
+}
+
+#[test]
+fn the_schema_in_the_repository_is_that_of_the_command() {
+    let kept = fs::read_to_string(repository().join("jobs/job.schema.json")).unwrap();
+    let printed = Project::empty().ok(&["schema", "job"]);
+    assert!(kept == printed, "write it anew: tidetable schema job > jobs/job.schema.json");
+    for job in fs::read_dir(repository().join("jobs")).unwrap() {
+        let file = job.unwrap().path().join("job.toml");
+        if let Ok(text) = fs::read_to_string(&file) {
+            assert!(text.starts_with("#:schema ../job.schema.json\n"), "{}", file.display());
+        }
+    }
+}
+
+/// Every place of the schema where one of a few words stands: the keys that lead there, and the words.
+fn choices(schema: &Value, path: &[String], found: &mut Vec<(Vec<String>, Vec<String>)>) {
+    if !schema.is_object() {
+        return;
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        found.push((path.to_vec(), words.iter().map(|word| word.as_str().unwrap().to_owned()).collect()));
+    }
+    for (key, below) in schema["properties"].as_object().into_iter().flatten() {
+        choices(below, &[path, &[key.clone()]].concat(), found);
+    }
+    for (step, below) in [("NAME", &schema["additionalProperties"]), ("0", &schema["items"])] {
+        choices(below, &[path, &[step.to_owned()]].concat(), found);
+    }
+    for below in schema["anyOf"].as_array().into_iter().flatten() {
+        choices(below, path, found);
+    }
+}
+
+#[test]
+fn the_words_of_the_schema_are_those_of_the_reader() {
+    let project = Project::smart_meters();
+    let text = project.read("jobs/smart-meters/job.toml");
+    let mut found = Vec::new();
+    choices(&schema(), &[], &mut found);
+    assert!(found.len() >= 12, "{found:?}");
+    for (path, words) in found {
+        let key = path.last().unwrap();
+        let line = format!("{key} = \"zzz\"\n");
+        let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+        let wrong = match parts.as_slice() {
+            [_] => text.replace("timezone =", &format!("{line}timezone =")),
+            ["sources", _, "csv", _] => {
+                text.replace("time = \"ts\"\n", &format!("time = \"ts\"\ncsv = {{ {key} = \"zzz\" }}\n"))
+            }
+            ["sources", ..] => text.replace("time = \"ts\"\n", &format!("time = \"ts\"\n{line}")),
+            ["tables", _, "families", _, "columns", ..] => {
+                text.replace("value = \"{kwh}\"", &format!("value = \"{{kwh}}\", {key} = \"zzz\""))
+            }
+            ["tables", _, "families", ..] => text.replace("gc = ", &format!("{line}gc = ")),
+            ["tables", ..] => text.replace("from = \"readings\"\n", &format!("from = \"readings\"\n{line}")),
+            ["exports", ..] => text.replace("per = \"day\"\n", "").replace("query = ", &format!("{line}query = ")),
+            ["checks", ..] => format!("{text}\n[checks.full]\non = \"SENSOR\"\nrows = {{ min = 1 }}\n{line}"),
+            _ => panic!("{path:?}: say where this key goes"),
+        };
+        assert!(wrong.contains("zzz"), "{path:?}");
+        project.write("jobs/smart-meters/job.toml", wrong);
+        let said = json_lines(&project.fails(2, &["check", "smart-meters", "--log", "json"]));
+        let about = said.iter().find(|said| said["message"] == format!("`{key}` cannot be `zzz`"));
+        let help = about.unwrap_or_else(|| panic!("{path:?}: {said:?}"))["help"].as_str().unwrap();
+        let listed: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+        // One word alone is taken for what was meant.
+        assert!(help == format!("write one of {}", listed.join(", ")) || words.len() == 1, "{path:?}: {help}");
+    }
+}
+
+/// Validates jobs against the schema with Python's jsonschema. The last two have mistakes.
+const VALIDATE: &str = r#"
+import json, sys, tomllib, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft7Validator.check_schema(schema)
+validator = jsonschema.Draft7Validator(schema)
+for path in sys.argv[2:]:
+    errors = sorted(error.message for error in validator.iter_errors(tomllib.load(open(path, "rb"))))
+    print(json.dumps({"path": path, "errors": errors}))
+"#;
+
+#[test]
+fn every_job_fits_the_schema() {
+    let project = Project::smart_meters();
+    let python = match python(&project, "jsonschema") {
+        Ok(python) => python,
+        Err(reason) => {
+            eprintln!("skipped: jsonschema for Python cannot be installed: {reason}");
+            return;
+        }
+    };
+    project.write("schema.json", schema().to_string());
+    let text = project.read("jobs/smart-meters/job.toml");
+    project.write("unknown.toml", text.replace("timezone =", "timezon ="));
+    project.write("missing.toml", text.replace("row_key =", "# row_key ="));
+    project.write("a.csv", "ts,host,v\n2020-01-01T00:00:00Z,a,1\n2020-01-01T00:01:00Z,a,2\n");
+    project.ok(&["new", "new-one", "--from", "a.csv"]);
+    let mut jobs: Vec<_> = fs::read_dir(repository().join("jobs"))
+        .unwrap()
+        .map(|job| job.unwrap().path().join("job.toml"))
+        .filter(|path| path.exists())
+        .collect();
+    assert!(jobs.len() >= 5);
+    jobs.extend(["jobs/new-one/job.toml", "unknown.toml", "missing.toml"].map(|path| project.path(path)));
+    let output =
+        Command::new(python).args(["-c", VALIDATE]).arg(project.path("schema.json")).args(&jobs).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = json_lines(&String::from_utf8(output.stdout).unwrap());
+    let (right, wrong) = said.split_at(jobs.len() - 2);
+    for job in right {
+        assert_eq!(job["errors"], json!([]), "{job}");
+    }
+    assert!(wrong[0]["errors"][0].as_str().unwrap().contains("'timezon' was unexpected"), "{wrong:?}");
+    assert!(wrong[1]["errors"][0].as_str().unwrap().contains("'row_key' is a required property"), "{wrong:?}");
+}

@@ -1,0 +1,83 @@
+//! Completions in a real shell, and manual pages.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::harness::Project;
+
+/// What bash offers for a line, the cursor at its end.
+fn bash(project: &Project, line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let script = format!(
+        "source <(tidetable completions bash)\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_tidetable\n\
+         complete -p tidetable >&2\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+        quoted.join(" "),
+        words.len() - 1,
+    );
+    let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash")
+        .args(["--norc", "-c", &script])
+        .current_dir(project.path(""))
+        .env("PATH", path)
+        .env_remove("TIDETABLE_ROOT")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+#[test]
+fn bash_completes_commands_jobs_and_tables() {
+    if Command::new("bash").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no bash");
+        return;
+    }
+    let project = Project::smart_meters();
+    std::fs::create_dir(project.path("bin")).unwrap();
+    symlink(env!("CARGO_BIN_EXE_tidetable-e2e"), project.path("bin/tidetable")).unwrap();
+    project.ok(&["run", "smart-meters"]);
+    assert_eq!(bash(&project, "tidetable insp"), ["inspect"]);
+    assert_eq!(bash(&project, "tidetable run sm"), ["smart-meters"]);
+    assert!(bash(&project, "tidetable check ").contains(&"smart-meters".to_owned()));
+    assert_eq!(bash(&project, "tidetable describe SE"), ["SENSOR"]);
+    assert!(bash(&project, "tidetable run x").is_empty());
+    assert_eq!(bash(&project, "tidetable run --fr"), ["--from"]);
+    assert_eq!(bash(&project, "tidetable --output js"), ["json"]);
+    assert_eq!(bash(&project, "tidetable run --output json sm"), ["smart-meters"]);
+    assert_eq!(bash(&project, "tidetable schedule --due sm"), ["smart-meters"]);
+    // Values that are no names are left to the shell, which offers files.
+    assert!(bash(&project, "tidetable new sm").is_empty() && bash(&project, "tidetable sql --file j").is_empty());
+    // Outside a project there are no names, and no error on the person's screen.
+    std::fs::remove_file(project.path("tidetable.toml")).unwrap();
+    assert!(bash(&project, "tidetable run sm").is_empty());
+}
+
+#[test]
+fn scripts_for_every_shell() {
+    let project = Project::empty();
+    for (shell, part) in [("bash", "complete "), ("zsh", "#compdef tidetable"), ("fish", "complete -c tidetable")] {
+        let script = project.ok(&["completions", shell]);
+        assert!(script.contains(part) && script.contains("tidetable complete -- "), "{shell}: {script}");
+    }
+    assert!(project.fails(2, &["completions", "tcsh"]).contains("possible values: bash, zsh, fish"));
+    assert!(!project.ok(&["--help"]).contains("  complete "));
+}
+
+#[test]
+fn manual_pages() {
+    let project = Project::empty();
+    let page = project.ok(&["man"]);
+    assert!(page.contains(".TH tidetable 1") && page.contains("Exit codes"), "{page}");
+    project.ok(&["man", "pages/man1"]);
+    for name in ["tidetable.1", "tidetable-run.1", "tidetable-new.1", "tidetable-schedule.1"] {
+        assert!(project.read(&format!("pages/man1/{name}")).contains(".SH SYNOPSIS"), "{name}");
+    }
+    project.write("file", "");
+    assert!(project.fails(1, &["man", "file/below"]).contains("cannot write file/below"));
+}
