@@ -74,8 +74,8 @@ bench-micro *ARGS:
 bench-load *ARGS:
     cargo run --release --package tidetable-bench --bin load -- "$@"
 
-# Feed TARGET (csv, sst, footer, index, keys, numbers, lists, manifest or layout) arbitrary bytes for so many SECONDS. Needs
-# cargo-fuzz and a C++ compiler. A gigabyte of memory is too much.
+# Needs cargo-fuzz and a C++ compiler; a gigabyte of memory is a finding, too.
+# Feed TARGET (csv, sst, footer, index, keys, numbers, lists, manifest or layout) arbitrary bytes for so many SECONDS.
 fuzz TARGET SECONDS="60":
     mkdir -p "fuzz/corpus/$1"
     CARGO_TARGET_DIR="{{ target }}/fuzz" cargo fuzz run --sanitizer none "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- -max_total_time="$2" -max_len=65536 -timeout=20 -rss_limit_mb=1024
