@@ -49,6 +49,7 @@ mod row_scan;
 mod row_table;
 mod scan_aggregate;
 mod session;
+mod skip;
 mod source;
 mod statement;
 mod values;
