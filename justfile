@@ -70,6 +70,12 @@ bench *ARGS: _release _peers
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/run.py "{{ release }}" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
 
+# Ask tidetable and DuckDB the same questions in turn: `just bench-sql`, `just bench-sql --only hour --runs 15`.
+bench-sql *ARGS: _peers
+    cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
+    cargo build --release --package tidetable-testkit --examples
+    python3 -B bench/sql.py "{{ release }}" "{{ target }}/release/queries" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
+
 # Measure the parts of a load and of reading: `just bench-micro`, `just bench-micro parse`.
 bench-micro *ARGS:
     cargo bench --package tidetable-bench --bench micro -- "$@"

@@ -194,7 +194,7 @@ def main():
     parser.add_argument("--runs", type=int, default=7, help="runs of each engine, of which the median counts")
     parser.add_argument("--only", action="append", help="only queries whose name holds this; may be given more than once")
     args = parser.parse_args()
-    if os.path.realpath(sys.executable) != os.path.realpath(args.python) or sys.prefix == sys.base_prefix:
+    if pathlib.Path(sys.prefix) != args.python.absolute().parent.parent:
         os.execv(args.python, [str(args.python), "-B", *sys.argv])
     work = args.work.absolute()
     work.mkdir(parents=True, exist_ok=True)

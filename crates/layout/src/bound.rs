@@ -77,6 +77,12 @@ impl KeyRange {
         Self { start: key.to_vec(), end: Some(end) }
     }
 
+    /// The key, if there is only one.
+    pub fn only_key(&self) -> Option<&[u8]> {
+        let rest = self.end.as_deref()?.strip_prefix(self.start.as_slice())?;
+        (rest == [0]).then_some(&self.start)
+    }
+
     /// Whether all keys from `first` to `last`, both inclusive, lie in it.
     pub fn covers(&self, first: &[u8], last: &[u8]) -> bool {
         self.contains(first) && self.contains(last)

@@ -50,6 +50,23 @@ impl Layout {
         (of_cells && in_utc && step > 0 && DAY % step == 0).then_some(step)
     }
 
+    /// The group and the column whose values are those of this record field, where nothing else is: a record has the value
+    /// that is stored, or none.
+    pub fn value_column(&self, field: usize) -> Option<(usize, usize)> {
+        match self.records.get(field)?.origins.as_slice() {
+            [Origin::Value { group, column }] => Some((*group, *column)),
+            _ => None,
+        }
+    }
+
+    /// Whether this record field is a timestamp of cells and nothing else: a record has one that is stored, or none.
+    pub fn is_cell_time(&self, field: usize) -> bool {
+        let origins = self.records.get(field).map(|record| record.origins.as_slice());
+        origins.is_some_and(|origins| {
+            !origins.is_empty() && origins.iter().all(|origin| matches!(origin, Origin::Cell { .. }))
+        })
+    }
+
     /// The values that rows have of these record fields: each is a row field, or the event time cut to the step that keys
     /// tell. The block must hold what [`Layout::projection`] says of no fields.
     ///

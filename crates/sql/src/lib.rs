@@ -51,6 +51,7 @@ mod row_table;
 mod scan_aggregate;
 mod script;
 mod session;
+mod skip;
 mod source;
 mod statement;
 mod values;

@@ -10,12 +10,13 @@ use datafusion::common::DataFusionError;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
+use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::StreamExt;
 use tidetable_layout::{Block, Projection};
-use tidetable_store::Slice;
+use tidetable_store::{ScanCounts, ScanOptions, SkipStripes, Slice};
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
@@ -23,6 +24,7 @@ use crate::record_reader::{RecordReader, Wanted};
 use crate::row_scan::RowReader;
 use crate::row_table::RowView;
 use crate::scan_aggregate::{Running, ScanAggregate};
+use crate::skip::FilterSkip;
 use crate::source::{Shape, TableScan};
 
 /// Batches decoded ahead of the query.
@@ -47,13 +49,17 @@ pub(crate) struct Work {
 /// Opens the slices of one partition of a scan.
 pub(crate) struct SliceOpener {
     work: Work,
-    blocks: Count,
+    skip: Option<Arc<dyn SkipStripes>>,
+    metrics: Metrics,
 }
 
 impl SliceOpener {
     pub(crate) fn new(work: Work, metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
-        let blocks = MetricBuilder::new(metrics).counter("blocks_read", partition);
-        Self { work, blocks }
+        let metrics = Metrics::new(metrics, partition);
+        let layout = work.scan.snapshot.layout();
+        let filter = conjunction_opt(work.filters.iter().cloned());
+        let skip = filter.and_then(|filter| FilterSkip::new(filter, layout, &work.stored));
+        Self { skip: skip.map(|skip| Arc::new(skip) as Arc<dyn SkipStripes>), work, metrics }
     }
 }
 
@@ -62,14 +68,61 @@ impl FileOpener for SliceOpener {
         let missing = || DataFusionError::Internal(format!("{} carries no slice", file.object_meta.location));
         let slice = file.extension::<Slice>().ok_or_else(missing)?.clone();
         let name = file.object_meta.location.to_string();
-        let reading = Reading { work: self.work.clone(), name, slice, blocks: self.blocks.clone() };
+        let counts = Arc::new(ScanCounts::default());
+        let options = ScanOptions { counts: Some(Arc::clone(&counts)), skip: self.skip.clone() };
+        let reading = Reading { work: self.work.clone(), name, slice, options };
+        let metrics = self.metrics.clone();
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
         let sender = builder.tx();
         Ok(Box::pin(async move {
             // The query dropped its end, so it wants no more: that is no error.
-            builder.spawn_blocking(move || reading.run(&mut |batch| sender.blocking_send(Ok(batch)).is_ok()));
+            builder.spawn_blocking(move || {
+                let done = reading.run(&mut |batch| sender.blocking_send(Ok(batch)).is_ok());
+                metrics.add(&counts);
+                done
+            });
             Ok(builder.build().boxed())
         }))
+    }
+}
+
+/// What `EXPLAIN ANALYZE` tells of a scan.
+#[derive(Clone)]
+struct Metrics {
+    files: Count,
+    files_pruned: Count,
+    stripes: Count,
+    stripes_pruned: Count,
+    pages_read: Count,
+    bytes: Count,
+    bytes_read: Count,
+}
+
+impl Metrics {
+    fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
+        Self {
+            files: count("ssts"),
+            files_pruned: count("ssts_pruned"),
+            stripes: count("stripes"),
+            stripes_pruned: count("stripes_pruned"),
+            pages_read: count("pages_read"),
+            bytes: count("bytes"),
+            bytes_read: count("bytes_read"),
+        }
+    }
+
+    fn add(&self, counts: &ScanCounts) {
+        let add = |count: &Count, more: u64| count.add(usize::try_from(more).unwrap_or(usize::MAX));
+        let ((files, files_pruned), (stripes, stripes_read)) = (counts.files(), counts.stripes());
+        let (bytes, bytes_read) = counts.bytes();
+        add(&self.files, files);
+        add(&self.files_pruned, files_pruned);
+        add(&self.stripes, stripes);
+        add(&self.stripes_pruned, stripes.saturating_sub(stripes_read));
+        add(&self.pages_read, counts.pages());
+        add(&self.bytes, bytes);
+        add(&self.bytes_read, bytes_read);
     }
 }
 
@@ -78,7 +131,7 @@ struct Reading {
     work: Work,
     name: String,
     slice: Slice,
-    blocks: Count,
+    options: ScanOptions,
 }
 
 impl Reading {
@@ -93,8 +146,8 @@ impl Reading {
     }
 
     fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
-        let blocks = self.work.scan.snapshot.scan(&self.slice, projection).map_err(external)?;
-        Ok(blocks.inspect(|_| self.blocks.add(1)).map(|block| block.map_err(external)))
+        let blocks = self.work.scan.snapshot.scan_with(&self.slice, projection, &self.options).map_err(external)?;
+        Ok(blocks.map(|block| block.map_err(external)))
     }
 
     fn reader(&self, wanted: &Wanted<'_>) -> Result<RecordReader> {

@@ -35,6 +35,7 @@
 
 mod byte_list;
 mod checksum;
+mod counts;
 mod cuts;
 mod error;
 mod filter;
@@ -74,6 +75,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use counts::ReadCounts;
 pub use cuts::stripe_cuts;
 pub use error::{Part, ReadError, WriteError};
 pub use format::{MAX_RAW_BYTES, MAX_RECORDS, PAGE_RECORDS, VERSION};

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tidetable_layout::{Block, KeyTail, Projection, StoredSchema};
 
 use crate::checksum;
+use crate::counts::ReadCounts;
 use crate::error::{Part, ReadError};
 use crate::filter::KeyFilter;
 use crate::footer::Footer;
@@ -27,6 +28,7 @@ const OPENING_READ: u64 = 32 << 10;
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub(crate) file: Arc<Open>,
+    counts: Option<Arc<ReadCounts>>,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,13 @@ impl Reader {
         }
         let meta = Meta::decode(bytes, footer.meta_offset)?;
         let tail = Arc::new(meta.schema.tail.clone());
-        Ok(Self { file: Arc::new(Open { source, footer, meta, tail, filter: OnceLock::new() }) })
+        Ok(Self { file: Arc::new(Open { source, footer, meta, tail, filter: OnceLock::new() }), counts: None })
+    }
+
+    /// The same file; what is read through this reader is counted.
+    #[must_use]
+    pub fn counted(&self, counts: Arc<ReadCounts>) -> Self {
+        Self { file: Arc::clone(&self.file), counts: Some(counts) }
     }
 
     /// The schema its rows have.
@@ -202,6 +210,9 @@ impl Reader {
             let offset = meta.offset;
             return Err(ReadError::Checksum { stripe: Some(index), stream: Part::Head, page: 0, offset });
         }
+        if let Some(counts) = &self.counts {
+            counts.head(meta.head_len);
+        }
         Ok(bytes)
     }
 
@@ -210,7 +221,11 @@ impl Reader {
         let (start, len) = (meta.offset + meta.head_len, meta.len - meta.head_len);
         let source = self.file.source.as_ref();
         let whole = at_once.then(|| read(source, "stripe", start, len)).transpose()?;
-        Ok(PageSource { source, stripe: index, start, len, whole })
+        let counts = self.counts.as_deref();
+        if let (Some(counts), Some(whole)) = (counts, &whole) {
+            counts.page_bytes(whole.len() as u64);
+        }
+        Ok(PageSource { source, stripe: index, start, len, whole, counts })
     }
 }
 

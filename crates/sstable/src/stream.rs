@@ -13,6 +13,7 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use bytes::Bytes;
 
 use crate::checksum;
+use crate::counts::ReadCounts;
 use crate::error::{Part, ReadError, WriteError};
 use crate::format::{Codec, PAGE_RECORDS};
 use crate::presence;
@@ -195,6 +196,8 @@ pub(crate) struct PageSource<'a> {
     pub(crate) len: u64,
     /// All its pages, if they were read at once.
     pub(crate) whole: Option<Bytes>,
+    /// Who counts what is read.
+    pub(crate) counts: Option<&'a ReadCounts>,
 }
 
 impl PageSource<'_> {
@@ -213,6 +216,9 @@ impl PageSource<'_> {
         let base = entries.first().map_or(0, |entry| entry.offset);
         let end = entries.last().map_or(base, |entry| entry.offset + entry.len as u64);
         let bytes = self.bytes(base, end)?;
+        if let Some(counts) = self.counts {
+            counts.pages_of(entries.len());
+        }
         for index in span.clone() {
             let records = page_range(index, stream.records);
             let wanted = range.start.max(records.start) - records.start..range.end.min(records.end) - records.start;
@@ -259,7 +265,12 @@ impl PageSource<'_> {
         match &self.whole {
             // In bounds: `whole` has `self.len` bytes.
             Some(whole) => Ok(whole.slice(base as usize..end as usize)),
-            None => Ok(self.source.read_at(self.start + base, len)?),
+            None => {
+                if let Some(counts) = self.counts {
+                    counts.page_bytes(len as u64);
+                }
+                Ok(self.source.read_at(self.start + base, len)?)
+            }
         }
     }
 

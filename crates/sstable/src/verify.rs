@@ -101,7 +101,14 @@ impl Reader {
         }
         let head = StripeHead::read(head, meta, self.schema(), &self.file.tail)?;
         let (start, len) = (meta.offset + meta.head_len, meta.len - meta.head_len);
-        let pages = PageSource { source: self.file.source.as_ref(), stripe: index, start, len, whole: Some(pages) };
+        let pages = PageSource {
+            source: self.file.source.as_ref(),
+            stripe: index,
+            start,
+            len,
+            whole: Some(pages),
+            counts: None,
+        };
         let mut next = 0;
         for group in 0..self.schema().groups.len() {
             let group = head.group(group, self.schema(), meta)?;

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidetable_layout::{Block, GroupProjection, KeyRange, Projection, QualifierKind, StoredSchema, TimestampKind};
-use tidetable_sstable::{ReadError, Reader};
+use tidetable_sstable::{ReadCounts, ReadError, Reader, StripeMeta};
 
 use crate::drops::Mask;
 use crate::error::{Result, StoreError};
@@ -39,6 +40,61 @@ pub(crate) struct SstSource {
     pub(crate) windows: Option<WindowMask>,
 }
 
+/// How a slice is read.
+#[derive(Debug, Clone, Default)]
+pub struct ScanOptions {
+    /// Counts what is read.
+    pub counts: Option<Arc<ScanCounts>>,
+    /// Says which stripes need not be read.
+    pub skip: Option<Arc<dyn SkipStripes>>,
+}
+
+/// A reader who needs only some of the records.
+pub trait SkipStripes: std::fmt::Debug + Send + Sync {
+    /// For each of the stripes of a file, whether the reader needs none of its records. It is not asked where rows of
+    /// several files are merged: there what a stripe holds may hide what another does.
+    fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool>;
+}
+
+/// What scans considered and what they read.
+#[derive(Debug, Default)]
+pub struct ScanCounts {
+    files: AtomicU64,
+    files_pruned: AtomicU64,
+    stripes: AtomicU64,
+    bytes: AtomicU64,
+    pub(crate) reads: Arc<ReadCounts>,
+}
+
+impl ScanCounts {
+    pub(crate) fn considered(&self, files: usize, pruned: usize, stripes: usize, bytes: u64) {
+        self.files.fetch_add(files as u64, Ordering::Relaxed);
+        self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
+        self.stripes.fetch_add(stripes as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// SSTs that may have held what was asked for, and of them those that their filters ruled out.
+    pub fn files(&self) -> (u64, u64) {
+        (self.files.load(Ordering::Relaxed), self.files_pruned.load(Ordering::Relaxed))
+    }
+
+    /// Stripes of those SSTs, and of them those that were read.
+    pub fn stripes(&self) -> (u64, u64) {
+        (self.stripes.load(Ordering::Relaxed), self.reads.stripes())
+    }
+
+    /// Pages that were read.
+    pub fn pages(&self) -> u64 {
+        self.reads.pages()
+    }
+
+    /// Bytes of those SSTs, and of them those that were read.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.bytes.load(Ordering::Relaxed), self.reads.bytes())
+    }
+}
+
 impl BlockScan {
     /// Merges `sources`.
     pub(crate) fn new(
@@ -47,6 +103,7 @@ impl BlockScan {
         keys: KeyRange,
         projection: &Projection,
         collector: Option<Arc<Collector>>,
+        skip: Option<&dyn SkipStripes>,
     ) -> Self {
         let mut projection = projection.clone();
         let masks: Vec<Mask> = sources.iter().filter_map(|source| source.mask.clone()).collect();
@@ -63,11 +120,13 @@ impl BlockScan {
         // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
         // stripe shows that they drop nothing, what they look at need not be read.
         let (before, after) = if runs.len() == 1 { (collector, None) } else { (None, collector) };
+        let skip = skip.filter(|_| runs.len() == 1);
         let scan = |source: SstSource| {
+            let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
             let (narrow, collector) = (Arc::clone(&narrow), before.clone());
-            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector }
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped }
         };
         let run = |(order, run): (u64, Vec<SstSource>)| {
             (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
@@ -159,6 +218,8 @@ pub(crate) struct SstScan {
     narrow: Arc<Projection>,
     /// Rules that are judged here.
     collector: Option<Arc<Collector>>,
+    /// Which stripes nobody needs; empty if all may be needed.
+    skipped: Vec<bool>,
 }
 
 impl SstScan {
@@ -185,7 +246,7 @@ impl Iterator for SstScan {
             let stripe = self.stripes.next()?;
             let meta = reader.stripes().get(stripe);
             let hidden = |mask: &Mask| meta.is_some_and(|meta| mask.hides_all(&meta.first_key, &meta.last_key));
-            if mask.as_ref().is_some_and(hidden) {
+            if mask.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
                 continue;
             }
             let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));

@@ -12,7 +12,7 @@ use crate::error::{Result, StoreError};
 use crate::gc::{Collector, GcRule};
 use crate::ids::ulid_text;
 use crate::joined::{self, WindowMask};
-use crate::scan::{BlockScan, SstSource};
+use crate::scan::{BlockScan, ScanOptions, SstSource};
 use crate::table::Table;
 use crate::version::{Sst, Version, WindowState};
 
@@ -185,11 +185,32 @@ impl Snapshot {
     /// # Errors
     /// If an SST cannot be opened.
     pub fn scan(&self, slice: &Slice, projection: &Projection) -> Result<BlockScan> {
+        self.scan_with(slice, projection, &ScanOptions::default())
+    }
+
+    /// As [`Self::scan`], with counts of what is read, and perhaps without stripes that a reader says it needs nothing of.
+    ///
+    /// # Errors
+    /// As [`Self::scan`].
+    pub fn scan_with(&self, slice: &Slice, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
         let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
-        let sources = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
+        let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
+        let (files, only) = (sources.len(), slice.keys.only_key());
+        let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
+        let bytes: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
+        // A slice may be a part of its files; the other parts count the rest.
+        let share = u128::from(slice.bytes.min(bytes)) * stripes as u128;
+        let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
+        // A file that certainly lacks the one row asked for holds nothing of it that could be merged.
+        sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
+        if let Some(counts) = &options.counts {
+            counts.considered(files, files - sources.len(), stripes, slice.bytes.min(bytes));
+            sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
+        }
         let collector = self.inner.collector.clone();
-        let scan = BlockScan::new(Arc::clone(self.schema()), sources, slice.keys.clone(), projection, collector);
+        let schema = Arc::clone(self.schema());
+        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options.skip.as_deref());
         Ok(scan.of_table(self.inner.table.name()))
     }
 

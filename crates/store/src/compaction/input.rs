@@ -100,7 +100,7 @@ impl<'a> Inputs<'a> {
         let schema = self.snapshot.schema();
         let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
         let sources = holding.map(|input| input.source.clone()).collect();
-        let scan = BlockScan::new(schema.clone(), sources, keys.clone(), &Projection::all(schema), None);
+        let scan = BlockScan::new(schema.clone(), sources, keys.clone(), &Projection::all(schema), None, None);
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
         for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
             let mut block = block?;
