@@ -4,7 +4,7 @@
 //! is replaced at once; [`record`] lists what was published; [`stale`] says which parts are not up to
 //! date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a file.
 //!
-//! [`adopt`] says what a file that no list names was published as.
+//! [`adopt`] and [`stranded`] say what a file that no list names was published as.
 //!
 //! A run that stops between the file and the list leaves a list that says less than there is: the
 //! part is stale, and the next run makes it again.
@@ -17,7 +17,7 @@ mod shape;
 mod stale;
 mod writer;
 
-pub use adopt::{Adopted, adopt};
+pub use adopt::{Adopted, Stranded, adopt, stranded};
 pub use error::{ExportError, Result};
 pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record};
 pub use stale::{Reason, Stale, stale};

@@ -7,12 +7,14 @@
 //! - [`plan_job`] says what a run would do, as a [`Plan`].
 //! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`]; [`Runs`] reads those of
 //!   past runs, and [`holder`] says who runs a job now.
+//! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away.
 //! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
 mod compact;
 mod day;
 mod ids;
 mod job;
+mod look_back;
 mod observe;
 mod order;
 mod plan;
@@ -26,6 +28,9 @@ pub use job::{
     Check, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError, Rule, Source,
     Table,
 };
+pub use look_back::{
+    CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
+};
 pub use observe::{Event, Observer, Silent};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
@@ -36,5 +41,5 @@ pub use run::{
 };
 pub use tidetable_record::{
     Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
-    PartState, RunRecord, Runs, Severity, holder, rejected_rows,
+    PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
 };
