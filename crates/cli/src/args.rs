@@ -1,10 +1,14 @@
 //! The command line.
 
+mod look_back;
+
 use std::path::PathBuf;
 
 use chrono::NaiveDate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidetable_runner::IfLocked;
+
+pub use look_back::{Clean, History, Lineage, Rejects, Replay, Since, Status};
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
@@ -76,6 +80,18 @@ pub enum Command {
     Plan(Plan),
     /// Try again what a run left: the days it could not publish, or all of a run that did not come to its end
     Retry(Retry),
+    /// Say how jobs stand: last runs, how new their days are, gaps, failed days, rejected rows
+    Status(Status),
+    /// List runs, the newest first
+    History(History),
+    /// Say what came from what: inputs, tables, published days
+    Lineage(Lineage),
+    /// Show the rows that a run rejected
+    Rejects(Rejects),
+    /// Read the inputs of a run's rejected rows again, after they or the job were mended
+    Replay(Replay),
+    /// Remove old records of runs, and files that nothing names; says what that would be unless --yes is given
+    Clean(Clean),
     /// Ask SQL of the tables and exports
     #[command(disable_version_flag = true)]
     Sql(Sql),
