@@ -1,5 +1,7 @@
 //! The command line.
 
+mod look_back;
+
 use std::path::PathBuf;
 
 use chrono::NaiveDate;
@@ -10,6 +12,7 @@ use crate::commands::completions::{Complete, Completions, Man};
 use crate::commands::new::New;
 use crate::commands::schedule::Schedule;
 use crate::commands::schema::Schema;
+pub use look_back::{Clean, History, Lineage, Rejects, Replay, Since, Status};
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
@@ -85,6 +88,18 @@ pub enum Command {
     Plan(Plan),
     /// Try again what a run left: the days it could not publish, or all of a run that did not come to its end
     Retry(Retry),
+    /// Say how jobs stand: last runs, how new their days are, gaps, failed days, rejected rows
+    Status(Status),
+    /// List runs, the newest first
+    History(History),
+    /// Say what came from what: inputs, tables, published days
+    Lineage(Lineage),
+    /// Show the rows that a run rejected
+    Rejects(Rejects),
+    /// Read the inputs of a run's rejected rows again, after they or the job were mended
+    Replay(Replay),
+    /// Remove old records of runs, and files that nothing names; says what that would be unless --yes is given
+    Clean(Clean),
     /// Ask SQL of the tables and exports
     #[command(disable_version_flag = true)]
     Sql(Sql),

@@ -128,6 +128,40 @@ pub enum CliError {
         /// The run.
         run: String,
     },
+    /// A job without a run.
+    #[error("there is no job {job} and no record of a run of one; jobs here: {known}")]
+    NoJob {
+        /// The job.
+        job: String,
+        /// What is there.
+        known: String,
+    },
+    /// A run without rejected rows.
+    #[error("run {run} has no rejected rows{why}: there is nothing to read again")]
+    NothingRejected {
+        /// The run.
+        run: String,
+        /// Why, with a space and brackets.
+        why: &'static str,
+    },
+    /// Nothing of this name came from anything.
+    #[error(
+        "there is no {what} {name}: `tidetable tables` lists tables and exports, `tidetable describe` a table's inputs"
+    )]
+    NoLineage {
+        /// A table, or an input.
+        what: &'static str,
+        /// As it was given.
+        name: String,
+    },
+    /// Jobs that are older than they may be.
+    #[error("{jobs} stale: older than {limit}")]
+    Stale {
+        /// The jobs, with their verb.
+        jobs: String,
+        /// The age.
+        limit: String,
+    },
     /// A run that left nothing.
     #[error("run {run} left nothing to try again")]
     NothingLeft {
@@ -191,7 +225,11 @@ impl CliError {
             Self::Several { code, .. } => *code,
             Self::Run(RunError::Locked { .. }) => 75,
             Self::Run(RunError::Interrupted { signal }) => 128 + signal,
-            Self::NoRun { .. } | Self::Circle { .. } | Self::UnknownAfter { .. } => 2,
+            Self::NoRun { .. }
+            | Self::NoJob { .. }
+            | Self::NoLineage { .. }
+            | Self::Circle { .. }
+            | Self::UnknownAfter { .. } => 2,
             Self::Run(RunError::ListMissing { .. } | RunError::TableMissing { .. } | RunError::Query { .. }) => 2,
             Self::Propose(ProposeError::Write { .. }) => 1,
             Self::Propose(_) | Self::NoSchedule { .. } => 2,

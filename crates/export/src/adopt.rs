@@ -87,3 +87,25 @@ impl Found {
         Adopted { part, columns }
     }
 }
+
+/// A published file, found by what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranded {
+    /// Path inside the store.
+    pub path: String,
+    /// The export it says it is of.
+    pub export: String,
+}
+
+/// The file in `folder` that says it was published by an export, whichever that is. `None`: there is none that does.
+///
+/// # Errors
+/// If it is there and cannot be read. One that is no Parquet file is none.
+pub fn stranded(store: &Store, folder: &str) -> Result<Option<Stranded>> {
+    let path = format!("exports/{folder}/{}", FileFormat::Parquet.file_name());
+    let Some(bytes) = store.blobs().read(&path)? else { return Ok(None) };
+    let Ok(metadata) = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()) else { return Ok(None) };
+    let pairs = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+    let export = pairs.filter(|pair| pair.key == "tidetable.export").find_map(|pair| pair.value.clone());
+    Ok(export.map(|export| Stranded { path, export }))
+}

@@ -6,7 +6,7 @@
 //!
 //! [`write_log`] writes a Delta log beside them.
 //! [`QueryFile`] puts the rows of a query into a file anywhere.
-//! [`adopt`] says what a file that no list names was published as.
+//! [`adopt`] and [`stranded`] say what a file that no list names was published as.
 //!
 //! A run that stops between the file and the list leaves a list that says less than there is: the
 //! part is stale, and the next run makes it again.
@@ -26,7 +26,7 @@ mod shape;
 mod stale;
 mod writer;
 
-pub use adopt::{Adopted, adopt};
+pub use adopt::{Adopted, Stranded, adopt, stranded};
 pub use delta::write_log;
 pub use error::{ExportError, Result};
 pub use file::QueryFile;

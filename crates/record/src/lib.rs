@@ -28,7 +28,7 @@ mod run;
 mod runs;
 
 pub use compaction::CompactionRecord;
-pub use holder::{Holder, holder, lock_path, read_holder};
+pub use holder::{Holder, holder, lock_path, read_holder, state_of};
 pub use load::{InputRecord, InputState, LoadRecord};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use rejects::{rejected_rows, rejects_path};

@@ -9,12 +9,14 @@
 //!   past runs, and [`holder`] says who runs a job now.
 //! - [`propose`] makes a [`Proposal`] of a job for a file of which nothing is declared.
 //! - [`moments`] and [`missed`] say when a job runs, and [`job_schema`] what its file may hold.
+//! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away.
 //! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
 mod compact;
 mod day;
 mod ids;
 mod job;
+mod look_back;
 mod observe;
 mod order;
 mod period;
@@ -32,6 +34,9 @@ pub use job::{
     CatchUp, Check, Cron, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError,
     Rule, Source, Table, job_schema,
 };
+pub use look_back::{
+    CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
+};
 pub use observe::{Event, Observer, Silent};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
@@ -45,5 +50,5 @@ pub use schedule::{is_due, minutes_elsewhere, missed, moments};
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
     Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
-    PartState, RunRecord, Runs, Severity, holder, rejected_rows,
+    PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
 };

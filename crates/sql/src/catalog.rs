@@ -17,6 +17,7 @@ use crate::history::CellsShown;
 use crate::records::RecordsTable;
 use crate::relations::Views;
 use crate::row_table::RowsTable;
+use crate::runs::RunsSchema;
 
 /// Name of the catalog.
 pub(crate) const CATALOG: &str = "tidetable";
@@ -28,6 +29,8 @@ pub(crate) const CELLS: &str = "cells";
 pub(crate) const ROWS: &str = "rows";
 /// Schema of what was published.
 pub(crate) const EXPORTS: &str = "exports";
+/// Schema of what runs did.
+pub(crate) const RUNS: &str = "runs";
 
 /// Which versions of tables a session reads, where not the newest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,6 +124,7 @@ impl StoreCatalog {
                 (CELLS, Arc::new(schema(View::Cells))),
                 (ROWS, Arc::new(schema(View::Rows))),
                 (EXPORTS, Arc::new(published)),
+                (RUNS, Arc::new(RunsSchema::new(tables.store.clone()))),
             ],
         }
     }

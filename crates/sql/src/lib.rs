@@ -11,6 +11,7 @@
 //! | `T(..)`, `rows(T, ..)` | the same of other cells: versions, a moment of the past, what is expired |
 //! | `unpack(T, ..)` | a row at one of its timestamps |
 //! | `exports.NAME` | a published row, of one part or of all parts of an export |
+//! | `runs.runs`, `runs.loads`, .. | a run, a table's load in a run, an input, a part, a check, a rejected row |
 //!
 //! A row of `rows.T` has an empty map for a family that it has no cell of, and `family['qualifier']` is
 //! null for a cell it does not have. The options of `T(..)` are those of GoogleSQL: `with_history => true`
@@ -48,6 +49,7 @@ mod records;
 mod relations;
 mod row_scan;
 mod row_table;
+mod runs;
 mod scan_aggregate;
 mod script;
 mod session;

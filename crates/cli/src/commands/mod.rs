@@ -1,22 +1,28 @@
 //! One module a command.
 
 pub mod check;
+pub mod clean;
 pub mod compact;
 pub mod completions;
 pub mod delete;
 pub mod describe;
 pub mod export;
+pub mod history;
 pub mod inspect;
 pub mod jobs;
+pub mod lineage;
 pub mod new;
 pub mod plan;
 pub mod proto;
 pub mod read;
+pub mod rejects;
 pub mod repair;
+pub mod replay;
 pub mod run;
 pub mod schedule;
 pub mod schema;
 pub mod sql;
+pub mod status;
 pub mod tables;
 pub mod vacuum;
 pub mod verify;
@@ -46,6 +52,21 @@ fn store(global: &Global) -> Result<Store, CliError> {
         }
         (Err(error), _) => Err(error),
     }
+}
+
+/// The project, if there is one: `--root` alone is enough to look back.
+fn project_if_any(global: &Global) -> Result<Option<Project>, CliError> {
+    match project(global) {
+        Ok(project) => Ok(Some(project)),
+        Err(CliError::Project(ProjectError::NotFound { .. })) if global.root.is_some() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A moment as results show it, microseconds since the epoch.
+fn time(micros: i64) -> Option<String> {
+    let time = chrono::DateTime::from_timestamp_micros(micros);
+    time.map(|time| time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
 }
 
 /// The names of the tables a command is about: the one that is given, which must be there though it may not be whole, or

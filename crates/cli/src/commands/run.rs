@@ -38,7 +38,7 @@ impl Default for How {
 }
 
 impl How {
-    fn new(args: &RunHow) -> Result<Self, CliError> {
+    pub fn new(args: &RunHow) -> Result<Self, CliError> {
         let usual = Self::default();
         Ok(Self {
             jobs: args.jobs.unwrap_or(usual.jobs).max(1),
@@ -61,7 +61,8 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     if args.dry_run {
         return super::plan::show(global, &plan_job(&project, &job, &options, &ids)?);
     }
-    run_one(global, &project, &job, &options, &ids)
+    run_one(global, &project, &job, &options, &ids)?;
+    Ok(())
 }
 
 /// Tries again what a run left.
@@ -100,7 +101,8 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     };
     let reread = record.asked.reread.clone();
     let options = RunOptions { days, parts, reread, ..options(&asked, &how, &ids)? };
-    run_one(global, &project, &job, &options, &ids)
+    run_one(global, &project, &job, &options, &ids)?;
+    Ok(())
 }
 
 /// Runs every job of the project, each after those it depends on. One that fails keeps those that come after it from
@@ -125,7 +127,7 @@ fn run_all(
             true => plan_job(project, job, &options, ids)
                 .map_err(CliError::from)
                 .and_then(|plan| super::plan::show(global, &plan)),
-            false => run_one(global, project, job, &options, ids),
+            false => run_one(global, project, job, &options, ids).map(drop),
         };
         if let Err(error) = done {
             let code = error.exit_code();
@@ -142,13 +144,20 @@ fn run_all(
     }
 }
 
-fn run_one(global: &Global, project: &Project, job: &Job, options: &RunOptions, ids: &UlidIds) -> Result<(), CliError> {
+/// Runs a job and shows what it did: its record, `None` if another run goes on and was left alone.
+pub fn run_one(
+    global: &Global,
+    project: &Project,
+    job: &Job,
+    options: &RunOptions,
+    ids: &UlidIds,
+) -> Result<Option<RunRecord>, CliError> {
     let watcher = Watcher::new(global.log);
     let report = run_job(project, job, options, ids, &watcher);
     watcher.finish();
     let Some(report) = report? else {
         crate::tell_line(global, &format!("skipped: {} is being run already", job.name));
-        return Ok(());
+        return Ok(None);
     };
     show(global, project, job, &report)?;
     let record = &report.record;
@@ -162,7 +171,7 @@ fn run_one(global: &Global, project: &Project, job: &Job, options: &RunOptions, 
             let broken = |check: &&tidetable_runner::CheckRecord| !check.passed && check.severity == Severity::Error;
             Err(CliError::Checks { failed: count(record.checks.iter().filter(broken).count() as u64, "check") })
         }
-        _ => Ok(()),
+        _ => Ok(Some(report.record)),
     }
 }
 
@@ -239,7 +248,9 @@ fn summary(record: &RunRecord) -> Rows {
             format!("{} (was {})", load.version, load.before)
         };
         line("version", json!(state));
-        for state in [InputState::New, InputState::Changed, InputState::Unchanged, InputState::Gone] {
+        for state in
+            [InputState::New, InputState::Changed, InputState::ReadAgain, InputState::Unchanged, InputState::Gone]
+        {
             let inputs = load.inputs.iter().filter(|input| input.state == state).count();
             if inputs > 0 {
                 line(&format!("inputs {}", state.name()), json!(inputs));

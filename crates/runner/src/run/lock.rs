@@ -13,6 +13,8 @@ use tidetable_record::{Holder, lock_path, read_holder};
 use super::error::RunError;
 use super::stop::Stop;
 
+/// Looks before a lock counts as held by a run: `status` holds it for a moment to see whether it is free.
+const LOOKS: u32 = 3;
 /// Between two looks at a lock that another holds.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -51,13 +53,16 @@ pub(super) fn take(
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
     let clock = Instant::now();
+    let mut looks = 0;
     loop {
         match file.try_lock() {
             Ok(()) => break,
             Err(TryLockError::Error(source)) => return Err(failed(source)),
             Err(TryLockError::WouldBlock) => {}
         }
+        looks += 1;
         let waits = match if_locked {
+            _ if looks < LOOKS => true,
             IfLocked::Skip => return Ok(None),
             IfLocked::Fail => false,
             IfLocked::Wait(most) => most.is_none_or(|most| clock.elapsed() < most),

@@ -1,0 +1,119 @@
+//! Commands that look back, at runs and at what came of them.
+
+use chrono::NaiveDate;
+use clap::Args;
+
+use super::{RunHow, parse_age, parse_time};
+
+/// `tidetable status`
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes with --fresh: 0 all jobs are fresh, 1 one is stale; without it 0.\n\
+    A job is stale if its last good run, or its newest day, is older than that. The newest day is that of the export\n\
+    which is the furthest behind; of a job that publishes nothing, the newest that its tables have events of.\n\
+    A day is as old as its end is past.")]
+pub struct Status {
+    /// Only this job
+    pub job: Option<String>,
+    /// Fail if a job is older than this: 26h, 2d or 90m
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub fresh: Option<i64>,
+    /// The logical time to judge ages at, RFC 3339 [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub now: Option<i64>,
+}
+
+/// `tidetable history`
+#[derive(Debug, Args)]
+pub struct History {
+    /// Only runs of this job
+    pub job: Option<String>,
+    /// Only runs that began since then: a time in RFC 3339, or an age as 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    pub since: Option<Since>,
+    /// Only runs that did not end well
+    #[arg(long)]
+    pub failed: bool,
+    /// At most so many runs, the newest; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+}
+
+/// A moment, or how long ago it was, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// Since the epoch.
+    At(i64),
+    /// Before now.
+    Ago(i64),
+}
+
+/// `tidetable lineage`
+#[derive(Debug, Args)]
+pub struct Lineage {
+    /// A table, an export, or a published part of one
+    #[arg(required_unless_present = "input", conflicts_with = "input")]
+    pub name: Option<String>,
+    /// Only this day, as 2018-01-31
+    #[arg(conflicts_with = "input")]
+    pub day: Option<NaiveDate>,
+    /// What this input went into: its path as the job sees it, or the end of it
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<String>,
+}
+
+/// `tidetable rejects`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "--output csv writes the rows as they stand in their inputs, below the header of those: mend them,\n\
+    and put them where the job reads. Take the mended rows out of the first file then, or it rejects them again."
+)]
+pub struct Rejects {
+    /// The job
+    pub job: String,
+    /// Rows of this run [default: the last that has some]
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// Only rows of this input
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<String>,
+    /// At most so many rows as a table for people; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+}
+
+/// `tidetable replay`
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The run, as `tidetable history` names it
+    pub run: String,
+    /// The logical time of the new run, RFC 3339 [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub now: Option<i64>,
+    /// Leave out an input that is gone when its windows are built anew; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub without: Vec<String>,
+    /// How.
+    #[command(flatten)]
+    pub how: RunHow,
+}
+
+/// `tidetable clean`
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// Only what is so old: 90d, 36h, 90m or 0s. Half-written files and exports stay for an hour at least
+    #[arg(long, value_name = "AGE", default_value = "90d", value_parser = parse_age)]
+    pub older_than: i64,
+    /// The newest records of each job, so many, stay whatever their age
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub keep: usize,
+    /// Remove the files
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+fn parse_since(text: &str) -> Result<Since, String> {
+    parse_age(text)
+        .map(Since::Ago)
+        .or_else(|_| parse_time(text).map(Since::At))
+        .map_err(|_| "write an age, as in 7d, or a time, as in 2018-01-31T01:15:00Z".to_owned())
+}

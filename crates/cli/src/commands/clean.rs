@@ -1,0 +1,61 @@
+//! `tidetable clean`: removes old records of runs and files beside the tables that nothing names, after saying which.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use serde_json::json;
+use tidetable_runner::{CleanOptions, CleanPlan, CleanedKind};
+
+use super::{project_if_any, store};
+use crate::args::{Clean, Global, Output};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::{bytes, count};
+
+/// Cleans, or says what that would remove.
+pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
+    let store = store(global)?;
+    let clock = chrono::Utc::now().timestamp_micros();
+    let options = CleanOptions { before: clock.saturating_sub(args.older_than), clock, keep: args.keep };
+    let plan = CleanPlan::new(&store, project_if_any(global)?.as_ref(), options)?;
+    if args.yes {
+        plan.run(&store)?;
+    }
+    let mut out = stdout();
+    if global.output == Output::Table {
+        summary(&plan, args.yes, &mut out)?;
+    } else {
+        let mut files = Rows::new(&["file", "what", "bytes", "removed"]);
+        for removal in &plan.removals {
+            files.push(vec![json!(removal.path), json!(removal.kind.name()), json!(removal.bytes), json!(args.yes)]);
+        }
+        files.write(global.output, &mut out)?;
+    }
+    plan.notes.iter().for_each(|note| crate::tell_line(global, note));
+    out.flush()?;
+    Ok(())
+}
+
+fn summary(plan: &CleanPlan, done: bool, out: &mut impl Write) -> Result<(), CliError> {
+    if plan.removals.is_empty() {
+        writeln!(out, "nothing to remove")?;
+        return Ok(());
+    }
+    let mut kinds: BTreeMap<CleanedKind, (u64, u64)> = BTreeMap::new();
+    for removal in &plan.removals {
+        let (files, size) = kinds.entry(removal.kind).or_default();
+        (*files, *size) = (*files + 1, *size + removal.bytes);
+    }
+    let (files, size) = kinds.values().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1));
+    let done = if done { "removed" } else { "may go; --yes removes them" };
+    writeln!(out, "{} of {} {done}", count(files, "file"), bytes(size))?;
+    for (kind, (files, size)) in kinds {
+        let name = match kind {
+            CleanedKind::Rejects if files != 1 => "files of rejected rows".to_owned(),
+            _ if files != 1 => format!("{}s", kind.name()),
+            _ => kind.name().to_owned(),
+        };
+        writeln!(out, "  {files} {name} of {}", bytes(size))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! `tidetable lineage`: what came from what.
+
+use std::io::Write;
+
+use serde_json::json;
+use tidetable_runner::Lineage;
+
+use super::{project_if_any, store, time};
+use crate::args::{self, Global};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+
+/// Shows the links of a table, an export, a part or an input.
+pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
+    let lineage = Lineage::read(&store(global)?, project_if_any(global)?.as_ref())?;
+    let (what, name, links) = match (&args.input, &args.name) {
+        (Some(input), _) => ("input", input.as_str(), lineage.of_input(input)),
+        (None, name) => {
+            let name = name.as_deref().unwrap_or_default();
+            ("table, export or part", name, lineage.of(name, args.day))
+        }
+    };
+    let links = links.ok_or_else(|| CliError::NoLineage { what, name: name.to_owned() })?;
+    let mut rows = Rows::new(&[
+        "from",
+        "name",
+        "into",
+        "into_name",
+        "days",
+        "sequence",
+        "rows",
+        "rejected",
+        "version",
+        "run",
+        "now",
+        "fingerprint",
+    ]);
+    for link in links {
+        rows.push(vec![
+            json!(link.from.0.name()),
+            json!(link.from.1),
+            json!(link.into.0.name()),
+            json!(link.into.1),
+            json!(link.days),
+            json!(link.sequence),
+            json!(link.rows),
+            json!(link.rejected),
+            json!(link.version),
+            json!(link.run),
+            json!(link.now.and_then(time)),
+            json!(link.fingerprint),
+        ]);
+    }
+    let mut out = stdout();
+    rows.write(global.output, &mut out)?;
+    out.flush()?;
+    Ok(())
+}

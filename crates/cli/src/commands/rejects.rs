@@ -1,0 +1,152 @@
+//! `tidetable rejects`: the rows that a run could not load, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read, Write};
+
+use serde_json::json;
+use tidetable_runner::{Project, RunRecord, Runs, rejected_rows};
+use tidetable_store::{Blobs, RejectedRow};
+
+use super::{project_if_any, store};
+use crate::args::{Global, Output, Rejects};
+use crate::error::CliError;
+use crate::output::{FILES_OF_SQL, Rows, stdout};
+use crate::progress::count;
+
+/// A header longer than this is none.
+const LONGEST_HEADER: u64 = 1 << 20;
+/// Bytes of a row that are kept.
+const KEPT: usize = 4 << 10;
+
+/// Shows the rejected rows of a run.
+pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
+    let store = store(global)?;
+    let blobs = store.blobs().as_ref();
+    let mut out = stdout();
+    let Some(record) = find(blobs, args)? else {
+        crate::tell_line(global, &format!("no run of {} has rejected rows", args.job));
+        return Ok(());
+    };
+    let mut rows = rejected_rows(blobs, &record)?;
+    if rows.is_empty() && record.all_rejected() > 0 {
+        crate::tell_line(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
+    }
+    if let Some(file) = &args.file {
+        rows.retain(|row| row.file == *file);
+    }
+    match global.output {
+        Output::Json => {
+            for row in &rows {
+                let mut object = json!({ "run": record.run, "job": record.job });
+                if let (Some(object), serde_json::Value::Object(row)) = (object.as_object_mut(), json!(row)) {
+                    object.extend(row);
+                }
+                writeln!(out, "{object}")?;
+            }
+        }
+        Output::Csv => raw(global, project_if_any(global)?.as_ref(), &rows, &mut out)?,
+        Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
+        Output::Table => table(&record, &rows, args.limit, &mut out)?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The run that was asked for, or the last of the job that has rejected rows.
+fn find(blobs: &dyn Blobs, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
+    let runs = Runs::of(blobs);
+    if let Some(run) = &args.run {
+        let record = runs.load(run)?.filter(|record| record.job == args.job);
+        return record.map(Some).ok_or_else(|| CliError::NoRun { run: run.clone() });
+    }
+    let mut jobs = BTreeSet::new();
+    for record in runs.newest_first(None)? {
+        let record = record?;
+        if record.job == args.job && record.all_rejected() > 0 {
+            return Ok(Some(record));
+        }
+        jobs.insert(record.job);
+    }
+    if jobs.contains(&args.job) {
+        return Ok(None);
+    }
+    let known = jobs.into_iter().collect::<Vec<_>>().join(", ");
+    Err(CliError::NoJob { job: args.job.clone(), known })
+}
+
+fn table(record: &RunRecord, rows: &[RejectedRow], limit: usize, out: &mut impl Write) -> Result<(), CliError> {
+    let mut shown = Rows::new(&["file", "line", "table", "column", "reason", "raw"]);
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    for RejectedRow { file, table, line, column, reason, raw } in rows.iter().take(limit) {
+        shown.push(vec![json!(file), json!(line), json!(table), json!(column), json!(reason), json!(raw)]);
+    }
+    shown.write(Output::Table, out)?;
+    let mut reasons: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    for row in rows {
+        *reasons.entry((without_values(&row.reason), row.column.as_deref().unwrap_or_default())).or_default() += 1;
+    }
+    writeln!(out, "run {}: {}", record.run, count(rows.len() as u64, "rejected row"))?;
+    for ((reason, column), number) in reasons {
+        let column = if column.is_empty() { String::new() } else { format!("{column}: ") };
+        writeln!(out, "  {}: {column}{reason}", count(number, "row"))?;
+    }
+    if rows.len() > limit {
+        writeln!(out, "and {} more: --limit 0 shows all", count((rows.len() - limit) as u64, "row"))?;
+    }
+    Ok(())
+}
+
+/// A reason without the values that differ from row to row: what stands between double quotes.
+fn without_values(reason: &str) -> String {
+    reason.split('"').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "\"..\"" }).collect()
+}
+
+/// The rows as they stand in their inputs, below the header that those have.
+fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &mut impl Write) -> Result<(), CliError> {
+    let files: BTreeSet<&str> = rows.iter().map(|row| row.file.as_str()).collect();
+    let headers: BTreeSet<String> = files.iter().filter_map(|file| header(project?, file)).collect();
+    if headers.len() > 1 {
+        return Err(CliError::Usage(
+            "these rows are of inputs with different headers: take those of one with --file FILE",
+        ));
+    }
+    if headers.is_empty() && !rows.is_empty() {
+        crate::tell_line(global, "warning: their inputs are gone or have no header in plain text: none is written");
+    }
+    for header in headers {
+        writeln!(out, "{header}")?;
+    }
+    // A row that two tables could not take is one row of its file.
+    let mut seen = BTreeSet::new();
+    let mut cut = 0;
+    for row in rows.iter().filter(|row| seen.insert((row.file.as_str(), row.line))) {
+        cut += u64::from(row.raw.len() >= KEPT - 3);
+        writeln!(out, "{}", row.raw)?;
+    }
+    if cut > 0 {
+        crate::tell_line(global, &format!("warning: {} cut: of a row 4 KiB are kept", count(cut, "row")));
+    }
+    Ok(())
+}
+
+/// The first line of an input that is text on this machine.
+fn header(project: &Project, file: &str) -> Option<String> {
+    let compressed = [".gz", ".zst", ".parquet"].iter().any(|ending| file.ends_with(ending));
+    let path = project.resolve(file);
+    let file = std::fs::File::open(path).ok().filter(|_| !compressed)?;
+    let mut line = String::new();
+    BufReader::new(file).take(LONGEST_HEADER).read_line(&mut line).ok()?;
+    let line = line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_without_their_values() {
+        assert_eq!(without_values("\"soon\" is no time"), "\"..\" is no time");
+        assert_eq!(without_values("it is null"), "it is null");
+    }
+}

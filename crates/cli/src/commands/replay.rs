@@ -1,0 +1,53 @@
+//! `tidetable replay`: reads the inputs of rejected rows again.
+
+use tidetable_runner::{Job, RunOptions, Runs, UlidIds, open_store, rejected_rows};
+
+use super::project;
+use super::run::{How, options, run_one};
+use crate::args::{Global, Replay, RunDays};
+use crate::error::CliError;
+use crate::progress::count;
+
+/// Runs the job of a run once more, with the inputs that had rejected rows as if they had changed.
+pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
+    let project = project(global)?;
+    let store = open_store(&project)?;
+    let blobs = store.blobs().as_ref();
+    let record = Runs::of(blobs).load(&args.run)?.ok_or_else(|| CliError::NoRun { run: args.run.clone() })?;
+    let rows = rejected_rows(blobs, &record)?;
+    let mut reread: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
+    reread.sort_unstable();
+    reread.dedup();
+    if reread.is_empty() {
+        let why = if record.all_rejected() > 0 { " any more (they were cleaned away)" } else { "" };
+        return Err(CliError::NothingRejected { run: args.run.clone(), why });
+    }
+    let job = Job::load(&project, &record.job)?;
+    let ids = UlidIds::default();
+    let how = How::new(&args.how)?;
+    let asked = RunDays {
+        day: None,
+        from: None,
+        to: None,
+        only: None,
+        force: false,
+        rebuild: false,
+        without: args.without.clone(),
+        adopt: false,
+        now: args.now,
+    };
+    let options = RunOptions { reread: reread.clone(), ..options(&asked, &how, &ids)? };
+    let Some(done) = run_one(global, &project, &job, &options, &ids)? else { return Ok(()) };
+    let still = rejected_rows(blobs, &done)?.iter().filter(|row| reread.contains(&row.file)).count() as u64;
+    let (then, inputs) = (count(rows.len() as u64, "row"), count(reread.len() as u64, "input"));
+    let text = match still {
+        still if still >= rows.len() as u64 => format!(
+            "read {inputs} of run {} again: none of the rows rejected then is accepted now ({} rejected)",
+            args.run,
+            count(still, "row"),
+        ),
+        still => format!("read {inputs} of run {} again: {then} rejected then, {still} now", args.run),
+    };
+    crate::tell_line(global, &text);
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! `tidetable status`: how jobs stand.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tidetable_runner::{DaysOf, Status, ranges, statuses};
+
+use super::{project_if_any, store, time};
+use crate::args;
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+
+const MICROS: i64 = 1_000_000;
+
+/// Shows how a job stands, or all of them.
+pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError> {
+    let project = project_if_any(global)?;
+    let found = statuses(&store(global)?, project.as_ref(), args.job.as_deref())?;
+    found.problems.iter().for_each(|problem| crate::tell_line(global, &format!("warning: {problem}")));
+    if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
+        let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
+        return Err(CliError::NoJob { job: job.clone(), known });
+    }
+    let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let stale: Vec<&str> = found
+        .jobs
+        .iter()
+        .filter(|status| args.fresh.is_some_and(|limit| status.is_stale(now, limit)))
+        .map(|status| status.job.as_str())
+        .collect();
+    let mut out = stdout();
+    match (global.output, args.job.is_some()) {
+        (args::Output::Table, true) => {
+            found.jobs.iter().try_for_each(|status| one(status, now, args).write(global.output, &mut out))?
+        }
+        (args::Output::Table, false) => short(&found.jobs, now).write(global.output, &mut out)?,
+        _ => long(&found.jobs, now, args, global.output).write(global.output, &mut out)?,
+    }
+    out.flush()?;
+    match (stale.as_slice(), args.fresh) {
+        ([], _) | (_, None) => Ok(()),
+        (jobs, Some(limit)) => {
+            let verb = if jobs.len() == 1 { "is" } else { "are" };
+            Err(CliError::Stale { jobs: format!("{} {verb}", jobs.join(", ")), limit: age(limit) })
+        }
+    }
+}
+
+/// A row for each job, for people.
+fn short(jobs: &[Status], now: i64) -> Rows {
+    let mut rows = Rows::new(&[
+        "job",
+        "last run",
+        "began",
+        "newest day",
+        "age",
+        "good run",
+        "gaps",
+        "failed",
+        "sealed",
+        "rejected",
+    ]);
+    for status in jobs {
+        let began = status.last.as_ref().and_then(|last| time(last.started / MICROS * MICROS));
+        let newest = newest(status);
+        rows.push(vec![
+            json!(status.job),
+            json!(status.state.unwrap_or("never")),
+            json!(began),
+            json!(newest.and_then(day_before)),
+            json!(Status::age(now, newest).map(age)),
+            json!(Status::age(now, status.good).map(age)),
+            json!(days(&status.gaps)),
+            json!(days(&status.failed)),
+            json!(days(&status.sealed)),
+            json!(status.rejected),
+        ]);
+    }
+    rows
+}
+
+/// All that is known of one job, for people.
+fn one(status: &Status, now: i64, args: &args::Status) -> Rows {
+    let mut rows = Rows::new(&["what", "value"]);
+    let mut line = |what: &str, value: Value| rows.push(vec![json!(what), value]);
+    line("job", json!(status.job));
+    line("last run", json!(status.state.unwrap_or("never")));
+    if let Some(last) = &status.last {
+        line("  run", json!(last.run));
+        line("  logical time", json!(time(last.now)));
+        line("  began", json!(time(last.started)));
+        if let Some(finished) = last.finished {
+            line("  ended", json!(time(finished)));
+        }
+        if let Some(error) = &last.error {
+            line("  error", json!(error));
+        }
+        line("  rejected rows", json!(tidetable_runner::RunRecord::all_rejected(last)));
+    }
+    let aged = |micros: i64| age(Status::age(now, Some(micros)).unwrap_or_default());
+    let day =
+        |until: Option<i64>| until.and_then(|until| Some(format!("{} ({} ago)", day_before(until)?, aged(until))));
+    line("last good run", json!(status.good.and_then(|good| Some(format!("{} ({} ago)", time(good)?, aged(good))))));
+    line("newest event day", json!(day(status.data_until)));
+    if status.publishes {
+        line("newest published day", json!(day(status.published_until)));
+    }
+    line("gaps", json!(days(&status.gaps)));
+    line("failed days", json!(days(&status.failed)));
+    line("sealed days", json!(days(&status.sealed)));
+    line("rejected rows of its inputs", json!(status.rejected));
+    if let Some(limit) = args.fresh {
+        line("fresh", json!(if status.is_stale(now, limit) { "no" } else { "yes" }));
+    }
+    rows
+}
+
+/// A row for each job, with all that is known.
+fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) -> Rows {
+    let mut rows = Rows::new(&[
+        "job",
+        "outcome",
+        "run",
+        "now",
+        "started",
+        "finished",
+        "error",
+        "last_good",
+        "good_age_seconds",
+        "data_until",
+        "data_age_seconds",
+        "published_until",
+        "published_age_seconds",
+        "fresh",
+        "gaps",
+        "failed",
+        "sealed",
+        "rejected",
+        "rejected_by_last_run",
+    ]);
+    let list = |of: &[DaysOf]| if output == args::Output::Json { json!(of) } else { json!(days(of)) };
+    let seconds = |until| Status::age(now, until).map(|age| age / MICROS);
+    for status in jobs {
+        let last = status.last.as_ref();
+        rows.push(vec![
+            json!(status.job),
+            json!(status.state),
+            json!(last.map(|last| &last.run)),
+            json!(last.and_then(|last| time(last.now))),
+            json!(last.and_then(|last| time(last.started))),
+            json!(last.and_then(|last| time(last.finished?))),
+            json!(last.and_then(|last| last.error.as_ref())),
+            json!(status.good.and_then(time)),
+            json!(seconds(status.good)),
+            json!(status.data_until.and_then(time)),
+            json!(seconds(status.data_until)),
+            json!(status.published_until.and_then(time)),
+            json!(seconds(status.published_until)),
+            json!(args.fresh.map(|limit| !status.is_stale(now, limit))),
+            list(&status.gaps),
+            list(&status.failed),
+            list(&status.sealed),
+            json!(status.rejected),
+            json!(last.map(|last| last.all_rejected())),
+        ]);
+    }
+    rows
+}
+
+fn newest(status: &Status) -> Option<i64> {
+    if status.publishes { status.published_until } else { status.data_until }
+}
+
+/// The day, of UTC or a zone near it, that ends at `until`.
+fn day_before(until: i64) -> Option<String> {
+    Some(chrono::DateTime::from_timestamp_micros(until.checked_sub(43_200 * MICROS)?)?.date_naive().to_string())
+}
+
+/// Days of several exports as a person says them.
+fn days(of: &[DaysOf]) -> String {
+    let said = |one: &DaysOf| {
+        let labels: Vec<&str> = one.days.iter().map(String::as_str).collect();
+        format!("{}: {}", one.of, ranges(&labels))
+    };
+    of.iter().map(said).collect::<Vec<_>>().join("; ")
+}
+
+/// An age in its two largest units: `3d 4h`.
+fn age(micros: i64) -> String {
+    let minutes = micros / MICROS / 60;
+    let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes}m"),
+        (0, _) => format!("{hours}h {minutes}m"),
+        _ => format!("{days}d {hours}h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_said_in_two_units() {
+        let said = |seconds: i64| age(seconds * MICROS);
+        assert_eq!((said(59), said(60), said(3_600)), ("0m".to_owned(), "1m".to_owned(), "1h 0m".to_owned()));
+        assert_eq!((said(26 * 3_600), said(90 * 86_400 - 1)), ("1d 2h".to_owned(), "89d 23h".to_owned()));
+    }
+}

@@ -1,0 +1,263 @@
+//! What may be cleaned away: old records of runs, and files beside the tables that nothing names. Decided first; only
+//! [`CleanPlan::run`] removes.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+
+use tidetable_export::stranded;
+use tidetable_record::{Outcome, PartState, RunRecord, Runs};
+use tidetable_store::{Published, Store};
+
+use crate::job::Job;
+use crate::project::Project;
+use crate::run::RunError;
+
+/// Of files that a run may be about to name. Microseconds.
+const LEAST_AGE: i64 = 3_600_000_000;
+
+/// What to clean away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CleanOptions {
+    /// Only what is older than this, microseconds since the epoch.
+    pub before: i64,
+    /// The clock, microseconds since the epoch: half-written files and exports stay for an hour whatever `before` is.
+    pub clock: i64,
+    /// The newest records of each job, so many, stay whatever their age.
+    pub keep: usize,
+}
+
+/// Something that goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Path inside the store.
+    pub path: String,
+    /// What it is.
+    pub kind: CleanedKind,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CleanedKind {
+    /// The record of a run.
+    Record,
+    /// Rejected rows of a run whose record goes, or is gone.
+    Rejects,
+    /// The lock of a job that the project has no more.
+    Lock,
+    /// What a killed run left half-written.
+    HalfWritten,
+    /// A published part that no list names.
+    Part,
+}
+
+impl CleanedKind {
+    /// How messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Record => "run record",
+            Self::Rejects => "file of rejected rows",
+            Self::Lock => "lock",
+            Self::HalfWritten => "half-written file",
+            Self::Part => "unlisted part",
+        }
+    }
+}
+
+/// What goes, in the order in which it goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CleanPlan {
+    /// A record goes before the files it names.
+    pub removals: Vec<Cleaned>,
+    /// What stays though nothing names it, and why.
+    pub notes: Vec<String>,
+}
+
+impl CleanPlan {
+    /// Looks what may go from `store`. What jobs there are only `project` can tell.
+    ///
+    /// # Errors
+    /// If the store cannot be listed, or a list of an export cannot be read.
+    pub fn new(store: &Store, project: Option<&Project>, options: CleanOptions) -> Result<Self, RunError> {
+        let blobs = store.blobs().as_ref();
+        let mut plan = Self::default();
+        let names = Runs::of(blobs).names()?;
+        // One that cannot be read is none that this program may judge.
+        let records: Vec<RunRecord> = Runs::of(blobs).newest_first(None)?.filter_map(Result::ok).collect();
+        let kept = kept(&records, options);
+        for record in records.iter().rev().filter(|record| !kept.contains(record.run.as_str())) {
+            plan.put(store, format!("runs/{}.json", record.run), CleanedKind::Record, i64::MAX)?;
+        }
+        let goes: HashSet<&str> =
+            records.iter().map(|record| record.run.as_str()).filter(|run| !kept.contains(run)).collect();
+        let known: HashSet<&str> = names.iter().map(String::as_str).collect();
+        for file in blobs.list("rejected")?.iter().filter(|file| file.ends_with(".jsonl")) {
+            let run = file.split('.').next().unwrap_or_default();
+            match (goes.contains(run), known.contains(run)) {
+                (true, _) => plan.put(store, format!("rejected/{file}"), CleanedKind::Rejects, i64::MAX)?,
+                (false, false) => plan.put(store, format!("rejected/{file}"), CleanedKind::Rejects, options.before)?,
+                (false, true) => {}
+            }
+        }
+        if let Some(project) = project {
+            let jobs = project.jobs();
+            for lock in blobs.list("locks")? {
+                let gone = lock.strip_suffix(".lock").is_some_and(|job| !jobs.iter().any(|known| known == job));
+                if gone {
+                    plan.put(store, format!("locks/{lock}"), CleanedKind::Lock, options.before)?;
+                }
+            }
+        }
+        let settled = options.before.min(options.clock.saturating_sub(LEAST_AGE));
+        for left in store.leftovers(settled)? {
+            plan.removals.push(Cleaned { path: left.path, kind: CleanedKind::HalfWritten, bytes: left.bytes });
+        }
+        plan.parts(store, project, settled)?;
+        Ok(plan)
+    }
+
+    /// Published parts that no list names, of exports that have a list or that no job has.
+    fn parts(&mut self, store: &Store, project: Option<&Project>, before: i64) -> Result<(), RunError> {
+        let blobs = store.blobs().as_ref();
+        let lists = Published::all(blobs)?;
+        let named: HashSet<&str> =
+            lists.iter().flat_map(|list| list.parts.values().map(|part| part.folder.as_str())).collect();
+        let declared = project.map(declared);
+        let root = PathBuf::from(blobs.display()).join("exports");
+        let mut lost: BTreeMap<String, u64> = BTreeMap::new();
+        for folder in blobs.list("exports")?.into_iter().filter(|name| !name.ends_with(".json")) {
+            if named.contains(folder.as_str()) || !root.join(&folder).is_dir() {
+                continue;
+            }
+            let Some(part) = stranded(store, &folder)? else { continue };
+            let listed = lists.iter().any(|list| list.name == part.export);
+            // Without its list an export can still be taken for published: `run --adopt`.
+            let given_up = matches!(&declared, Some(Some(exports)) if !exports.contains(&part.export));
+            if listed || given_up {
+                self.put(store, part.path, CleanedKind::Part, before)?;
+            } else {
+                *lost.entry(part.export).or_default() += 1;
+            }
+        }
+        for (export, parts) in lost {
+            self.notes.push(format!(
+                "exports/{export}.json is gone, so {parts} published parts of {export} stay: `tidetable run --adopt` takes them back"
+            ));
+        }
+        Ok(())
+    }
+
+    /// A file that was last written before `before`.
+    fn put(&mut self, store: &Store, path: String, kind: CleanedKind, before: i64) -> Result<(), RunError> {
+        let found = store.blobs().stat(&path)?;
+        if let Some(found) = found.filter(|found| before == i64::MAX || found.modified.is_some_and(|at| at < before)) {
+            self.removals.push(Cleaned { path, kind, bytes: found.bytes });
+        }
+        Ok(())
+    }
+
+    /// Removes what it names. Stopped on the way it has removed some of it, and what stays is whole.
+    ///
+    /// # Errors
+    /// If a file cannot be removed: then the rest stays for the next time.
+    pub fn run(&self, store: &Store) -> Result<(), RunError> {
+        let blobs = store.blobs();
+        let root = PathBuf::from(blobs.display());
+        for Cleaned { path, kind, .. } in &self.removals {
+            if *kind == CleanedKind::Lock {
+                // A run that holds it goes on.
+                let Ok(file) = OpenOptions::new().read(true).open(root.join(path)) else { continue };
+                if file.try_lock().is_ok() {
+                    blobs.delete(path)?;
+                }
+                continue;
+            }
+            blobs.delete(path)?;
+            if let (CleanedKind::Part, Some((folder, _))) = (kind, path.rsplit_once('/')) {
+                // It stays if something else is in it.
+                let _ = std::fs::remove_dir(root.join(folder));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The exports of all jobs; `None` if a job file cannot be read, and so does not tell its own.
+fn declared(project: &Project) -> Option<BTreeSet<String>> {
+    let mut exports = BTreeSet::new();
+    for name in project.jobs() {
+        exports.extend(Job::load(project, &name).ok()?.exports.into_iter().map(|export| export.name));
+    }
+    Some(exports)
+}
+
+/// The runs whose records stay: young ones, the newest of each job, its last good one, and those that were the last to
+/// try a part in vain, which tell that it is missing. `records` are the newest first.
+fn kept(records: &[RunRecord], options: CleanOptions) -> HashSet<&str> {
+    let mut kept = HashSet::new();
+    let mut by_job: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    let mut tried: HashSet<(&str, &str, &str)> = HashSet::new();
+    for record in records {
+        let (seen, good) = by_job.entry(&record.job).or_default();
+        let young = record.finished.unwrap_or(record.started) >= options.before;
+        let first_good = record.outcome == Outcome::Ok && !std::mem::replace(good, true);
+        let mut missed = false;
+        for part in &record.exports {
+            let newest = tried.insert((record.job.as_str(), part.export.as_str(), part.label.as_str()));
+            missed |= newest && matches!(part.state, PartState::Failed | PartState::Checks);
+        }
+        if young || *seen < options.keep.max(1) || first_good || missed {
+            kept.insert(record.run.as_str());
+        }
+        *seen += 1;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_record::ExportRecord;
+
+    use super::*;
+
+    #[test]
+    fn what_tells_how_a_job_stands_is_kept() {
+        let part = |state| ExportRecord {
+            export: "E".to_owned(),
+            label: "2020-02-29".to_owned(),
+            part: String::new(),
+            reason: String::new(),
+            state,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        };
+        let record = |run: &str, job: &str, outcome, exports| RunRecord {
+            run: run.to_owned(),
+            job: job.to_owned(),
+            outcome,
+            exports,
+            finished: Some(10),
+            ..RunRecord::default()
+        };
+        let records = [
+            record("7", "a", Outcome::Failed, vec![]),
+            record("6", "b", Outcome::Ok, vec![]),
+            record("5", "a", Outcome::Partial, vec![part(PartState::Failed)]),
+            record("4", "a", Outcome::Partial, vec![part(PartState::Failed)]),
+            record("3", "a", Outcome::Ok, vec![part(PartState::Published)]),
+            record("2", "a", Outcome::Ok, vec![]),
+            record("1", "b", Outcome::Failed, vec![]),
+        ];
+        let kept = |before, keep| {
+            let mut kept: Vec<&str> = kept(&records, CleanOptions { before, clock: 0, keep }).into_iter().collect();
+            kept.sort_unstable();
+            kept.concat()
+        };
+        assert_eq!(kept(11, 0), "3567", "the last, the last good one, and the last that tried a failed part");
+        assert_eq!(kept(11, 3), "134567");
+        assert_eq!(kept(10, 1), "1234567", "none is older");
+    }
+}

@@ -1,0 +1,81 @@
+//! Days that are missing, and how old the newest is.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+
+use crate::day::day_bounds;
+
+pub(super) const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// Days of `tz` between the first and the last of `days` that are not among them.
+pub(super) fn gaps(tz: Tz, days: &BTreeSet<NaiveDate>) -> Vec<NaiveDate> {
+    let (Some(first), Some(last)) = (days.first(), days.last()) else { return Vec::new() };
+    // A date that the zone skipped is not missing.
+    let missing = |day: &NaiveDate| !days.contains(day) && !day_bounds(tz, *day).is_empty();
+    first.iter_days().take_while(|day| day < last).filter(missing).collect()
+}
+
+/// Whether something is older than `limit` at `now`: a day is as old as its end is past, and what never was is old.
+pub(super) fn is_stale(now: i64, limit: i64, until: Option<i64>) -> bool {
+    until.is_none_or(|until| age(now, until) > limit)
+}
+
+/// Microseconds from `until` to `now`, none if it lies ahead.
+pub(super) fn age(now: i64, until: i64) -> i64 {
+    now.saturating_sub(until).max(0)
+}
+
+/// The UTC days (since the epoch) that have a moment of `time`.
+pub(super) fn utc_days(time: &Range<i64>) -> Range<i64> {
+    if time.is_empty() {
+        return 0..0;
+    }
+    time.start.div_euclid(MICROS_PER_DAY)..(time.end - 1).div_euclid(MICROS_PER_DAY) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn days(days: &[&str]) -> BTreeSet<NaiveDate> {
+        days.iter().map(|day| day.parse().unwrap()).collect()
+    }
+
+    fn missing(tz: Tz, given: &[&str]) -> Vec<String> {
+        gaps(tz, &days(given)).iter().map(NaiveDate::to_string).collect()
+    }
+
+    #[test]
+    fn gaps_cross_ends_of_months_and_leap_days() {
+        assert_eq!(missing(Tz::UTC, &["2020-02-27", "2020-03-02"]), ["2020-02-28", "2020-02-29", "2020-03-01"]);
+        assert_eq!(missing(Tz::UTC, &["2019-02-28", "2019-03-01"]), [""; 0]);
+        assert_eq!(missing(Tz::UTC, &["2019-12-30", "2020-01-01"]), ["2019-12-31"]);
+        assert_eq!(missing(Tz::UTC, &["2020-01-01"]), [""; 0]);
+        assert_eq!(missing(Tz::UTC, &[]), [""; 0]);
+        // Samoa had no 30 December 2011.
+        assert_eq!(missing(Tz::Pacific__Apia, &["2011-12-28", "2011-12-31"]), ["2011-12-29"]);
+    }
+
+    #[test]
+    fn a_day_is_as_old_as_its_end_is_past() {
+        let end = 10 * MICROS_PER_DAY;
+        let hour = MICROS_PER_DAY / 24;
+        assert!(!is_stale(end + 26 * hour, 26 * hour, Some(end)));
+        assert!(is_stale(end + 26 * hour + 1, 26 * hour, Some(end)));
+        assert!(!is_stale(end - hour, 0, Some(end)), "a day that is not over is fresh");
+        assert!(is_stale(end, 26 * hour, None), "what never was is stale");
+        assert_eq!((age(end, end + 1), age(i64::MAX, i64::MIN)), (0, i64::MAX));
+    }
+
+    #[test]
+    fn days_of_a_zone_lie_in_two_utc_days() {
+        let bounds = |tz, day: &str| utc_days(&day_bounds(tz, day.parse().unwrap()));
+        assert_eq!(bounds(Tz::UTC, "1970-01-02"), 1..2);
+        assert_eq!(bounds(Tz::Europe__Paris, "1970-01-02"), 0..2);
+        assert_eq!(bounds(Tz::America__New_York, "1970-01-02"), 1..3);
+        assert_eq!(utc_days(&(5..5)), 0..0);
+    }
+}

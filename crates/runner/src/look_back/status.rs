@@ -1,0 +1,266 @@
+//! How jobs stand: their last runs, how new what they made is, and what is missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use serde::Serialize;
+use tidetable_record::{Outcome, PartState, RunRecord, Runs, state_of};
+use tidetable_store::{Published, Store, Version};
+
+use super::days::{age, gaps, is_stale};
+use crate::day::day_bounds;
+use crate::job::Job;
+use crate::project::Project;
+use crate::run::RunError;
+
+/// Days of an export or a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DaysOf {
+    /// The export or table.
+    pub of: String,
+    /// Labels, ascending.
+    pub days: Vec<String>,
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    /// The job.
+    pub job: String,
+    /// Its last run.
+    pub last: Option<RunRecord>,
+    /// How that ended, `running`, or `killed`.
+    pub state: Option<&'static str>,
+    /// The latest logical time of a run that ended well, microseconds.
+    pub good: Option<i64>,
+    /// End of the newest UTC day that its tables have events of, microseconds.
+    pub data_until: Option<i64>,
+    /// End of the newest day that is published, of the export that is the furthest behind.
+    pub published_until: Option<i64>,
+    /// Whether it has exports.
+    pub publishes: bool,
+    /// Days between the first and the last of an export that are not there; of a table, where nothing is published.
+    pub gaps: Vec<DaysOf>,
+    /// Days that could not be published when last tried.
+    pub failed: Vec<DaysOf>,
+    /// Days left as they are since cells of them have passed their retention.
+    pub sealed: Vec<DaysOf>,
+    /// Rows of the live inputs that were rejected.
+    pub rejected: u64,
+}
+
+/// How all jobs stand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Statuses {
+    /// By name.
+    pub jobs: Vec<Status>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+}
+
+impl Status {
+    /// Whether its last good run, or what it has published (without exports, its data), is older than `limit` at `now`.
+    pub fn is_stale(&self, now: i64, limit: i64) -> bool {
+        let newest = if self.publishes { self.published_until } else { self.data_until };
+        is_stale(now, limit, self.good) || is_stale(now, limit, newest)
+    }
+
+    /// Microseconds from `until` to `now`.
+    pub fn age(now: i64, until: Option<i64>) -> Option<i64> {
+        until.map(|until| age(now, until))
+    }
+}
+
+/// How the jobs of a store stand, and those of the project if there is one.
+///
+/// # Errors
+/// If the store cannot be listed.
+pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) -> Result<Statuses, RunError> {
+    let mut found = Statuses::default();
+    let mut jobs: BTreeMap<String, Known> = BTreeMap::new();
+    for name in project.map(Project::jobs).unwrap_or_default() {
+        let known = jobs.entry(name.clone()).or_default();
+        if let Some(job) = project.and_then(|project| Job::load(project, &name).ok()) {
+            known.tz = job.timezone;
+            known.exports = Some(job.exports.iter().map(|export| export.name.clone()).collect());
+        } else {
+            found.problems.push(format!("the job file of {name} has mistakes: days are taken for those of UTC"));
+        }
+    }
+    let blobs = store.blobs().as_ref();
+    for table in store.tables()? {
+        match store.table(&table).latest() {
+            Ok(Some(version)) => jobs.entry(version.table.job.clone()).or_default().tables.push((table, version)),
+            Ok(None) => {}
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    for list in blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
+        match Published::load(blobs, list) {
+            Ok(list) => jobs.entry(list.job.clone()).or_default().lists.push(list),
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    for record in Runs::of(blobs).newest_first(None)? {
+        match record {
+            Ok(record) => jobs.entry(record.job.clone()).or_default().note(record),
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    let root = blobs.display();
+    for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
+        found.jobs.push(known.status(name, Path::new(&root))?);
+    }
+    Ok(found)
+}
+
+/// What was found of a job.
+#[derive(Default)]
+struct Known {
+    tz: Tz,
+    /// Its exports, if its file tells.
+    exports: Option<Vec<String>>,
+    tables: Vec<(String, Version)>,
+    lists: Vec<Published>,
+    last: Option<RunRecord>,
+    good: Option<i64>,
+    /// Parts of which the newest try is known.
+    tried: HashSet<(String, String)>,
+    failed: BTreeMap<String, BTreeSet<String>>,
+    sealed: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Known {
+    /// Takes note of runs, the newest first.
+    fn note(&mut self, record: RunRecord) {
+        if record.outcome == Outcome::Ok {
+            self.good = self.good.max(Some(record.now));
+        }
+        for part in &record.exports {
+            if !self.tried.insert((part.export.clone(), part.label.clone())) {
+                continue;
+            }
+            let days = match part.state {
+                PartState::Failed | PartState::Checks => &mut self.failed,
+                PartState::Sealed => &mut self.sealed,
+                _ => continue,
+            };
+            days.entry(part.export.clone()).or_default().insert(part.label.clone());
+        }
+        self.last.get_or_insert(record);
+    }
+
+    fn status(mut self, job: String, root: &Path) -> Result<Status, RunError> {
+        let here = |exports: &Option<Vec<String>>, export: &String| {
+            exports.as_ref().is_none_or(|exports| exports.contains(export))
+        };
+        self.lists.retain(|list| here(&self.exports, &list.name));
+        self.failed.retain(|export, _| here(&self.exports, export));
+        self.sealed.retain(|export, _| here(&self.exports, export));
+        let publishes = self.exports.as_ref().map_or(!self.lists.is_empty(), |exports| !exports.is_empty());
+        let published: Vec<(&str, BTreeSet<NaiveDate>)> =
+            self.lists.iter().map(|list| (list.name.as_str(), labels(list))).collect();
+        let data: Vec<(&str, BTreeSet<NaiveDate>)> =
+            self.tables.iter().map(|(table, version)| (table.as_str(), event_days(version))).collect();
+        let end = |tz: Tz, days: &BTreeSet<NaiveDate>| days.last().map(|day| day_bounds(tz, *day).end);
+        // An export that has published nothing yet is behind all others.
+        let behind = |export: &String| !self.lists.iter().any(|list| list.name == *export);
+        let nothing_yet = self.exports.iter().flatten().any(behind);
+        let published_until = published.iter().filter_map(|(_, days)| end(self.tz, days)).min();
+        let missing = |tz: Tz, (of, days): &(&str, BTreeSet<NaiveDate>)| {
+            let days: Vec<String> = gaps(tz, days).iter().map(NaiveDate::to_string).collect();
+            (!days.is_empty()).then(|| DaysOf { of: (*of).to_owned(), days })
+        };
+        let gaps = match publishes {
+            true => published.iter().filter_map(|of| missing(self.tz, of)).collect(),
+            false => data.iter().filter_map(|of| missing(Tz::UTC, of)).collect(),
+        };
+        let by_export = |days: BTreeMap<String, BTreeSet<String>>| {
+            days.into_iter().map(|(of, days)| DaysOf { of, days: days.into_iter().collect() }).collect()
+        };
+        let state = |record: &RunRecord| {
+            state_of(root, record)
+                .map_err(|source| RunError::Lock { path: tidetable_record::lock_path(root, &record.job), source })
+        };
+        Ok(Status {
+            job,
+            state: self.last.as_ref().map(state).transpose()?,
+            good: self.good,
+            data_until: data.iter().filter_map(|(_, days)| end(Tz::UTC, days)).max(),
+            published_until: published_until.filter(|_| !nothing_yet),
+            publishes,
+            gaps,
+            rejected: rejected(&self.tables),
+            failed: by_export(self.failed),
+            sealed: by_export(self.sealed),
+            last: self.last,
+        })
+    }
+}
+
+fn labels(list: &Published) -> BTreeSet<NaiveDate> {
+    list.parts.keys().filter_map(|label| label.parse().ok()).collect()
+}
+
+/// UTC days of windows that hold cells, in files of their own or in one that they share.
+fn event_days(version: &Version) -> BTreeSet<NaiveDate> {
+    let shared: Vec<_> = version.ssts().filter_map(|sst| sst.joined.as_ref()).collect();
+    let holds = |start: i64| shared.iter().any(|joined| joined.holds(start));
+    let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || holds(window.start));
+    held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day)).collect()
+}
+
+/// Tables of one source reject a row that is wrong in itself all together.
+fn rejected(tables: &[(String, Version)]) -> u64 {
+    let mut by_path: BTreeMap<&str, u64> = BTreeMap::new();
+    for input in tables.iter().flat_map(|(_, version)| version.inputs.iter()) {
+        let most = by_path.entry(&input.path).or_default();
+        *most = input.rejected.max(*most);
+    }
+    by_path.values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::days::MICROS_PER_DAY;
+    use super::*;
+
+    #[test]
+    fn what_is_behind_makes_a_job_stale() {
+        let day = MICROS_PER_DAY;
+        let status = Status { good: Some(10 * day), data_until: Some(10 * day), ..Status::default() };
+        assert!(!status.is_stale(11 * day, day));
+        assert!(status.is_stale(11 * day + 1, day));
+        let published = Status { publishes: true, ..status.clone() };
+        assert!(published.is_stale(10 * day, day), "nothing is published");
+        let published = Status { published_until: Some(10 * day), ..published };
+        assert!(!published.is_stale(10 * day, day));
+        assert!(Status { good: None, ..published.clone() }.is_stale(10 * day, day));
+        assert!(Status { good: Some(day), ..published }.is_stale(10 * day, day), "no run since, whatever the data");
+    }
+
+    #[test]
+    fn the_newest_try_of_a_day_counts() {
+        let part = |label: &str, state| tidetable_record::ExportRecord {
+            export: "E".to_owned(),
+            label: label.to_owned(),
+            part: String::new(),
+            reason: String::new(),
+            state,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        };
+        let run = |now, outcome, exports| RunRecord { now, outcome, exports, ..RunRecord::default() };
+        let mut known = Known::default();
+        known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]));
+        known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]));
+        known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]));
+        let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
+        let of = |day: &str| vec![DaysOf { of: "E".to_owned(), days: vec![day.to_owned()] }];
+        assert_eq!((status.failed, status.sealed), (of("b"), of("c")));
+        assert_eq!((status.good, status.last.unwrap().now, status.state), (Some(2), 3, Some("partial")));
+    }
+}
