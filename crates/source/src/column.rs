@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, StringArray,
-    TimestampMicrosecondArray, UInt64Array,
+    TimestampMicrosecondArray, UInt64Array, new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::error::ArrowError;
@@ -209,6 +209,11 @@ impl<'p> Column<'p> {
             }
             _ => fields.next(),
         }
+    }
+
+    /// An array of so many nulls, for a column that no field feeds.
+    pub fn all_null(&self, rows: usize) -> ArrayRef {
+        new_null_array(&self.plan.kind.arrow(), rows)
     }
 
     /// The finished array.

@@ -79,7 +79,9 @@ pub enum SourceError {
         path: String,
     },
     /// The object store refused.
-    #[error("{path}: {source}; check the address, the credentials in the environment, and the network")]
+    #[error(
+        "{path}: {source}; check the address, the credentials (`storage` of the source, or the environment), and the network"
+    )]
     Store {
         /// Address.
         path: String,

@@ -23,7 +23,7 @@ pub fn both_ways(
     steps: Vec<Option<usize>>,
     bytes: &[u8],
 ) -> Result<Option<[Outcome; 2]>, SourceError> {
-    let plan = CsvPlan { dialect: Dialect::new(&spec.csv), columns: plans(spec)?, steps };
+    let plan = CsvPlan { dialect: Dialect::new(&spec.csv), columns: plans(spec)?, steps, refused: None };
     let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
     crate::csv::both_ways(&plan, bytes).map_err(arrow)
 }

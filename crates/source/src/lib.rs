@@ -7,6 +7,8 @@
 //! - [`Parser`] turns a chunk into a [`ParsedChunk`], on any thread: a typed batch, the [`Rejected`] rows, and the
 //!   [`Origin`] of the accepted ones.
 //!
+//! What becomes of a file that has other columns than its source declares is a matter of [`SchemaMode`].
+//!
 //! A file without a byte, or with blank lines and comments only, has no rows and is no error; a file with a header only
 //! has no rows, but must have the declared columns. Numbers that are not finite are rejected, because their text has
 //! no use in a cell. Digits of a time beyond the microsecond are cut off.
@@ -47,6 +49,7 @@
 
 mod chunk;
 mod column;
+mod columns;
 mod csv;
 mod decode;
 mod error;
@@ -70,6 +73,7 @@ mod tests;
 mod time;
 
 pub use chunk::Chunk;
+pub use columns::ColumnDiff;
 pub use error::SourceError;
 pub use hash::ContentHash;
 pub use origin::Origin;
@@ -77,6 +81,6 @@ pub use parser::{ParsedChunk, Parser};
 pub use reader::InputReader;
 pub use reject::{RejectReason, Rejected};
 pub use sample::{Sample, SampleColumn, SampleError};
-pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SourceSpec};
-pub use storage::{InputFile, Storage};
+pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
+pub use storage::{InputFile, Secret, Storage};
 pub use time::FormatFault;

@@ -7,6 +7,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::chunk::{Body, Chunk};
+use crate::columns::ColumnDiff;
 use crate::csv::{Block, CsvPlan};
 use crate::error::SourceError;
 use crate::origin::Origin;
@@ -20,6 +21,7 @@ pub struct Parser {
     path: String,
     schema: SchemaRef,
     plan: Plan,
+    diff: ColumnDiff,
 }
 
 #[derive(Debug)]
@@ -52,12 +54,17 @@ pub(crate) fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
 }
 
 impl Parser {
-    pub(crate) fn new(path: String, schema: SchemaRef, plan: Plan) -> Self {
-        Self { path, schema, plan }
+    pub(crate) fn new(path: String, schema: SchemaRef, plan: Plan, diff: ColumnDiff) -> Self {
+        Self { path, schema, plan, diff }
     }
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// How the columns of the file differ from the declared ones; empty where they do not, or may without a word.
+    pub fn diff(&self) -> &ColumnDiff {
+        &self.diff
     }
 
     /// The schema of every batch.

@@ -8,14 +8,15 @@ use bytes::Bytes;
 use memchr::{memchr, memchr_iter};
 
 use crate::chunk::{Body, Chunk};
-use crate::csv::{CsvPlan, Dialect, Scan, Span, map_columns, split};
+use crate::columns::{Matched, match_columns};
+use crate::csv::{CsvPlan, Dialect, Scan, Span, split};
 use crate::decode::Decoded;
 use crate::error::SourceError;
 use crate::hash::{ContentHash, Tally};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::parser::{Parser, Plan, schema_of};
 use crate::plan::ColumnPlan;
-use crate::spec::SourceSpec;
+use crate::spec::{SchemaMode, SourceSpec};
 use crate::storage::hash_all;
 
 /// A text without a line end for so long is no CSV.
@@ -58,7 +59,7 @@ impl InputReader {
         }
         let schema = schema_of(&columns);
         let mut next_line = 1;
-        let mut steps = (0..columns.len()).map(Some).collect();
+        let mut matched = Matched::by_place(columns.len());
         if spec.csv.header {
             let mut at = 0;
             let header = loop {
@@ -81,22 +82,29 @@ impl InputReader {
             };
             carry.drain(..at);
             // A file without a header has no rows either: it is empty.
-            steps = match header {
-                Some(header) => map_columns(&path, &header, &columns)?,
-                None => Vec::new(),
+            matched = match header {
+                Some(header) => match_columns(&path, &header, spec, &columns)?,
+                None => Matched::by_place(0),
             };
         }
-        let plan = Plan::Csv(CsvPlan { dialect, columns, steps });
-        let parser = Arc::new(Parser::new(path.clone(), schema, plan));
+        let Matched { steps, diff } = matched;
+        let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
+        let plan = Plan::Csv(CsvPlan { dialect, columns, steps, refused });
+        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff));
         let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
         Ok(Self { path, parser, next_index: 0, next_line, from, ended: false })
     }
 
     /// A Parquet file, whose footer is read already.
-    pub(crate) fn parquet(file: ParquetFile, columns: Vec<ColumnPlan>, path: String) -> Result<Self, SourceError> {
+    pub(crate) fn parquet(
+        spec: &SourceSpec,
+        file: ParquetFile,
+        columns: Vec<ColumnPlan>,
+        path: String,
+    ) -> Result<Self, SourceError> {
         let schema = schema_of(&columns);
-        let plan = Plan::Parquet(ParquetPlan::new(file, columns)?);
-        let parser = Arc::new(Parser::new(path.clone(), schema, plan));
+        let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
+        let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None };
         Ok(Self { path, parser, next_index: 0, next_line: 1, from, ended: false })
     }

@@ -3,6 +3,8 @@
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::columns::ColumnDiff;
+
 /// Longest [`Rejected::raw`], in bytes.
 pub(crate) const RAW_LIMIT: usize = 4096;
 /// Longest quotation inside a reason, in bytes.
@@ -33,6 +35,9 @@ pub enum RejectReason {
         /// Fields of the row.
         found: usize,
     },
+    /// The file has other columns than the source declares, and the source rejects such files.
+    #[error("the columns of the file are not the declared ones: it {0}")]
+    Columns(ColumnDiff),
     /// The row is not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,

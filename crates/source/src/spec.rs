@@ -121,6 +121,19 @@ impl MaxRejected {
     }
 }
 
+/// What becomes of a file whose columns are not the declared ones. Their order never matters where they have names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SchemaMode {
+    /// A declared column that a file lacks is an error; what is not declared is not read.
+    #[default]
+    Freeze,
+    /// A declared column that a file lacks is null in all its rows, but for the event time; what is not declared is not
+    /// read.
+    Evolve,
+    /// Every row of such a file is rejected.
+    Reject,
+}
+
 /// A source of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SourceSpec {
@@ -138,6 +151,8 @@ pub struct SourceSpec {
     pub time: String,
     /// Tolerated rejects.
     pub max_rejected: MaxRejected,
+    /// What becomes of files with other columns.
+    pub mode: SchemaMode,
 }
 
 impl SourceSpec {

@@ -74,6 +74,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         columns: columns.unwrap_or_default(),
         time: time.map(|time| time.owned()).unwrap_or_default(),
         max_rejected,
+        ..SourceSpec::default()
     };
     Some(ReadSource { spec, derived, schema })
 }

@@ -4,7 +4,6 @@
 mod both;
 mod dialect;
 mod fields;
-mod header;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -15,5 +14,4 @@ pub use both::Outcome;
 pub(crate) use both::both_ways;
 pub(crate) use dialect::{Dialect, Scan, Span, body, split};
 pub(crate) use fields::Slices;
-pub(crate) use header::map_columns;
 pub(crate) use rows::{Block, CsvPlan, parse};

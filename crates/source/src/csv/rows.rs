@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 use super::dialect::{Dialect, Scan, Span, body, split};
 use super::fields::Fields;
 use crate::column::Column;
+use crate::columns::ColumnDiff;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
 
@@ -22,6 +23,8 @@ pub(crate) struct CsvPlan {
     pub columns: Vec<ColumnPlan>,
     /// For each field of a row the column it feeds.
     pub steps: Vec<Option<usize>>,
+    /// Why every row is rejected, if so.
+    pub refused: Option<ColumnDiff>,
 }
 
 /// Whole records of a file.
@@ -50,7 +53,7 @@ pub(crate) fn parse(plan: &CsvPlan, block: Block<'_>) -> Result<Parsed, ArrowErr
     let valid = std::str::from_utf8(block.bytes).is_ok();
     let mut rows = Rows::new(plan, block, valid);
     // Comments are a matter of record starts, invalid UTF-8 of whole rows: both are left to the general way.
-    if block.plain && valid && plan.dialect.comment.is_none() {
+    if block.plain && valid && plan.dialect.comment.is_none() && plan.refused.is_none() {
         rows.fast();
     } else {
         rows.general();
@@ -156,6 +159,9 @@ impl<'a> Rows<'a> {
             return;
         }
         self.read += 1;
+        if let Some(diff) = &self.plan.refused {
+            return self.reject(start, end, None, RejectReason::Columns(diff.clone()));
+        }
         match self.fields(start, record) {
             Ok(()) => self.starts.push(start as u32),
             Err((column, reason)) => {
@@ -213,7 +219,12 @@ impl<'a> Rows<'a> {
     }
 
     pub fn finish(self) -> Result<Parsed, ArrowError> {
-        let columns = self.columns.into_iter().map(Column::finish).collect::<Result<_, _>>()?;
+        let rows = self.starts.len();
+        let columns = self.columns.into_iter().enumerate().map(|(index, column)| {
+            let fed = self.plan.steps.contains(&Some(index));
+            if fed { column.finish() } else { Ok(column.all_null(rows)) }
+        });
+        let columns = columns.collect::<Result<_, _>>()?;
         Ok(Parsed { columns, starts: self.starts, rejected: self.rejected, read: self.read })
     }
 }

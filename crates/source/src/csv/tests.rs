@@ -10,7 +10,7 @@ use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 fn plan(spec: &SourceSpec, width: usize) -> CsvPlan {
     let columns = crate::plan::plans(spec).unwrap();
     let steps = (0..width).map(|at| (columns.len() - 1).checked_sub(at)).collect();
-    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps }
+    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps, refused: None }
 }
 
 fn text_plan(width: usize) -> CsvPlan {
@@ -19,7 +19,7 @@ fn text_plan(width: usize) -> CsvPlan {
     let csv = CsvOptions { null: Vec::new(), ..CsvOptions::default() };
     let spec = SourceSpec { columns, csv, ..SourceSpec::default() };
     let columns = crate::plan::plans(&spec).unwrap();
-    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps: (0..width).map(Some).collect() }
+    CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps: (0..width).map(Some).collect(), refused: None }
 }
 
 fn block(bytes: &[u8]) -> Block<'_> {

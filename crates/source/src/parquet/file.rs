@@ -11,16 +11,17 @@ use ::parquet::arrow::arrow_reader::{
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::PageIndexPolicy;
 use ::parquet::file::reader::ChunkReader;
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::compute::concat_batches;
 use bytes::Bytes;
 
 use super::coerce::{Coercion, Fault};
-use crate::csv::map_columns;
+use crate::columns::{ColumnDiff, Matched, match_columns};
 use crate::error::SourceError;
 use crate::origin::row_text;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
+use crate::spec::{SchemaMode, SourceSpec};
 
 /// Where the bytes are.
 #[derive(Debug)]
@@ -45,7 +46,10 @@ pub(crate) struct ParquetPlan {
     pub file: ParquetFile,
     columns: Vec<ColumnPlan>,
     mask: ProjectionMask,
-    coercions: Vec<Coercion>,
+    /// One for each declared column; `None` for those that the file lacks, which are null.
+    coercions: Vec<Option<Coercion>>,
+    /// Why every row is rejected, if so.
+    refused: Option<ColumnDiff>,
 }
 
 /// What became of a slice.
@@ -101,34 +105,59 @@ impl ParquetFile {
 }
 
 impl ParquetPlan {
-    pub fn new(file: ParquetFile, columns: Vec<ColumnPlan>) -> Result<Self, SourceError> {
+    /// How the columns of `file` are read, and how they differ from the declared ones.
+    pub fn new(
+        spec: &SourceSpec,
+        file: ParquetFile,
+        columns: Vec<ColumnPlan>,
+    ) -> Result<(Self, ColumnDiff), SourceError> {
         let schema = file.footer.schema();
         let header: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let steps = map_columns(&file.name, &header, &columns)?;
+        let Matched { steps, mut diff } = match_columns(&file.name, &header, spec, &columns)?;
         let mut coercions = Vec::with_capacity(columns.len());
-        for column in &columns {
-            let found = schema
-                .field_with_name(&column.name)
-                .map_or(&arrow::datatypes::DataType::Null, |field| field.data_type());
-            coercions.push(Coercion::choose(found, column).ok_or_else(|| SourceError::ColumnType {
-                path: file.name.clone(),
-                column: column.name.clone(),
-                found: found.clone(),
-                wanted: column.kind,
-            })?);
+        for (index, column) in columns.iter().enumerate() {
+            let field = steps.iter().zip(schema.fields()).find(|(step, _)| **step == Some(index));
+            let Some((_, field)) = field else {
+                coercions.push(None);
+                continue;
+            };
+            let found = field.data_type();
+            let coercion = Coercion::choose(found, column);
+            match (coercion, spec.mode) {
+                (None, SchemaMode::Reject) => diff.unlike.push((column.name.clone(), found.to_string())),
+                (None, _) => {
+                    return Err(SourceError::ColumnType {
+                        path: file.name.clone(),
+                        column: column.name.clone(),
+                        found: found.clone(),
+                        wanted: column.kind,
+                    });
+                }
+                (Some(_), _) => {}
+            }
+            coercions.push(coercion);
         }
-        let roots = steps.iter().enumerate().filter(|(_, step)| step.is_some()).map(|(root, _)| root);
-        let mask = ProjectionMask::roots(file.footer.parquet_schema(), roots);
-        Ok(Self { file, columns, mask, coercions })
+        let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
+        // Rejected rows are kept as they stand.
+        let roots = steps.iter().enumerate().filter(|(_, step)| step.is_some() || refused.is_some());
+        let mask = ProjectionMask::roots(file.footer.parquet_schema(), roots.map(|(root, _)| root));
+        Ok((Self { file, columns, mask, coercions, refused }, diff))
     }
 
     /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.
     pub fn parse(&self, group: usize, skip: usize, rows: usize, first_row: u64) -> Result<Parsed, SourceError> {
         let source = self.decode(group, skip, rows)?;
+        if let Some(diff) = &self.refused {
+            return Ok(self.refuse(source, diff, first_row));
+        }
         let arrow = |source| SourceError::Arrow { path: self.file.name.clone(), source };
         let mut arrays = Vec::with_capacity(self.columns.len());
         let mut faults: Vec<(u32, usize, RejectReason)> = Vec::new();
         for (index, (column, coercion)) in self.columns.iter().zip(&self.coercions).enumerate() {
+            let Some(coercion) = coercion else {
+                arrays.push(new_null_array(&column.kind.arrow(), source.num_rows()));
+                continue;
+            };
             let Some(array) = source.column_by_name(&column.name) else {
                 return Err(SourceError::Changed { path: self.file.name.clone() });
             };
@@ -160,6 +189,20 @@ impl ParquetPlan {
         let columns =
             arrays.iter().map(|array| arrow::compute::filter(array, &keep)).collect::<Result<_, _>>().map_err(arrow)?;
         Ok(Parsed { columns, source, kept: Some(kept), rejected, read })
+    }
+
+    /// Rejects every row.
+    fn refuse(&self, source: RecordBatch, diff: &ColumnDiff, first_row: u64) -> Parsed {
+        let rows = source.num_rows();
+        let rejected = |row: usize| Rejected {
+            line: first_row + row as u64,
+            column: None,
+            reason: RejectReason::Columns(diff.clone()),
+            raw: raw(row_text(&source, row).as_bytes()),
+        };
+        let rejected = (0..rows).map(rejected).collect();
+        let columns = self.columns.iter().map(|column| new_null_array(&column.kind.arrow(), 0)).collect();
+        Parsed { columns, source, kept: Some(Vec::new()), rejected, read: rows as u64 }
     }
 
     fn decode(&self, group: usize, skip: usize, rows: usize) -> Result<RecordBatch, SourceError> {

@@ -101,7 +101,7 @@ impl Storage {
             rest.split_once('/').ok_or_else(|| SourceError::UnsupportedUrl { url: written.to_owned() })?;
         let base = format!("{scheme}://{authority}");
         let pattern = Pattern::new(key)?;
-        let (store, handle) = self.store(&base)?;
+        let (store, handle) = self.store(&base, &spec.name)?;
         let failed = |source| SourceError::Store { path: written.to_owned(), source };
         let literal: Vec<&str> = pattern
             .parts
@@ -130,7 +130,12 @@ impl Storage {
                 version: object.e_tag.clone().unwrap_or_else(modified),
                 day: pattern.day(object.location.as_ref(), &path)?,
                 format: format_of(spec, &path)?,
-                location: Location::Remote { base: base.clone(), key: object.location.clone(), etag: object.e_tag },
+                location: Location::Remote {
+                    base: base.clone(),
+                    source: spec.name.clone(),
+                    key: object.location.clone(),
+                    etag: object.e_tag,
+                },
                 path,
             });
         }

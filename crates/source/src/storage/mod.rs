@@ -3,6 +3,7 @@
 mod discover;
 mod pattern;
 mod remote;
+mod secret;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,9 +26,12 @@ use crate::reader::InputReader;
 use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
+pub use secret::Secret;
 
 /// Text is cut into chunks of about this many bytes.
 const CHUNK_BYTES: usize = 2 << 20;
+/// Parts of the names of options that say who asks.
+const CREDENTIALS: [&str; 5] = ["key", "token", "secret", "sas", "service_account"];
 /// Offsets in a chunk are 32-bit, with ample room for one long record more.
 const LARGEST_CHUNK: usize = 256 << 20;
 
@@ -52,6 +56,8 @@ enum Location {
     Local(PathBuf),
     Remote {
         base: String,
+        /// Whose settings reach it.
+        source: String,
         key: Key,
         etag: Option<String>,
     },
@@ -81,7 +87,9 @@ pub struct Storage {
     root: PathBuf,
     handle: Option<Handle>,
     chunk_bytes: usize,
-    stores: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
+    /// Clients by the start of their URLs and, where it has settings of its own, the source.
+    stores: Mutex<HashMap<(String, Option<String>), Arc<dyn ObjectStore>>>,
+    settings: HashMap<String, Vec<(String, Secret)>>,
 }
 
 impl fmt::Debug for Storage {
@@ -93,7 +101,13 @@ impl fmt::Debug for Storage {
 impl Storage {
     /// Files below `project_root`, and remote ones if there is a runtime for them.
     pub fn new(project_root: PathBuf, handle: Option<Handle>) -> Self {
-        Self { root: project_root, handle, chunk_bytes: CHUNK_BYTES, stores: Mutex::default() }
+        Self {
+            root: project_root,
+            handle,
+            chunk_bytes: CHUNK_BYTES,
+            stores: Mutex::default(),
+            settings: HashMap::new(),
+        }
     }
 
     /// The same, with CSV cut into chunks of about so many bytes (1 to 256 Mi; 4 Mi by default).
@@ -107,7 +121,17 @@ impl Storage {
     /// other URLs are made from the environment: `AWS_*`, `GOOGLE_*`, `AZURE_*`.
     #[must_use]
     pub fn with_store(self, base: &str, store: Arc<dyn ObjectStore>) -> Self {
-        self.stores.lock().unwrap_or_else(PoisonError::into_inner).insert(base.to_owned(), store);
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner).insert((base.to_owned(), None), store);
+        self
+    }
+
+    /// The same, with settings for the object stores of the source of this name: names of `object_store` for options,
+    /// such as `region`, and their values. They come before what the environment says.
+    #[must_use]
+    pub fn with_settings(mut self, source: &str, settings: Vec<(String, Secret)>) -> Self {
+        if !settings.is_empty() {
+            self.settings.insert(source.to_owned(), settings);
+        }
         self
     }
 
@@ -132,7 +156,7 @@ impl Storage {
         let columns = plans(spec)?;
         match input.format {
             Format::Csv => InputReader::csv(spec, columns, input.path.clone(), self.raw(input)?, self.chunk_bytes),
-            Format::Parquet => InputReader::parquet(self.parquet(input)?, columns, input.path.clone()),
+            Format::Parquet => InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone()),
         }
     }
 
@@ -140,8 +164,8 @@ impl Storage {
     pub(crate) fn parquet(&self, input: &InputFile) -> Result<ParquetFile, SourceError> {
         match &input.location {
             Location::Local(path) => ParquetFile::open_local(&input.path, path.clone()),
-            Location::Remote { base, key, etag } => {
-                let (store, handle) = self.store(base)?;
+            Location::Remote { base, source, key, etag } => {
+                let (store, handle) = self.store(base, source)?;
                 let bytes = handle.block_on(fetch(&*store, key, etag.clone()));
                 let bytes = bytes.map_err(|source| SourceError::Store { path: input.path.clone(), source })?;
                 ParquetFile::open_memory(&input.path, bytes)
@@ -157,18 +181,20 @@ impl Storage {
                 let file = File::open(path).map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
                 Ok(Box::new(file))
             }
-            Location::Remote { base, key, etag } => {
-                let (store, handle) = self.store(base)?;
+            Location::Remote { base, source, key, etag } => {
+                let (store, handle) = self.store(base, source)?;
                 Ok(Box::new(RangeReader::new(store, handle, key.clone(), etag.clone(), input.size)))
             }
             Location::Elsewhere => Err(SourceError::NoFile { path: input.path.clone() }),
         }
     }
 
-    fn store(&self, base: &str) -> Result<(Arc<dyn ObjectStore>, Handle), SourceError> {
+    fn store(&self, base: &str, source: &str) -> Result<(Arc<dyn ObjectStore>, Handle), SourceError> {
         let handle = self.handle.clone().ok_or_else(|| SourceError::NoRuntime { url: base.to_owned() })?;
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(store) = stores.get(base) {
+        let settings = self.settings.get(source);
+        let name = (base.to_owned(), settings.map(|_| source.to_owned()));
+        if let Some(store) = stores.get(&name) {
             return Ok((Arc::clone(store), handle));
         }
         let unsupported = || SourceError::UnsupportedUrl { url: base.to_owned() };
@@ -176,14 +202,19 @@ impl Storage {
         if !matches!(url.scheme(), "s3" | "s3a" | "gs" | "az" | "adl" | "azure" | "abfs" | "abfss") {
             return Err(unsupported());
         }
-        let environment =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let settings = settings.map(Vec::as_slice).unwrap_or_default();
+        // Halves of two credentials make none.
+        let own = settings.iter().any(|(name, _)| CREDENTIALS.iter().any(|word| name.contains(word)));
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| !own || CREDENTIALS.iter().all(|word| !name.to_ascii_lowercase().contains(word)));
+        let settings = settings.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
         // Clients of a store look for the runtime that drives them.
         let _inside = handle.enter();
-        let (store, _) =
-            parse_url_opts(&url, environment).map_err(|source| SourceError::Store { path: base.to_owned(), source })?;
+        let (store, _) = parse_url_opts(&url, environment.chain(settings))
+            .map_err(|source| SourceError::Store { path: base.to_owned(), source })?;
         let store: Arc<dyn ObjectStore> = Arc::from(store);
-        stores.insert(base.to_owned(), Arc::clone(&store));
+        stores.insert(name, Arc::clone(&store));
         Ok((store, handle))
     }
 }
