@@ -46,6 +46,7 @@ mod record_reader;
 mod records;
 mod relations;
 mod row_scan;
+mod row_states;
 mod row_table;
 mod scan_aggregate;
 mod session;

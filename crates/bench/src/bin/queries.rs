@@ -117,7 +117,7 @@ fn read_row(store: &Store, row: &str, request: &Value) -> Result<Value> {
     for _ in 0..runs(request) {
         let clock = Instant::now();
         rows = 0;
-        for slice in snapshot.whole(&range) {
+        if let Some(slice) = snapshot.whole(&range) {
             for block in snapshot.scan(&slice, &projection)? {
                 rows += layout.decode(block?, &fields)?.num_rows();
             }
