@@ -48,6 +48,7 @@ mod record_reader;
 mod records;
 mod relations;
 mod row_scan;
+mod row_states;
 mod row_table;
 mod runs;
 mod scan_aggregate;

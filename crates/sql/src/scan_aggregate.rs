@@ -22,6 +22,7 @@ use tidetable_layout::record_counts;
 
 use crate::patterns::Patterns;
 use crate::record_reader::{Fields, Records, Wanted};
+use crate::row_states::RowState;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -101,6 +102,8 @@ pub(crate) struct Running<'a> {
     /// Bound to batches of rows and of records.
     groups: Vec<Expr>,
     arguments: Vec<(Vec<Expr>, Option<Expr>)>,
+    /// The functions whose states are made row by row, where rows have one group each.
+    by_row: Vec<Option<RowState>>,
     /// The event time among the fields of records.
     time: Option<usize>,
     totals: Totals,
@@ -137,8 +140,14 @@ impl<'a> Running<'a> {
             Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
         };
         let time = plan.time.and_then(|time| records.place(time));
+        let one_each = !plan.groups.is_empty() && plan.groups.iter().all(|(_, of)| *of == GroupOf::Row);
+        let by_row = |aggregate: &Aggregate| {
+            let state = RowState::of(&aggregate.function, &aggregate.arguments);
+            state.filter(|_| one_each && aggregate.filter.is_none())
+        };
         Ok(Self {
             plan,
+            by_row: plan.aggregates.iter().map(by_row).collect(),
             groups: plan.groups.iter().map(group).collect::<Result<_>>()?,
             arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
             time,
@@ -166,6 +175,9 @@ impl<'a> Running<'a> {
             }
             return Ok(());
         }
+        if self.by_row.iter().all(Option::is_some) {
+            return self.add_rows(&records);
+        }
         self.number(&records)?;
         let batch = &records.records;
         let Totals::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
@@ -173,6 +185,23 @@ impl<'a> Running<'a> {
         for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
             let only = only.as_ref().map(|only| verdict(only, batch)).transpose()?;
             accumulator.update_batch(&evaluate(arguments, batch)?, &self.numbers, only.as_ref(), groups)?;
+        }
+        Ok(())
+    }
+
+    /// Adds records whose rows have one group each, by rows.
+    fn add_rows(&mut self, records: &Records) -> Result<()> {
+        let counts: Vec<usize> = record_counts(&records.ends).filter(|count| *count > 0).collect();
+        let batch = &records.records;
+        let Totals::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
+        let mut groups = Vec::with_capacity(counts.len());
+        values.intern(&evaluate(&self.groups, &rows_with_records(records)?)?, &mut groups)?;
+        for ((accumulator, (arguments, _)), state) in accumulators.iter_mut().zip(&self.arguments).zip(&self.by_row) {
+            let unlike = || DataFusionError::Internal("a state of rows is of another type".to_owned());
+            let state = state.ok_or_else(unlike)?;
+            let columns = if state.looks_at_values() { evaluate(arguments, batch)? } else { Vec::new() };
+            let states = state.states(&counts, columns.first()).ok_or_else(unlike)?;
+            accumulator.merge_batch(&[states], &groups, values.len())?;
         }
         Ok(())
     }
@@ -217,12 +246,7 @@ impl<'a> Running<'a> {
         let Totals::Groups { values, .. } = &mut self.totals else { return Ok(()) };
         self.numbers.clear();
         if !of(GroupOf::Time) {
-            let held = filled(&records.ends);
-            let rows = if held.len() == records.ends.len() {
-                records.rows.clone()
-            } else {
-                take_record_batch(&records.rows, &held)?
-            };
+            let rows = rows_with_records(records)?;
             let mut of_rows = Vec::with_capacity(rows.num_rows());
             values.intern(&evaluate(&self.groups, &rows)?, &mut of_rows)?;
             let counts = record_counts(&records.ends).filter(|count| *count > 0);
@@ -323,9 +347,13 @@ impl<'a> Running<'a> {
 }
 
 /// The rows that have records.
-fn filled(ends: &[u32]) -> UInt32Array {
-    let filled = record_counts(ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
-    UInt32Array::from_iter_values(filled)
+fn rows_with_records(records: &Records) -> Result<RecordBatch> {
+    let filled = record_counts(&records.ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
+    let filled = UInt32Array::from_iter_values(filled);
+    if filled.len() == records.ends.len() {
+        return Ok(records.rows.clone());
+    }
+    Ok(take_record_batch(&records.rows, &filled)?)
 }
 
 fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
