@@ -13,6 +13,7 @@ mod duckdb;
 mod emulator;
 mod guides;
 mod harness;
+mod history;
 mod house;
 mod layouts;
 mod messages;

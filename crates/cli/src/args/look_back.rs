@@ -7,10 +7,11 @@ use super::{RunHow, parse_age, parse_time};
 
 /// `tidetable status`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes with --fresh: 0 all jobs are fresh, 1 one is stale; without it 0.\n\
-    A job is stale if its last good run, or its newest day, is older than that. The newest day is that of the export\n\
-    which is the furthest behind; of a job that publishes nothing, the newest that its tables have events of.\n\
-    A day is as old as its end is past.")]
+#[command(
+    after_help = "Exit codes with --fresh: 0 all jobs are fresh, 1 one is stale.\n\nA job is stale if its last good run, or its \
+    newest day, is older than that. The newest day is that of the export which is the furthest behind; of a job that publishes \
+    nothing, the newest that its tables have events of. A day is as old as its end is past."
+)]
 pub struct Status {
     /// Only this job
     pub job: Option<String>,
@@ -64,8 +65,8 @@ pub struct Lineage {
 /// `tidetable rejects`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "--output csv writes the rows as they stand in their inputs, below the header of those: mend them,\n\
-    and put them where the job reads. Take the mended rows out of the first file then, or it rejects them again."
+    after_help = "--output csv writes the rows as they stand in their inputs, below the header of those: mend them, and put them \
+    where the job reads. Take them out of the first file then, or it rejects them again."
 )]
 pub struct Rejects {
     /// The job

@@ -1,0 +1,412 @@
+//! Looking back: how jobs stand, past runs, what came from what, rejected rows, and cleaning up.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Project, json_lines};
+
+const JOB: &str = r#"
+name = "j"
+
+[sources.readings]
+files = ["in/{day:%Y-%m-%d}*.csv"]
+time = "ts"
+max_rejected = "50%"
+
+[sources.readings.columns]
+meter = "uint64"
+ts = "timestamp"
+kwh = "float64"
+
+[tables.T]
+row_key = "{meter:03}#{ts:%Y%m%d}"
+
+[tables.T.families.M]
+columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
+
+[tables.U]
+from = { query = { sql = "select meter, ts, kwh * 2 as twice from T where meter < 2" } }
+row_key = "{meter:03}#{ts:%Y%m%d}"
+
+[tables.U.families.M]
+columns = [{ qualifier = "{ts:%H%M}", value = "{twice}" }]
+
+[exports.E]
+per = "day"
+name = "E_{day:%Y%m%d}"
+query = { sql = "select meter, ts, kwh from T order by meter, ts" }
+"#;
+
+/// Days 1, 2 and 4 of a month.
+fn project() -> Project {
+    let project = Project::new("j", JOB);
+    [1, 2, 4].iter().for_each(|day| write_day(&project, *day, "1"));
+    project
+}
+
+/// Three readings; that of meter 2 is `last`.
+fn write_day(project: &Project, day: u32, last: &str) {
+    let row = |meter: u32, kwh: &str| format!("{meter},2020-01-{day:02}T10:00:00Z,{kwh}\n");
+    let text = format!("meter,ts,kwh\n{}{}{}", row(0, "1"), row(1, "2"), row(2, last));
+    project.write(&format!("in/2020-01-{day:02}.csv"), text);
+}
+
+fn run(project: &Project, args: &[&str]) -> Value {
+    let ran = project.run(&[&["run", "j", "--output", "json"], args].concat());
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    json_lines(&ran.stdout).remove(0)
+}
+
+fn status(project: &Project, args: &[&str]) -> Value {
+    json_lines(&project.ok(&[&["status", "j", "--output", "json"], args].concat())).remove(0)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+/// Puts the record of the last run in the place of another that began and did not end.
+fn began(project: &Project, record: &Value, run: &str) {
+    let mut record = record.clone();
+    (record["run"], record["outcome"], record["finished"]) = (json!(run), json!("running"), json!(null));
+    project.write(&format!("data/runs/{run}.json"), record.to_string());
+}
+
+fn age(project: &Project, path: &str) {
+    let then = SystemTime::now() - Duration::from_secs(7_200);
+    File::options().write(true).open(project.path(path)).unwrap().set_modified(then).unwrap();
+}
+
+#[test]
+fn status_tells_of_ages_gaps_and_killed_runs() {
+    let project = project();
+    let never = status(&project, &["--now", "2020-01-05T01:30:00Z"]);
+    assert_eq!((&never["outcome"], &never["published_until"]), (&Value::Null, &Value::Null));
+    project.fails(1, &["status", "--fresh", "26h"]);
+
+    let record = run(&project, &["--now", "2020-01-05T01:00:00Z"]);
+    let at = ["--now", "2020-01-05T01:30:00Z", "--fresh", "26h"];
+    let found = status(&project, &at);
+    assert_eq!((&found["outcome"], &found["fresh"]), (&json!("ok"), &json!(true)));
+    assert_eq!(found["gaps"], json!([{ "of": "E", "days": ["2020-01-03"] }]));
+    assert_eq!(found["published_until"], "2020-01-05T00:00:00Z");
+    assert_eq!((&found["data_age_seconds"], &found["good_age_seconds"]), (&json!(5_400), &json!(1_800)));
+    assert_eq!(found["run"], record["run"]);
+    assert!(project.ok(&[&["status"][..], &at].concat()).contains("E: 2020-01-03"));
+    let said = project.fails(1, &["status", "j", "--now", "2020-01-06T02:00:01Z", "--fresh", "26h"]);
+    assert!(said.contains("j is stale: older than 1d 2h"), "{said}");
+    assert!(project.fails(2, &["status", "other"]).contains("no job other"));
+    assert!(project.ok(&["status", "--help"]).contains("1 one is stale"));
+
+    // A record that says `running` is true as long as its lock is held.
+    let next = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ";
+    began(&project, &record, next);
+    let lock = File::create(project.path("data/locks/j.lock")).unwrap();
+    lock.lock().unwrap();
+    project.write("data/locks/j.lock", json!({ "run": next, "process": 1 }).to_string());
+    assert_eq!(status(&project, &[])["outcome"], "running");
+    drop(lock);
+    assert_eq!(status(&project, &[])["outcome"], "killed");
+    assert_eq!(project.sql("select outcome from runs.runs order by run desc limit 1")[0]["outcome"], "killed");
+}
+
+#[test]
+fn status_tells_of_failed_days_until_they_are_published() {
+    let project = project();
+    project.write(
+        "jobs/j/job.toml",
+        JOB.replace("meter, ts, kwh from", "meter, ts, 1 / (extract(day from ts) - 2) as kwh from"),
+    );
+    let record = run(&project, &[]);
+    assert_eq!(record["outcome"], "partial");
+    let found = status(&project, &[]);
+    assert_eq!(found["failed"], json!([{ "of": "E", "days": ["2020-01-02"] }]));
+    assert_eq!(found["last_good"], Value::Null);
+    project.write("jobs/j/job.toml", JOB);
+    project.ok(&["retry", text(&record["run"])]);
+    let found = status(&project, &[]);
+    assert_eq!((&found["failed"], &found["outcome"]), (&json!([]), &json!("ok")));
+    // Of an export that is gone nothing is missed.
+    project.write("jobs/j/job.toml", JOB.split("[exports.E]").next().unwrap());
+    let gone = status(&project, &[]);
+    assert_eq!(gone["published_until"], Value::Null);
+    assert_eq!(gone["gaps"][0], json!({ "of": "T", "days": ["2020-01-03"] }));
+}
+
+#[test]
+fn history_lists_runs_newest_first() {
+    let project = project();
+    let first = run(&project, &["--now", "2020-01-05T01:00:00Z"]);
+    let second = run(&project, &[]);
+    began(&project, &second, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+    let runs = |args: &[&str]| -> Vec<String> {
+        let found = json_lines(&project.ok(&[&["history", "--output", "json"], args].concat()));
+        found.iter().map(|run| text(&run["run"]).to_owned()).collect()
+    };
+    let names = ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ", text(&second["run"]), text(&first["run"])];
+    assert_eq!(runs(&["j"]), names);
+    assert_eq!(runs(&["--limit", "2"]), names[..2]);
+    assert_eq!(runs(&["--failed"]), names[..1]);
+    assert_eq!(runs(&["other"]), [""; 0]);
+    assert_eq!(runs(&["--since", "7d"]), names);
+    assert_eq!(runs(&["--since", "2999-01-01T00:00:00Z"]), [""; 0]);
+    assert!(project.fails(2, &["history", "--since", "soon"]).contains("as in 7d"));
+    let found = json_lines(&project.ok(&["history", "--output", "json"]));
+    assert_eq!(
+        (&found[2]["read"], &found[2]["published"], &found[2]["now"]),
+        (&json!(15), &json!(3), &json!("2020-01-05T01:00:00Z"))
+    );
+    // One that cannot be read is told, and hides no other.
+    project.write("data/runs/7ZZZZZZZZZZZZZZZZZZZZZZZZY.json", "{");
+    let ran = project.run(&["history", "--output", "csv"]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("7ZZZZZZZZZZZZZZZZZZZZZZZZY.json"), "{}", ran.stderr);
+}
+
+#[test]
+fn runs_are_tables_in_sql() {
+    let checked =
+        format!("{JOB}\n[checks.sane]\non = \"E\"\nseverity = \"warn\"\nrange = {{ kwh = {{ max = 1.5 }} }}\n");
+    let project = project();
+    project.write("jobs/j/job.toml", checked);
+    write_day(&project, 4, "much");
+    run(&project, &["--now", "2020-01-05T01:00:00Z"]);
+    run(&project, &["--now", "2020-01-06T01:00:00Z", "--day", "2020-01-01", "--force"]);
+    let runs = project.sql(
+        "select now, outcome, started <= finished as ended, seconds >= 0 as took, forced, from_day, rows_read, rows_rejected, \
+         published, failed from runs.runs order by run",
+    );
+    let first = json!({ "now": "2020-01-05T01:00:00Z", "outcome": "ok", "ended": true, "took": true, "forced": false,
+        "from_day": null, "rows_read": 15, "rows_rejected": 1, "published": 3, "failed": 0 });
+    assert_eq!(runs[0], first);
+    assert_eq!((&runs[1]["forced"], &runs[1]["from_day"]), (&json!(true), &json!("2020-01-01")));
+    let one = |query: &str| project.sql(query).remove(0);
+    assert_eq!(
+        one("select file, line, column_name, raw from runs.rejects"),
+        json!({ "file": "in/2020-01-04.csv", "line": 4, "column_name": "kwh", "raw": "2,2020-01-04T10:00:00Z,much" })
+    );
+    assert_eq!(one("select count(*) as n from runs.partitions where state = 'published'")["n"], 3);
+    assert_eq!(one("select count(*) as n from runs.checks where not passed and severity = 'warn'")["n"], 4);
+    assert_eq!(one("select count(*) as n from runs.loads where version > version_before")["n"], 2);
+    assert_eq!(one("select count(*) as n from runs.inputs where state = 'new' and table_name = 'T'")["n"], 3);
+    // Nobody reads records for them: one that is broken shows.
+    project.write("data/runs/7ZZZZZZZZZZZZZZZZZZZZZZZZY.json", "{");
+    let kinds = project.sql(
+        "select column_name, data_type from information_schema.columns where table_schema = 'runs' and table_name = 'runs' \
+         and column_name in ('now', 'forced', 'cells', 'job')",
+    );
+    let kind =
+        |name: &str| text(&kinds.iter().find(|kind| kind["column_name"] == name).unwrap()["data_type"]).to_owned();
+    assert_eq!((kind("forced"), kind("cells")), ("Boolean".to_owned(), "Int64".to_owned()));
+    assert!(kind("now").contains("UTC"), "{}", kind("now"));
+    assert_eq!(one("select count(*) as n from T")["n"], 8);
+    let said = project.fails(1, &["sql", "-c", "select * from runs.runs"]);
+    assert!(said.contains("7ZZZZZZZZZZZZZZZZZZZZZZZZY.json"), "{said}");
+}
+
+#[test]
+fn lineage_goes_both_ways() {
+    let project = project();
+    let record = run(&project, &["--now", "2020-01-05T01:00:00Z"]);
+    let links = |args: &[&str]| json_lines(&project.ok(&[&["lineage", "--output", "json"], args].concat()));
+    let pairs = |links: &[Value]| -> Vec<String> {
+        links.iter().map(|link| format!("{} > {}", text(&link["name"]), text(&link["into_name"]))).collect()
+    };
+    let day = links(&["T", "2020-01-02"]);
+    assert_eq!(pairs(&day), ["in/2020-01-02.csv > T", "T > U", "T > E_20200102"]);
+    let input = &day[0];
+    assert_eq!((&input["sequence"], &input["rows"], &input["version"]), (&json!(2), &json!(3), &json!(1)));
+    assert_eq!((&input["run"], &input["now"]), (&record["run"], &json!("2020-01-05T01:00:00Z")));
+    assert_eq!(text(&input["fingerprint"]).len(), 32);
+    assert_eq!(pairs(&links(&["E_20200104"])), ["in/2020-01-04.csv > T", "T > E_20200104"]);
+    assert_eq!(pairs(&links(&["E", "2020-01-04"])), ["in/2020-01-04.csv > T", "T > E_20200104"]);
+    assert_eq!(pairs(&links(&["U", "2020-01-01"])), ["in/2020-01-01.csv > T", "T > U"]);
+    assert_eq!(links(&["T"]).len(), 9);
+    assert_eq!(pairs(&links(&["--input", "2020-01-01.csv"])), ["in/2020-01-01.csv > T", "T > U", "T > E_20200101"]);
+    assert!(project.fails(2, &["lineage", "X"]).contains("no table, export or part X"));
+    assert!(project.fails(2, &["lineage", "--input", "x.csv"]).contains("no input x.csv"));
+    project.fails(2, &["lineage"]);
+}
+
+#[test]
+fn rejected_rows_are_shown_and_land_when_they_are_mended() {
+    let project = project();
+    write_day(&project, 1, "much");
+    write_day(&project, 2, "little");
+    let record = run(&project, &[]);
+    let first = text(&record["run"]);
+    assert_eq!(record["rows_rejected"], 2);
+    run(&project, &[]);
+    let rows = json_lines(&project.ok(&["rejects", "j", "--output", "json"]));
+    assert_eq!(rows.len(), 2, "the last run that has some");
+    assert_eq!(
+        (&rows[0]["run"], &rows[0]["line"], &rows[0]["raw"]),
+        (&record["run"], &json!(4), &json!("2,2020-01-01T10:00:00Z,much"))
+    );
+    assert_eq!(
+        project.ok(&["rejects", "j", "--run", first, "--output", "csv"]),
+        "meter,ts,kwh\n2,2020-01-01T10:00:00Z,much\n2,2020-01-02T10:00:00Z,little\n"
+    );
+    let said = project.ok(&["rejects", "j", "--limit", "1"]);
+    assert!(said.contains("2 rows: kwh: \"..\"") && said.contains("and 1 row more: --limit 0"), "{said}");
+    project.fails(2, &["rejects", "other"]);
+    project.fails(2, &["rejects", "j", "--run", "01XXXXXXXXXXXXXXXXXXXXXXXX"]);
+    assert_eq!(status(&project, &[])["rejected"], 2);
+
+    // Nothing was mended: nothing is committed.
+    let before = project.files("data/tables");
+    let ran = project.run(&["replay", first, "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("none of the rows rejected then is accepted now"), "{}", ran.stderr);
+    let idle = &json_lines(&ran.stdout)[0];
+    assert_eq!((&idle["loads"][0]["before"], &idle["loads"][0]["version"]), (&json!(1), &json!(1)));
+    assert_eq!(idle["loads"][0]["inputs"][0]["state"], "read again");
+    assert_eq!(idle["exports"], json!([]));
+    assert_eq!(project.files("data/tables"), before);
+
+    // One of two: its row lands, and none of the other input is doubled.
+    write_day(&project, 1, "7");
+    let ran = project.run(&["replay", first, "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 rows rejected then, 1 now"), "{}", ran.stderr);
+    let done = &json_lines(&ran.stdout)[0];
+    let load = &done["loads"][0];
+    let number = |key: &str| load[key].as_u64().unwrap();
+    assert_eq!((number("before"), number("version"), number("rows_read")), (1, 2, 6));
+    assert_eq!(number("rows_read"), number("rows_accepted") + number("rows_filtered") + number("rows_rejected"));
+    let states: Vec<&str> = load["inputs"].as_array().unwrap().iter().map(|input| text(&input["state"])).collect();
+    assert_eq!(states, ["changed", "read again", "unchanged"]);
+    assert_eq!(project.sql("select count(*) as n, sum(kwh) as kwh from T")[0], json!({ "n": 8, "kwh": 17.0 }));
+    let cells = "select count(*) as n, count(distinct row_key) as keys from cells.T";
+    assert_eq!(project.sql(cells)[0], json!({ "n": 8, "keys": 8 }));
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 8);
+    assert_eq!(status(&project, &[])["rejected"], 1);
+
+    // Another layout is refused, as in a run.
+    project.write("jobs/j/job.toml", JOB.replace("{meter:03}", "{meter:04}"));
+    assert!(project.fails(2, &["replay", first]).contains("--rebuild"));
+    project.write("jobs/j/job.toml", JOB);
+    fs::remove_file(project.path(&format!("data/rejected/{first}.jsonl"))).unwrap();
+    assert!(project.fails(1, &["replay", first]).contains("cleaned away"));
+    assert!(project.fails(2, &["replay", "01XXXXXXXXXXXXXXXXXXXXXXXX"]).contains("no record of a run"));
+}
+
+#[test]
+fn a_replay_is_not_refused_for_rows_that_were_let_pass() {
+    let project = project();
+    // 1 of 9 rows is less than 20%, 1 of the 3 of its file is more.
+    project.write("jobs/j/job.toml", JOB.replace("50%", "20%"));
+    write_day(&project, 1, "much");
+    let record = run(&project, &[]);
+    project.ok(&["replay", text(&record["run"])]);
+    // More of them are a mistake like any other.
+    project.write("in/2020-01-01.csv", "meter,ts,kwh\n0,2020-01-01T10:00:00Z,x\n1,2020-01-01T10:00:00Z,y\n");
+    assert!(project.fails(1, &["replay", text(&record["run"])]).contains("max_rejected = 20%"));
+}
+
+/// Four runs, the first with rejected rows, and things beside them that nobody names.
+fn untidy() -> (Project, Vec<String>) {
+    let project = project();
+    write_day(&project, 1, "much");
+    let runs: Vec<String> = (0..4).map(|_| text(&run(&project, &[])["run"]).to_owned()).collect();
+    project.write("data/rejected/01AAAAAAAAAAAAAAAAAAAAAAAA.jsonl", "");
+    project.write("data/locks/gone.lock", "");
+    project.write("data/runs/.tmp-1-1", "{");
+    project.write("data/exports/notes.txt", "mine");
+    project.write("data/exports/E_mine/part-0.parquet", "mine");
+    fs::create_dir_all(project.path("data/exports/E_20191231")).unwrap();
+    let part = fs::read(project.path("data/exports/E_20200101/part-0.parquet")).unwrap();
+    project.write("data/exports/E_20191231/part-0.parquet", &part);
+    project.write("data/exports/E_20191230/part-0.parquet", &part);
+    project.write("data/exports/E_20191230/beside.txt", "mine");
+    for path in ["runs/.tmp-1-1", "exports/E_20191231/part-0.parquet", "exports/E_20191230/part-0.parquet"] {
+        age(&project, &format!("data/{path}"));
+    }
+    (project, runs)
+}
+
+const CLEAN: [&str; 7] = ["clean", "--older-than", "0s", "--keep", "2", "--output", "json"];
+
+fn cleaned(project: &Project, more: &[&str]) -> Vec<String> {
+    let found = json_lines(&project.ok(&[&CLEAN[..], more].concat()));
+    found.iter().map(|file| text(&file["file"]).to_owned()).collect()
+}
+
+#[test]
+fn clean_removes_what_nobody_names_after_saying_so() {
+    let (project, runs) = untidy();
+    let young = project.ok(&["clean"]);
+    assert!(young.contains("nothing to remove"), "{young}");
+    let expected = [
+        format!("runs/{}.json", runs[0]),
+        format!("runs/{}.json", runs[1]),
+        "rejected/01AAAAAAAAAAAAAAAAAAAAAAAA.jsonl".to_owned(),
+        format!("rejected/{}.jsonl", runs[0]),
+        "locks/gone.lock".to_owned(),
+        "runs/.tmp-1-1".to_owned(),
+        "exports/E_20191230/part-0.parquet".to_owned(),
+        "exports/E_20191231/part-0.parquet".to_owned(),
+    ];
+    let all = || (project.files("data"), fs::read_dir(project.path("data/runs")).unwrap().count());
+    let before = all();
+    assert_eq!(cleaned(&project, &[]), expected);
+    assert_eq!(all(), before, "a dry run removes nothing");
+    assert_eq!(cleaned(&project, &["--yes"]), expected);
+    assert_eq!(cleaned(&project, &[]), [""; 0]);
+    assert!(expected.iter().all(|path| !project.path(&format!("data/{path}")).exists()));
+    assert!(!project.path("data/exports/E_20191231").exists());
+    for stays in ["exports/notes.txt", "exports/E_mine/part-0.parquet", "exports/E_20191230/beside.txt", "locks/j.lock"]
+    {
+        assert!(project.path(&format!("data/{stays}")).exists(), "{stays}");
+    }
+    let named: Vec<String> =
+        before.0.into_keys().filter(|path| path.contains("tables/") || path.contains("E_2020")).collect();
+    assert!(named.len() > 5 && named.iter().all(|path| project.path(path).exists()));
+    let history = json_lines(&project.ok(&["history", "--output", "json"]));
+    assert_eq!(history.len(), 2);
+    assert_eq!(project.run_job("j")["loads"][0]["version"], 1);
+}
+
+#[test]
+fn a_clean_that_was_killed_leaves_what_can_be_read() {
+    let (project, _) = untidy();
+    for path in cleaned(&project, &[]) {
+        // As if it had been killed after each.
+        fs::remove_file(project.path(&format!("data/{path}"))).unwrap();
+        project.ok(&["history"]);
+        project.ok(&["rejects", "j"]);
+        assert_eq!(status(&project, &[])["outcome"], "ok");
+        assert_eq!(
+            project.sql("select count(*) as n from T join runs.rejects r on true where r.run is null")[0]["n"],
+            0
+        );
+    }
+    assert_eq!(cleaned(&project, &[]), [""; 0]);
+    assert_eq!(project.run_job("j")["loads"][0]["version"], 1);
+}
+
+#[test]
+fn clean_keeps_parts_whose_list_can_come_back_and_failed_days() {
+    let project = project();
+    project.write(
+        "jobs/j/job.toml",
+        JOB.replace("meter, ts, kwh from", "meter, ts, 1 / (extract(day from ts) - 2) as kwh from"),
+    );
+    let failed = run(&project, &[]);
+    // Another day comes; the failed one is not tried again.
+    write_day(&project, 5, "1");
+    (0..2).for_each(|_| drop(run(&project, &["--day", "2020-01-05"])));
+    let list = fs::read(project.path("data/exports/E.json")).unwrap();
+    fs::remove_file(project.path("data/exports/E.json")).unwrap();
+    for day in ["01", "04", "05"] {
+        age(&project, &format!("data/exports/E_202001{day}/part-0.parquet"));
+    }
+    let ran = project.run(&["clean", "--older-than", "0s", "--keep", "1", "--yes"]);
+    assert!(ran.stderr.contains("exports/E.json is gone") && ran.stderr.contains("--adopt"), "{}", ran.stderr);
+    assert!(project.path("data/exports/E_20200104/part-0.parquet").exists());
+    assert!(project.path(&format!("data/runs/{}.json", text(&failed["run"]))).exists());
+    fs::write(project.path("data/exports/E.json"), list).unwrap();
+    assert_eq!(status(&project, &[])["failed"], json!([{ "of": "E", "days": ["2020-01-02"] }]));
+}
