@@ -24,8 +24,8 @@ pub use compact::{CompactionRecord, compact};
 pub use day::{DayTemplate, DayTemplateError, day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    Check, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError, Rule, Source,
-    Table,
+    Check, Export, ExportFormat, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem, ProjectError,
+    Rule, SettingValue, Source, StorageSetting, Table,
 };
 pub use observe::{Event, Observer, Silent};
 pub use order::{dependencies, in_dependency_order};
@@ -36,6 +36,6 @@ pub use record::{
     Severity,
 };
 pub use run::{
-    Holder, IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, day_params, holder,
-    open_store, plan_job, records_of, run, runtime,
+    Holder, IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, day_params,
+    holder, open_store, plan_job, records_of, run, runtime,
 };
