@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod aggregates;
+mod behaviour;
 mod changes;
 mod current;
 mod damage;
@@ -11,6 +12,7 @@ mod duckdb;
 mod emulator;
 mod guides;
 mod harness;
+mod hooks;
 mod house;
 mod layouts;
 mod messages;
@@ -18,6 +20,8 @@ mod prepared;
 mod publishing;
 mod running;
 mod sample;
+mod schema_modes;
+mod storage;
 mod upkeep;
 mod verify;
 mod views;
