@@ -223,14 +223,12 @@ impl CliError {
             Self::Checks { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } => *code,
-            Self::Run(RunError::Locked { .. }) => 75,
-            Self::Run(RunError::Interrupted { signal }) => 128 + signal,
+            Self::Run(error) => error.exit_code(),
             Self::NoRun { .. }
             | Self::NoJob { .. }
             | Self::NoLineage { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
-            Self::Run(RunError::ListMissing { .. } | RunError::TableMissing { .. } | RunError::Query { .. }) => 2,
             Self::Propose(ProposeError::Write { .. }) => 1,
             Self::Propose(_) | Self::NoSchedule { .. } => 2,
             Self::Project(_)
@@ -239,11 +237,6 @@ impl CliError {
             | Self::NoMessages { .. }
             | Self::Export { .. }
             | Self::Check { .. } => 2,
-            Self::Run(
-                RunError::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
-                | RunError::ExportOwned { .. }
-                | RunError::NotByPeriod { .. },
-            ) => 2,
             Self::Store(
                 StoreError::DropNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },
             ) => 2,

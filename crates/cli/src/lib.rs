@@ -6,20 +6,24 @@ mod error;
 mod output;
 mod progress;
 mod signals;
+mod tell;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tidetable_runner::JobError;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log, Output};
 use error::CliError;
+use tell::{refuse_usage, tell, tell_line};
+
+/// Libraries that speak to object stores.
+const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
 
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse_usage(&error));
     start_log(&cli.global);
     match dispatch(&cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -74,8 +78,16 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
 
 fn start_log(global: &Global) {
     let level = if global.verbose { "tidetable=debug,info" } else { "warn" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(level)).unwrap_or_else(|_| EnvFilter::new(level));
+    // Below that level these would write the headers of requests, which say who asks.
+    let filter = CLIENTS
+        .iter()
+        .filter_map(|client| format!("{client}=info").parse().ok())
+        .fold(filter, EnvFilter::add_directive);
+    // Told on a closed standard error, a fault of the log itself would end the process.
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     match global.log {
         Log::Json => builder.json().init(),
         Log::Text => builder.with_ansi(use_colour()).without_time().init(),
@@ -85,55 +97,4 @@ fn start_log(global: &Global) {
 /// Colour only on a terminal, and not where NO_COLOR asks for none.
 fn use_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// Tells of an error on standard error. If even that is closed there is nobody to tell.
-fn tell(global: &Global, error: CliError) {
-    let text = match global.log {
-        Log::Json => objects(&error),
-        Log::Text => render(error, global.verbose),
-    };
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Tells a sentence on standard error.
-fn tell_line(global: &Global, text: &str) {
-    let text = match global.log {
-        Log::Json => serde_json::json!({ "level": "info", "message": text }).to_string(),
-        Log::Text => text.to_owned(),
-    };
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
-/// An error as JSON, one object a line: of a job file, one for each mistake.
-fn objects(error: &CliError) -> String {
-    let CliError::Job(JobError::File(file)) = error else {
-        return format!("{}\n", serde_json::json!({ "level": "error", "message": error.to_string() }));
-    };
-    let mistakes = file.problems().iter().map(|problem| {
-        let (line, column) = problem.line_column(file.text());
-        let object = serde_json::json!({
-            "level": "error",
-            "message": problem.to_string(),
-            "help": problem.advice(),
-            "file": file.path().display().to_string(),
-            "line": line,
-            "column": column,
-        });
-        format!("{object}\n")
-    });
-    mistakes.collect()
-}
-
-fn render(error: CliError, verbose: bool) -> String {
-    if matches!(error, CliError::Job(_) | CliError::Project(_)) {
-        return format!("{:?}", miette::Report::new(error));
-    }
-    let mut text = format!("error: {error}\n");
-    let mut cause = std::error::Error::source(&error);
-    while let Some(source) = cause.filter(|_| verbose) {
-        text.push_str(&format!("  caused by: {source}\n"));
-        cause = source.source();
-    }
-    text
 }

@@ -108,6 +108,16 @@ impl Outcome {
         }
     }
 
+    /// What the process that ran it ends with, where no error says otherwise.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Checks => 3,
+            Self::Partial => 4,
+            Self::Running | Self::Failed | Self::Interrupted => 1,
+        }
+    }
+
     /// Whether another run has something to go on with.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Failed | Self::Interrupted)
@@ -120,11 +130,16 @@ impl RunRecord {
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, blobs: &dyn Blobs) -> Result<(), StoreError> {
-        let path = path(&self.run);
+        let path = self.path();
         let mut bytes = serde_json::to_vec_pretty(self)
             .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
         blobs.replace(&path, &bytes)
+    }
+
+    /// Where it is written, inside the store.
+    pub fn path(&self) -> String {
+        path(&self.run)
     }
 
     /// Counts of all loads together.

@@ -31,8 +31,8 @@ pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    CatchUp, Check, Cron, Export, ExportFormat, ExportMode, Job, JobError, JobFileError, Per, Problem, ProjectError,
-    Rule, Source, Table, job_schema,
+    CatchUp, Check, Cron, Export, ExportFormat, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem,
+    ProjectError, Rule, SettingValue, Source, StorageSetting, Table, job_schema,
 };
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
@@ -43,8 +43,8 @@ pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, Tab
 pub use project::Project;
 pub use propose::{Proposal, ProposeError, propose};
 pub use run::{
-    IfLocked, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, open_store, plan_job, probe_params,
-    run, runtime, tables_read,
+    IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, open_store, plan_job,
+    probe_params, run, runtime, tables_read,
 };
 pub use schedule::{is_due, minutes_elsewhere, missed, moments};
 pub use template::{TimeTemplate, TimeTemplateError, Word};

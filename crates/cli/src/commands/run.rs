@@ -159,7 +159,11 @@ pub fn run_one(
         crate::tell_line(global, &format!("skipped: {} is being run already", job.name));
         return Ok(None);
     };
-    show(global, project, job, &report)?;
+    let shown = match show(global, project, job, &report) {
+        // Whoever read the summary has read enough; how the run ended is told by the exit code all the same.
+        Err(error) if error.is_closed_pipe() => Ok(()),
+        shown => shown,
+    };
     let record = &report.record;
     let parts = |state| record.exports.iter().filter(|part| part.state == state).count() as u64;
     match record.outcome {
@@ -171,7 +175,7 @@ pub fn run_one(
             let broken = |check: &&tidetable_runner::CheckRecord| !check.passed && check.severity == Severity::Error;
             Err(CliError::Checks { failed: count(record.checks.iter().filter(broken).count() as u64, "check") })
         }
-        _ => Ok(Some(report.record)),
+        _ => shown.map(|()| Some(report.record)),
     }
 }
 

@@ -95,8 +95,8 @@ pub(crate) static JOB: Section = Section {
         key("messages", Shape::Table),
         key("exports", Shape::Table),
         key("checks", Shape::Table),
-        later("hooks", Shape::Table),
-        later("metrics", Shape::Table),
+        key("hooks", Shape::Table),
+        key("metrics", Shape::Table),
     ],
 };
 
@@ -111,8 +111,49 @@ pub(crate) static SOURCE: Section = Section {
         key("schema", Shape::Text),
         key("columns", Shape::Table),
         key("derive", Shape::Table),
+        key("storage", Shape::Table),
     ],
 };
+
+pub(crate) static STORAGE: Section = Section {
+    noun: "`storage`",
+    keys: &[
+        key("region", Shape::TextOrTable),
+        key("endpoint", Shape::TextOrTable),
+        key("allow_http", Shape::Flag),
+        key("anonymous", Shape::Flag),
+        key("virtual_hosted", Shape::Flag),
+        key("access_key_id", Shape::TextOrTable),
+        // A string is refused with better advice than that of a wrong type.
+        key("secret_access_key", Shape::TextOrTable),
+        key("session_token", Shape::TextOrTable),
+        key("service_account_key", Shape::TextOrTable),
+        key("account_name", Shape::TextOrTable),
+        key("account_key", Shape::TextOrTable),
+        key("sas_token", Shape::TextOrTable),
+        key("tenant_id", Shape::TextOrTable),
+        key("client_id", Shape::TextOrTable),
+        key("client_secret", Shape::TextOrTable),
+    ],
+};
+
+/// Where a value stands that is not written into the job file.
+pub(crate) static SECRET: Section =
+    Section { noun: "value from elsewhere", keys: &[key("env", Shape::Text), key("file", Shape::Text)] };
+
+pub(crate) static HOOKS: Section = Section {
+    noun: "`hooks`",
+    keys: &[
+        key("success", Shape::Texts),
+        key("warning", Shape::Texts),
+        key("failure", Shape::Texts),
+        key("interrupt", Shape::Texts),
+        key("finish", Shape::Texts),
+        key("timeout", Shape::Text),
+    ],
+};
+
+pub(crate) static METRICS: Section = Section { noun: "`metrics`", keys: &[key("file", Shape::Text)] };
 
 pub(crate) static CSV: Section = Section {
     noun: "`csv`",

@@ -6,6 +6,7 @@ mod cron;
 mod error;
 mod export;
 mod fields;
+mod hooks;
 mod keys;
 mod messages;
 mod names;
@@ -14,6 +15,7 @@ mod places;
 mod problem;
 mod schema;
 mod source;
+mod storage;
 mod table;
 mod types;
 mod words;
@@ -27,7 +29,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_layout::{Layout, TableSpec};
-use tidetable_source::{Format, SourceSpec};
+use tidetable_source::{Format, SchemaMode, SourceSpec};
 use tidetable_sql::{Preparation, QueryShape};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
@@ -38,11 +40,13 @@ pub use cron::Cron;
 pub use error::{JobError, ProjectError};
 pub use export::{Export, ExportFormat, ExportMode, Per};
 pub(crate) use fields::{Fields, Reader};
+pub use hooks::{HookKind, Hooks};
 pub(crate) use keys::PROJECT;
 pub(crate) use names::Id;
 pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
 pub use schema::job_schema;
+pub use storage::{SettingValue, StorageSetting};
 pub(crate) use types::shown as shown_type;
 pub(crate) use words::{listed, nearest};
 
@@ -72,6 +76,10 @@ pub struct Job {
     pub exports: Vec<Export>,
     /// In the order of the file.
     pub checks: Vec<Check>,
+    /// What is run after each run.
+    pub hooks: Hooks,
+    /// Where the figures of the last run are written, relative to the project's folder.
+    pub metrics: Option<PathBuf>,
     /// Jobs that run before it, beside those whose tables its queries read.
     pub after: Vec<String>,
     /// The job file, absolute.
@@ -91,6 +99,8 @@ pub struct Source {
     pub derive: Vec<(String, String)>,
     /// The same, compiled.
     pub preparation: Preparation,
+    /// How its object stores are reached.
+    pub storage: Vec<StorageSetting>,
 }
 
 /// What a table is made from.
@@ -124,7 +134,7 @@ impl Table {
 impl Source {
     /// How rows are read, and which columns are derived.
     fn fingerprint(&self) -> String {
-        let SourceSpec { format, csv, columns, time, .. } = &self.spec;
+        let SourceSpec { format, csv, columns, time, mode, .. } = &self.spec;
         let columns: Vec<String> = columns
             .iter()
             .map(|column| {
@@ -134,7 +144,9 @@ impl Source {
             .collect();
         let format = format.as_ref().map(|format| matches!(format, Format::Csv));
         let csv = (csv.delimiter, csv.quote, csv.header, &csv.null, csv.comment, csv.decimal_comma);
-        format!("{format:?} {csv:?} {columns:?} {time} {:?}", self.derive)
+        // Of files that both read, `freeze` and `evolve` make the same; what `reject` takes none of, they may take.
+        let rejects = if *mode == SchemaMode::Reject { " reject" } else { "" };
+        format!("{format:?} {csv:?} {columns:?} {time} {:?}{rejects}", self.derive)
     }
 }
 
@@ -230,6 +242,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let checks = fields.named("checks");
     let checks = checks.iter().filter_map(|named| checks::read(reader, named, &known, folder)).collect();
     let after = after(reader, &fields, name.as_deref());
+    let (hooks, metrics) = (hooks::hooks(reader, &fields), hooks::metrics(reader, &fields));
     if !fields.has("tables") && !fields.has("exports") {
         reader.refuse(0..0, Mistake::NothingToDo);
     }
@@ -246,11 +259,14 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
                 spec: source.spec,
                 derive: source.derived.written,
                 preparation: Preparation { derive: source.derived.compiled, filter: None },
+                storage: source.storage,
             })
             .collect(),
         tables,
         exports,
         checks,
+        hooks,
+        metrics,
         after,
         path: PathBuf::new(),
         shown_path: PathBuf::new(),

@@ -17,18 +17,20 @@ use crate::template::TimeTemplateError;
 
 /// A file with mistakes, all of them at once. Rendered by miette with file, line, column and the line.
 #[derive(Debug, Error)]
-#[error("{} has {} mistake{}", .path.display(), .problems.len(), if .problems.len() == 1 { "" } else { "s" })]
+#[error("{} has {} mistake{}", .path.display(), .count, if *.count == 1 { "" } else { "s" })]
 pub struct JobFileError {
     path: PathBuf,
     text: NamedSource<String>,
     problems: Vec<Problem>,
+    /// Of mistakes in the file.
+    count: usize,
 }
 
 impl JobFileError {
     /// The problems of the file at `path` (as messages show it) that holds `text`.
     pub(crate) fn new(path: &Path, text: String, problems: Vec<Problem>) -> Self {
-        let text = NamedSource::new(path.display().to_string(), text);
-        Self { path: path.to_owned(), text, problems }
+        let text = NamedSource::new(path.display().to_string(), masked(text, &problems));
+        Self { path: path.to_owned(), text, count: problems.len(), problems }
     }
 
     /// The file, as messages show it.
@@ -41,10 +43,31 @@ impl JobFileError {
         self.text.inner()
     }
 
+    /// Keeps so many mistakes, for a message that has no room for all, and returns the others.
+    pub fn keep_first(&mut self, most: usize) -> Vec<Problem> {
+        self.problems.split_off(most.min(self.problems.len()))
+    }
+
     /// At least one, in the order of the file.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+}
+
+/// The text with stars in the place of secrets, which a message about them would show.
+fn masked(text: String, problems: &[Problem]) -> String {
+    let secret = |problem: &&Problem| matches!(problem.mistake, Mistake::PlainSecret { .. });
+    let mut text = text;
+    for problem in problems.iter().filter(secret) {
+        if let Some(written) = text.get(problem.at()) {
+            let stars: String = written
+                .chars()
+                .flat_map(|c| std::iter::repeat_n(if c == '\n' { c } else { '*' }, c.len_utf8()))
+                .collect();
+            text.replace_range(problem.at(), &stars);
+        }
+    }
+    text
 }
 
 impl Diagnostic for JobFileError {
@@ -177,6 +200,22 @@ pub(crate) enum Mistake {
     NoLimit,
     #[error("a number of rows is a whole number")]
     RowLimits,
+    #[error("`{key}` names no program")]
+    NoProgram { key: &'static str },
+    #[error("`timeout` cannot be `{value}`")]
+    Timeout { value: String },
+    #[error("`{value}` is no path of a file")]
+    NoFileName { value: String },
+    #[error("`storage` is for files in object stores, and the source has none there")]
+    NoObjectStore,
+    #[error("`{key}` is for {}, and the source has no such files", .places.join(", "))]
+    ElsewhereOnly { key: &'static str, places: Vec<&'static str> },
+    #[error("`{key}` is secret, and must not stand in a job file")]
+    PlainSecret { key: &'static str },
+    #[error("`{key}` names neither one variable nor one file")]
+    EnvOrFile { key: &'static str },
+    #[error("columns without a header have no names that `{mode}` could compare")]
+    ModeWithoutHeader { mode: &'static str },
     #[error("the job comes after itself")]
     AfterItself,
     #[error("which source is the table from?")]
@@ -339,7 +378,16 @@ impl Mistake {
             Self::NoRule => "add `not_null`, `unique`, `range`, `rows` or `query`".to_owned(),
             Self::NoLimit => "write `{ min = .. }`, `{ max = .. }` or both".to_owned(),
             Self::RowLimits => "for example `{ min = 1, max = 96 }`".to_owned(),
-            Self::AfterItself => "leave it out".to_owned(),
+            Self::AfterItself | Self::NoObjectStore | Self::ElsewhereOnly { .. } => "leave it out".to_owned(),
+            Self::NoProgram { key } => {
+                format!("for example `{key} = [\"notify\", \"--quiet\"]`: a program and its arguments, without a shell")
+            }
+            Self::Timeout { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
+            Self::NoFileName { .. } => "for example `metrics/job.prom`, relative to the project's folder".to_owned(),
+            Self::PlainSecret { key } | Self::EnvOrFile { key } => format!(
+                "write `{key} = {{ env = \"NAME\" }}` for an environment variable, or `{key} = {{ file = \"PATH\" }}`"
+            ),
+            Self::ModeWithoutHeader { .. } => "leave `schema` out, or write `freeze`".to_owned(),
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
             Self::AggregateText { .. } => "leave `encoding` out".to_owned(),

@@ -3,7 +3,7 @@
 use chrono_tz::Tz;
 use serde_spanned::Spanned;
 use tidetable_layout::{Field, FieldType, SourceSchema};
-use tidetable_source::{ColumnSpec, CsvOptions, Format, MaxRejected, SourceError, SourceSpec};
+use tidetable_source::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceError, SourceSpec};
 use tidetable_sql::Derive;
 use toml::de::DeValue;
 
@@ -11,6 +11,7 @@ use super::fields::{Fields, Named, Reader, Text};
 use super::keys::{COLUMN_TYPE, CSV, SOURCE, Shape};
 use super::names::Id;
 use super::problem::Mistake;
+use super::storage::{self, StorageSetting};
 use super::types::{self, TypeError};
 use super::words::nearest;
 use crate::template::{TimeTemplate, Word};
@@ -22,6 +23,7 @@ pub(crate) struct ReadSource {
     pub(crate) derived: Derived,
     /// What layouts are compiled against, if its columns and time are right.
     pub(crate) schema: Option<SourceSchema>,
+    pub(crate) storage: Vec<StorageSetting>,
 }
 
 /// Columns that SQL makes of those of the files.
@@ -32,14 +34,6 @@ pub(crate) struct Derived {
     pub(crate) compiled: Option<Derive>,
 }
 
-/// How a source's columns may change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum SchemaMode {
-    #[default]
-    Freeze,
-    Later(&'static str),
-}
-
 /// Reads one source.
 pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSource> {
     if !Id::Source.allows(named.name) {
@@ -48,16 +42,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let fields = Fields::of_value(reader, &SOURCE, named.value, named.at.clone())?;
     let files = files(reader, &fields);
     let format = fields.choice(reader, "format", &[("csv", Some(Format::Csv)), ("parquet", Some(Format::Parquet))]);
-    let modes = [
-        ("freeze", SchemaMode::Freeze),
-        ("evolve", SchemaMode::Later("schema = \"evolve\"")),
-        ("reject", SchemaMode::Later("schema = \"reject\"")),
-    ];
-    if let SchemaMode::Later(what) = fields.choice(reader, "schema", &modes) {
-        reader.refuse(fields.value_at("schema"), Mistake::NotBuilt { what: what.to_owned() });
-    }
     let csv = csv_options(reader, &fields);
     let max_rejected = max_rejected(reader, &fields);
+    let mode = mode(reader, &fields, &csv);
     let columns = columns(reader, &fields);
     let time = fields.required_text(reader, "time");
     let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
@@ -74,9 +61,10 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         columns: columns.unwrap_or_default(),
         time: time.map(|time| time.owned()).unwrap_or_default(),
         max_rejected,
-        ..SourceSpec::default()
+        mode,
     };
-    Some(ReadSource { spec, derived, schema })
+    let storage = storage::read(reader, &fields, &spec);
+    Some(ReadSource { spec, derived, schema, storage })
 }
 
 /// The time zone that `text` names.
@@ -171,6 +159,18 @@ fn max_rejected(reader: &mut Reader<'_>, fields: &Fields<'_>) -> MaxRejected {
         reader.refuse(value.span(), Mistake::MaxRejected { value: written });
         MaxRejected::default()
     })
+}
+
+/// What becomes of files that have other columns.
+fn mode(reader: &mut Reader<'_>, fields: &Fields<'_>, csv: &CsvOptions) -> SchemaMode {
+    let modes = [("freeze", SchemaMode::Freeze), ("evolve", SchemaMode::Evolve), ("reject", SchemaMode::Reject)];
+    let mode = fields.choice(reader, "schema", &modes);
+    if let Some((name, _)) = modes.iter().find(|(_, known)| *known == mode && mode != SchemaMode::Freeze)
+        && !csv.header
+    {
+        reader.refuse(fields.value_at("schema"), Mistake::ModeWithoutHeader { mode: *name });
+    }
+    mode
 }
 
 /// The columns in the order of the file; `None` if one of them is wrong.

@@ -95,6 +95,16 @@ pub enum RunError {
         /// Its process.
         process: u32,
     },
+    /// A key or token that the job file names is not there.
+    #[error("source {source_name}: `{key}` of its storage: {reason}")]
+    Secret {
+        /// The source.
+        source_name: String,
+        /// The key of the job file.
+        key: &'static str,
+        /// What is missing.
+        reason: NoSecret,
+    },
     /// The lock of a job could not be looked at.
     #[error("cannot lock {}: {source}", path.display())]
     Lock {
@@ -159,6 +169,62 @@ pub enum RunError {
     /// Publishing.
     #[error(transparent)]
     Export(Box<ExportError>),
+}
+
+/// Why a value that a job file names could not be had. None of these shows a value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoSecret {
+    /// No such environment variable.
+    #[error("the environment variable {name} is not set; set it where tidetable runs")]
+    NoVariable {
+        /// Its name.
+        name: String,
+    },
+    /// An environment variable without a value.
+    #[error("the environment variable {name} is empty; set it where tidetable runs")]
+    EmptyVariable {
+        /// Its name.
+        name: String,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}; create it, or correct its path in the job file", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A file that holds nothing.
+    #[error("{} is empty; write the value into it", path.display())]
+    EmptyFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Bytes that are no text.
+    #[error("{place} does not hold text; write the value as UTF-8")]
+    NotText {
+        /// The variable or file.
+        place: String,
+    },
+}
+
+impl RunError {
+    /// The exit code of a process that ends with it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Locked { .. } => 75,
+            Self::Interrupted { signal } => 128 + signal,
+            Self::Secret { .. }
+            | Self::ListMissing { .. }
+            | Self::TableMissing { .. }
+            | Self::Query { .. }
+            | Self::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
+            | Self::ExportOwned { .. }
+            | Self::NotByPeriod { .. } => 2,
+            _ => 1,
+        }
+    }
 }
 
 impl From<ExportError> for RunError {

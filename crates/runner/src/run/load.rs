@@ -12,6 +12,7 @@ use tidetable_store::{
 };
 
 use super::RunOptions;
+use super::columns::{Looking, OtherColumns};
 use super::error::RunError;
 use super::stop::Stoppable;
 use crate::job::{From, Job, Source, Table};
@@ -37,6 +38,8 @@ pub(super) struct LoadStage<'a> {
     pub(super) ids: &'a dyn Ids,
     pub(super) observer: &'a dyn Observer,
     pub(super) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// Files that turned out to have other columns than declared.
+    pub(super) others: OtherColumns,
 }
 
 /// A table about to be loaded: what there is of it, and what it lacks.
@@ -108,6 +111,7 @@ impl<'a> LoadStage<'a> {
         for PlannedSource { source, tables } in sources {
             let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
             let feed = FileFeed { storage: self.storage, source: &source.spec };
+            let feed = Looking { feed, others: &self.others };
             match self.load_planned(&source.spec.name, &feed, derive, tables) {
                 Ok(loaded) => pending.extend(loaded),
                 Err(error) => {

@@ -1,17 +1,22 @@
 //! Running a job: look and plan, load every table, check, commit, derive tables from tables, publish,
 //! compact what is due, and write down what was done.
 
+mod after;
+mod columns;
 mod derived;
 mod error;
+mod hooks;
 mod load;
 mod lock;
 mod look;
 mod measure;
+mod metrics;
 mod options;
 mod params;
 mod parts;
 mod publish;
 mod rejects;
+mod secrets;
 mod stop;
 
 use std::collections::{BTreeSet, HashSet};
@@ -25,7 +30,7 @@ use tidetable_source::Storage;
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{CompactionExtent, CompactionPlan, Ids, LocalBlobs, RejectedRow, Store, StoreError};
 
-pub use error::RunError;
+pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
 pub use measure::check_queries;
 pub use options::{Only, RunOptions};
@@ -39,6 +44,8 @@ use crate::job::{Export, From, Job};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
+use after::After;
+use columns::OtherColumns;
 use derived::check_query_rejected;
 use load::{LoadStage, Pending, PlannedSource, check_rejected};
 use measure::{Checker, DayOf};
@@ -81,9 +88,9 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
 pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
     let options = &RunOptions { looks_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
-    let run = Run { project, job, options, ids, observer: &Silent, store: &store, runtime: runtime.handle() };
-    let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
-    let sources = run.stage(&storage, &|_| {}).plan()?;
+    let storage = &secrets::storage(project, job, runtime.handle())?;
+    let run = Run { job, options, ids, observer: &Silent, store: &store, storage, runtime: runtime.handle() };
+    let sources = run.stage(&|_| {}).plan()?;
     run.plan(&sources)
 }
 
@@ -101,6 +108,7 @@ pub fn run(
 ) -> Result<Option<RunReport>, RunError> {
     let store = open_store(project)?;
     let runtime = runtime()?;
+    let storage = &secrets::storage(project, job, runtime.handle())?;
     let holder = Holder { run: options.run.clone(), process: std::process::id() };
     let lock = lock::take(Path::new(&project.root), &job.name, &holder, options.if_locked, &options.stop)?;
     let Some(_lock) = lock else { return Ok(None) };
@@ -124,7 +132,7 @@ pub fn run(
     }
     record.save(blobs)?;
     let rejects = RejectLog::new(blobs, &options.run, None);
-    let stages = Run { project, job, options, ids, observer, store: &store, runtime: runtime.handle() };
+    let stages = Run { job, options, ids, observer, store: &store, storage, runtime: runtime.handle() };
     let done = stages.run(rejects, &mut record);
     record.outcome = match &done {
         Ok(_) => record.outcome_of_parts(),
@@ -133,30 +141,35 @@ pub fn run(
     };
     record.error = done.as_ref().err().map(ToString::to_string);
     record.finished = Some((options.clock)());
-    let saved = record.save(blobs);
     // The first error is the one to tell.
-    let rejected = done?;
-    saved?;
-    Ok(Some(RunReport { record, rejected }))
+    let done = match (done, record.save(blobs)) {
+        (Ok(_), Err(error)) => {
+            record.outcome = Outcome::Failed;
+            Err(error.into())
+        }
+        (done, _) => done,
+    };
+    let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
+    After { project, job, options, observer, blobs, exit_code }.follow(&mut record);
+    Ok(Some(RunReport { rejected: done?, record }))
 }
 
 struct Run<'a> {
-    project: &'a Project,
     job: &'a Job,
     options: &'a RunOptions,
     ids: &'a dyn Ids,
     observer: &'a dyn Observer,
     store: &'a Store,
+    storage: &'a Storage,
     runtime: &'a tokio::runtime::Handle,
 }
 
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, rejects: RejectLog<'_>, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
-        let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
         let clock = Instant::now();
         let on_reject = |row: &RejectedRow| rejects.keep(row);
-        let stage = self.stage(&storage, &on_reject);
+        let stage = self.stage(&on_reject);
         let sources = stage.plan()?;
         let plan = self.plan(&sources)?;
         self.observer.event(Event::Plan(plan.clone()));
@@ -313,8 +326,7 @@ impl Run<'_> {
             self.options.stop.check()?;
             let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(&table.spec.name));
             let on_reject = |row: &RejectedRow| rejects.keep(row);
-            let storage = Storage::new(self.project.dir.clone(), Some(self.runtime.clone()));
-            let stage = self.stage(&storage, &on_reject);
+            let stage = self.stage(&on_reject);
             let loaded = stage.load_derived(table, (sql, shape), self.runtime);
             let kept = rejects.finish();
             let pending = loaded?;
@@ -361,15 +373,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn stage<'b>(&'b self, storage: &'b Storage, on_reject: &'b (dyn Fn(&RejectedRow) + Sync)) -> LoadStage<'b> {
+    fn stage<'b>(&'b self, on_reject: &'b (dyn Fn(&RejectedRow) + Sync)) -> LoadStage<'b> {
         LoadStage {
             job: self.job,
             store: self.store,
-            storage,
+            storage: self.storage,
             options: self.options,
             ids: self.ids,
             observer: self.observer,
             on_reject,
+            others: OtherColumns::default(),
         }
     }
 
@@ -379,7 +392,10 @@ impl Run<'_> {
         sources: Vec<PlannedSource<'_>>,
         record: &mut RunRecord,
     ) -> Result<Vec<Pending>, RunError> {
-        let pending = stage.load(sources)?;
+        let pending = stage.load(sources);
+        // Also where this is why the load failed.
+        stage.others.notes().into_iter().for_each(|note| self.note(record, note));
+        let pending = pending?;
         let left_out = |path: &String| {
             self.options.rebuild
                 || pending

@@ -193,7 +193,6 @@ const WRONG: &[(&str, &str, &[&str])] = &[
 
 /// The same for what is read but cannot be used yet.
 const LATER: &[(&str, &str, &[&str])] = &[
-    ("timezone", "after = [\"x\"]\ntimezone", &["3:1 not built yet: after | leave it out"]),
     ("timezone", "after = \"x\"\ntimezone", &[r#"3:9 `after` takes a list of strings `["..", ..]`, not a string"#]),
     ("max_rejected", "derive = { x = 1 }\nmax_rejected", &["8:16 `x` takes a string, not an integer"]),
     (
@@ -203,7 +202,7 @@ const LATER: &[(&str, &str, &[&str])] = &[
             "8:16 it gives List(Float64), which no column can hold; CAST it to a number, text, a time or a bool | write SQL over the columns of the source; names keep their case",
         ],
     ),
-    ("max_rejected", "schema = \"evolve\"\nmax_rejected", &[r#"8:10 not built yet: schema = "evolve" | leave it out"#]),
+    ("max_rejected", "schema = \"evolv\"\nmax_rejected", &["8:10 `schema` cannot be `evolv` | did you mean `evolve`?"]),
     (
         "row_key",
         "where = \"kwh + 1\"\nupsert = \"rows\"\nrow_key",
@@ -243,8 +242,11 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ),
     (
         "[exports",
-        "[hooks]\n[metrics]\n[exports",
-        &["25:2 not built yet: hooks | leave it out", "26:2 not built yet: metrics | leave it out"],
+        "[hooks]\nsuccess = []\n[metrics]\n[exports",
+        &[
+            r#"26:11 `success` names no program | for example `success = ["notify", "--quiet"]`: a program and its arguments, without a shell"#,
+            "27:2 the `metrics` has no `file`",
+        ],
     ),
     (
         r#""day""#,

@@ -1,0 +1,144 @@
+//! Errors and sentences on standard error: for people, a screen at most unless they ask for more; or JSON, one object a
+//! line.
+
+use std::io::Write;
+
+use miette::Diagnostic;
+use serde_json::{Value, json};
+use tidetable_runner::{JobError, JobFileError, ProjectError};
+
+use crate::args::{Global, Log};
+use crate::error::CliError;
+
+/// Mistakes of a job file that are shown with the lines around them; the others take a line each.
+const IN_FULL: usize = 2;
+/// Mistakes that take a line each.
+const IN_A_LINE: usize = 8;
+/// Bytes of an error that are shown.
+const LONGEST: usize = 1500;
+
+/// Tells of an error on standard error. If even that is closed there is nobody to tell.
+pub fn tell(global: &Global, error: CliError) {
+    let text = match global.log {
+        Log::Json => objects(&error, global.verbose),
+        Log::Text => render(error, global.verbose),
+    };
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Tells a sentence on standard error.
+pub fn tell_line(global: &Global, text: &str) {
+    let text = match global.log {
+        Log::Json => json!({ "level": "info", "message": text }).to_string(),
+        Log::Text => text.to_owned(),
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Tells that the command line was not understood, and ends the process; or shows the help that was asked for.
+pub fn refuse_usage(error: &clap::Error) -> ! {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let json = words.iter().any(|word| word == "--log=json")
+        || words.windows(2).any(|pair| matches!(pair, [key, value] if key == "--log" && value == "json"));
+    if !(json && error.use_stderr()) {
+        error.exit()
+    }
+    let text = error.to_string();
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let _ = writeln!(std::io::stderr().lock(), "{}", json!({ "level": "error", "message": text }));
+    std::process::exit(error.exit_code())
+}
+
+/// An error as JSON, one object a line: of a job file, one for each mistake.
+fn objects(error: &CliError, verbose: bool) -> String {
+    if let Some(file) = file_of(error) {
+        let mistakes = file.problems().iter().map(|problem| {
+            let (line, column) = problem.line_column(file.text());
+            let object = json!({
+                "level": "error",
+                "message": problem.to_string(),
+                "help": problem.advice(),
+                "file": file.path().display().to_string(),
+                "line": line,
+                "column": column,
+            });
+            format!("{object}\n")
+        });
+        return mistakes.collect();
+    }
+    let mut object = json!({ "level": "error", "message": error.to_string() });
+    if let (Some(help), Some(object)) = (error.help(), object.as_object_mut()) {
+        object.insert("help".to_owned(), Value::String(help.to_string()));
+    }
+    if let (true, Some(object)) = (verbose, object.as_object_mut()) {
+        object.insert("causes".to_owned(), causes(error).into());
+    }
+    format!("{object}\n")
+}
+
+fn render(error: CliError, verbose: bool) -> String {
+    if matches!(error, CliError::Job(_) | CliError::Project(_)) {
+        return diagnostic(error, verbose);
+    }
+    let text = error.to_string();
+    let mut shown = match text.char_indices().nth(LONGEST).filter(|_| !verbose) {
+        Some((cut, _)) => format!("error: {} ..\n  --verbose shows all of it\n", text.get(..cut).unwrap_or(&text)),
+        None => format!("error: {text}\n"),
+    };
+    if verbose {
+        causes(&error).iter().for_each(|cause| shown.push_str(&format!("  caused by: {cause}\n")));
+    }
+    shown
+}
+
+/// What stands behind an error, the nearest first.
+fn causes(error: &CliError) -> Vec<String> {
+    let mut causes = Vec::new();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes
+}
+
+/// A mistake with the line where it stands.
+fn diagnostic(mut error: CliError, verbose: bool) -> String {
+    let mut rest = Vec::new();
+    if let Some(file) = file_mut(&mut error).filter(|file| !verbose && file.problems().len() > IN_FULL + 1) {
+        let path = file.path().display().to_string();
+        for problem in file.keep_first(IN_FULL) {
+            let (line, column) = problem.line_column(file.text());
+            rest.push(format!("  {path}:{line}:{column}: {problem}\n"));
+        }
+    }
+    let mut text = format!("{:?}", miette::Report::new(error));
+    if rest.is_empty() {
+        return text;
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let more = rest.len().saturating_sub(IN_A_LINE);
+    text.extend(rest.into_iter().take(IN_A_LINE));
+    if more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
+    }
+    text.push_str("  --verbose shows the lines and the advice of all\n");
+    text
+}
+
+fn file_of(error: &CliError) -> Option<&JobFileError> {
+    match error {
+        CliError::Job(JobError::File(file)) | CliError::Project(ProjectError::File(file)) => Some(file),
+        _ => None,
+    }
+}
+
+fn file_mut(error: &mut CliError) -> Option<&mut JobFileError> {
+    match error {
+        CliError::Job(JobError::File(file)) | CliError::Project(ProjectError::File(file)) => Some(file),
+        _ => None,
+    }
+}

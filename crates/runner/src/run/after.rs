@@ -1,0 +1,110 @@
+//! What follows a run once its record is saved: its figures, then its hooks. Nothing of it changes the result.
+
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+use tidetable_store::{Blobs, LocalBlobs, Published, StoreError};
+
+use super::hooks::HookRun;
+use super::metrics::{Figures, NewestDay, last_success_in, text};
+use super::options::RunOptions;
+use crate::day::day_bounds;
+use crate::job::{Job, Per};
+use crate::observe::{Event, Observer};
+use crate::project::Project;
+use tidetable_record::{Outcome, RunRecord, Runs};
+
+const MICROS: i64 = 1_000_000;
+
+/// A run that has ended.
+pub(super) struct After<'a> {
+    pub(super) project: &'a Project,
+    pub(super) job: &'a Job,
+    pub(super) options: &'a RunOptions,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) blobs: &'a dyn Blobs,
+    pub(super) exit_code: u8,
+}
+
+impl After<'_> {
+    /// Writes the figures, runs the hooks, and notes in the record what went wrong with them.
+    pub(super) fn follow(&self, record: &mut RunRecord) {
+        let mut notes = Vec::new();
+        if let Some(file) = &self.job.metrics
+            && let Err(error) = self.write_metrics(&self.project.dir.join(file), record)
+        {
+            notes.push(format!("warning: the metrics are not written: {error}; the result of the run stays"));
+        }
+        if !self.job.hooks.commands.is_empty() {
+            notes.extend(self.run_hooks(record));
+        }
+        if notes.is_empty() {
+            return;
+        }
+        notes.iter().for_each(|note| self.observer.event(Event::Note(note.clone())));
+        record.notes.extend(notes);
+        if let Err(error) = record.save(self.blobs) {
+            self.observer.event(Event::Note(format!("warning: these warnings are not in the run's record: {error}")));
+        }
+    }
+
+    fn run_hooks(&self, record: &RunRecord) -> Vec<String> {
+        let before = self.blobs.read(&record.path());
+        let hooks = HookRun {
+            hooks: &self.job.hooks,
+            project: &self.project.dir,
+            root: &self.project.root,
+            exit_code: self.exit_code,
+            stop: &self.options.stop,
+            observer: self.observer,
+        };
+        let mut notes = hooks.run(record);
+        let path = record.path();
+        // Where there was no record to change, as on a full disk, there is none to compare with.
+        if let (Ok(Some(before)), after) = (before, self.blobs.read(&path))
+            && !after.is_ok_and(|after| after.is_some_and(|after| after == before))
+        {
+            notes.push(format!("warning: a hook changed {path}, the record of the run; it was written anew"));
+        }
+        notes
+    }
+
+    fn write_metrics(&self, path: &Path, record: &RunRecord) -> Result<(), StoreError> {
+        let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let files = LocalBlobs::new(folder);
+        let figures = Figures {
+            record,
+            exit_code: self.exit_code,
+            last_success: self.last_success(record, &files, &name),
+            newest: self.newest()?,
+        };
+        files.replace(&name, text(&figures).as_bytes())
+    }
+
+    /// When the job last ended well: this time, or as the records say, or as the figures said before where those
+    /// records are gone.
+    fn last_success(&self, record: &RunRecord, files: &LocalBlobs, name: &str) -> Option<i64> {
+        let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
+        let recorded = || {
+            let mut records = Runs::of(self.blobs).newest_first(Some(&record.job)).ok()?;
+            records.find_map(|record| ended_well(&record.ok()?))
+        };
+        let told = || last_success_in(&String::from_utf8_lossy(&files.read(name).ok()??), &record.job);
+        ended_well(record).or_else(recorded).or_else(told)
+    }
+
+    /// The newest published day of each export that publishes days, as the second it starts at.
+    fn newest(&self) -> Result<Vec<NewestDay>, StoreError> {
+        let mut newest = Vec::new();
+        for export in self.job.exports.iter().filter(|export| export.per == Per::Day) {
+            let parts = Published::load(self.blobs, &export.name)?.parts;
+            let day = parts.keys().filter_map(|label| label.parse::<NaiveDate>().ok()).max();
+            if let Some(day) = day {
+                let start = day_bounds(self.job.timezone, day).start.div_euclid(MICROS);
+                newest.push(NewestDay { export: export.name.clone(), start });
+            }
+        }
+        Ok(newest)
+    }
+}

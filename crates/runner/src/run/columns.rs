@@ -1,0 +1,77 @@
+//! Files whose columns are not the declared ones: what a person is told of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use tidetable_source::{InputFile, SchemaMode, SourceSpec};
+use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Result};
+
+/// The files that differed so far, each kind of difference once: the first file, and how many there are.
+#[derive(Debug, Default)]
+pub(super) struct OtherColumns {
+    seen: Mutex<BTreeMap<(String, String), Files>>,
+}
+
+#[derive(Debug)]
+struct Files {
+    first: String,
+    last: String,
+    count: usize,
+    what_follows: &'static str,
+}
+
+impl OtherColumns {
+    fn add(&self, source: &SourceSpec, input: &InputFile, diff: String) {
+        let what_follows = match source.mode {
+            SchemaMode::Reject => "every row is rejected",
+            SchemaMode::Evolve | SchemaMode::Freeze => "what is missing is null, what is not declared is not read",
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = seen.entry((source.name.clone(), diff)).or_insert_with(|| Files {
+            first: input.path.clone(),
+            last: String::new(),
+            count: 0,
+            what_follows,
+        });
+        // Pieces of a file come one after the other.
+        if files.last != input.path {
+            files.count += 1;
+            files.last.clone_from(&input.path);
+        }
+    }
+
+    /// A sentence for each difference.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = |((_, diff), files): (&(String, String), &Files)| {
+            let Files { first, count, what_follows, .. } = files;
+            let others = match count {
+                1 => String::new(),
+                2 => " (and 1 other file)".to_owned(),
+                _ => format!(" (and {} other files)", count - 1),
+            };
+            format!("{first}{others} has other columns than declared: it {diff}; {what_follows}")
+        };
+        seen.iter().map(note).collect()
+    }
+}
+
+/// The files of a source, with a look at their columns.
+#[derive(Debug)]
+pub(super) struct Looking<'a> {
+    pub(super) feed: FileFeed<'a>,
+    pub(super) others: &'a OtherColumns,
+}
+
+impl Feed for Looking<'_> {
+    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>> {
+        self.feed.read(input, &mut |piece, bytes| {
+            if let Piece::Chunk { parser, .. } = &piece
+                && !parser.diff().is_empty()
+            {
+                self.others.add(self.feed.source, input, parser.diff().to_string());
+            }
+            give(piece, bytes)
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Finds what a job file only names: keys and tokens of object stores.
+
+use tidetable_source::{Secret, Storage};
+use tokio::runtime::Handle;
+
+use super::error::{NoSecret, RunError};
+use crate::job::{Job, SettingValue, StorageSetting};
+use crate::project::Project;
+
+/// What opens the files of the job's sources.
+///
+/// # Errors
+/// [`RunError::Secret`] if a variable or file that the job file names is not there.
+pub(super) fn storage(project: &Project, job: &Job, runtime: &Handle) -> Result<Storage, RunError> {
+    let mut storage = Storage::new(project.dir.clone(), Some(runtime.clone()));
+    for source in &job.sources {
+        let mut settings = Vec::new();
+        for setting in &source.storage {
+            let value = value(project, setting).map_err(|reason| RunError::Secret {
+                source_name: source.spec.name.clone(),
+                key: setting.key,
+                reason,
+            })?;
+            settings.extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone()))));
+        }
+        storage = storage.with_settings(&source.spec.name, settings);
+    }
+    Ok(storage)
+}
+
+fn value(project: &Project, setting: &StorageSetting) -> Result<String, NoSecret> {
+    let (value, empty) = match &setting.value {
+        SettingValue::Plain(value) => return Ok(value.clone()),
+        SettingValue::Env(name) => match std::env::var(name) {
+            Ok(value) => (value, NoSecret::EmptyVariable { name: name.clone() }),
+            Err(std::env::VarError::NotPresent) => return Err(NoSecret::NoVariable { name: name.clone() }),
+            Err(std::env::VarError::NotUnicode(_)) => return Err(NoSecret::NotText { place: name.clone() }),
+        },
+        SettingValue::File(path) => {
+            let full = project.dir.join(path);
+            let bytes = std::fs::read(&full).map_err(|source| NoSecret::File { path: full.clone(), source })?;
+            // The error of a failed conversion would hold the bytes.
+            let Ok(text) = String::from_utf8(bytes) else {
+                return Err(NoSecret::NotText { place: full.display().to_string() });
+            };
+            (text.trim_end_matches(['\r', '\n']).to_owned(), NoSecret::EmptyFile { path: full })
+        }
+    };
+    if value.is_empty() { Err(empty) } else { Ok(value) }
+}

@@ -1,0 +1,368 @@
+//! What every command does where nobody reads, nothing can be written, and there is no terminal.
+
+use std::fs;
+use std::io::pipe;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{Project, Ran, json_lines};
+
+const JOB: &str = r#"
+name = "j"
+
+[sources.readings]
+files = ["in/*.csv"]
+time = "ts"
+max_rejected = "50%"
+columns = { meter = "uint64", ts = "timestamp", kwh = "float64" }
+
+[messages.Reading]
+fields = { kwh = 1 }
+
+[tables.T]
+row_key = "{meter:06}#{ts:%Y%m%d}"
+
+[tables.T.families.M]
+columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }, { qualifier = "blob", message = "Reading" }]
+
+[exports.E]
+per = "day"
+name = "E_{day:%Y%m%d}"
+query = { sql = "select meter, ts, kwh from T order by meter, ts" }
+"#;
+
+/// A job that was run once, with rows that were rejected.
+fn project() -> Project {
+    let project = unrun();
+    project.ok(&["run", "j"]);
+    project
+}
+
+fn unrun() -> Project {
+    let project = Project::new("j", JOB);
+    for day in 1..=3 {
+        let rows: Vec<String> =
+            (0..400).map(|meter| format!("{meter},2020-01-0{day}T10:00:00Z,{meter}.{day}")).collect();
+        project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n{}\nx,y,z\n", rows.join("\n")));
+    }
+    project
+}
+
+/// A line of words for each command, beside those that change the store for good.
+fn commands(project: &Project) -> Vec<Vec<String>> {
+    let folder = fs::read_dir(project.path("data/tables/T/sst")).unwrap();
+    let sst = folder.map(|file| file.unwrap().path()).find(|path| path.is_file()).unwrap().display().to_string();
+    let lines = [
+        "run j",
+        "run j --force",
+        "run --all",
+        "run j --dry-run",
+        "plan j --from 2020-01-02",
+        "sql -c SELECT",
+        "read T",
+        "tables",
+        "describe T",
+        "inspect SST",
+        "proto T",
+        "check j",
+        "delete T --row 000001#20200101 --yes",
+        "drop-rows T --prefix 000002 --yes",
+        "compact T --dry-run",
+        "compact T --full",
+        "repair T",
+        "vacuum",
+        "vacuum --older-than 0s --yes",
+        "verify",
+        "--help",
+        "run --help",
+        "--version",
+    ];
+    let word = |word: &str| match word {
+        "SELECT" => "select * from T order by meter, ts".to_owned(),
+        "SST" => sst.clone(),
+        _ => word.to_owned(),
+    };
+    lines.iter().map(|line| line.split(' ').map(word).collect()).collect()
+}
+
+/// Commands that fail, and with which code.
+fn failing() -> Vec<(i32, Vec<&'static str>)> {
+    vec![
+        (2, vec!["run", "k"]),
+        (2, vec!["run", "j", "--day", "soon"]),
+        (2, vec!["frobnicate"]),
+        (2, vec!["retry", "01XXXXXXXXXXXXXXXXXXXXXXXX"]),
+        (1, vec!["sql", "-c", "select nothing from T"]),
+        (1, vec!["read", "NONE"]),
+        (1, vec!["describe", "NONE"]),
+        (1, vec!["inspect", "none.sst"]),
+        (2, vec!["drop-rows", "T", "--prefix", "1"]),
+    ]
+}
+
+fn ran(mut command: Command) -> Ran {
+    let output = command.output().unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn words(line: &[String]) -> Vec<&str> {
+    line.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_no_command_badly() {
+    let project = project();
+    for line in commands(&project) {
+        for json in [false, true] {
+            let mut command = project.command(&words(&line));
+            if json && !line.iter().any(|word| word.starts_with("--help") || word == "--version") {
+                command.args(["--output", "json"]);
+            }
+            let (reader, writer) = pipe().unwrap();
+            drop(reader);
+            command.stdout(writer).stderr(Stdio::piped());
+            let done = command.spawn().unwrap().wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert_eq!(done.status.code(), Some(0), "{line:?}: {said}");
+            assert!(!said.contains("panicked") && !said.contains("Broken pipe"), "{line:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_pipe_does_not_hide_how_a_run_ended() {
+    let project = unrun();
+    project.write("jobs/j/job.toml", JOB.replace("meter, ts, kwh from", "1 / (extract(day from ts) - 2) as x from"));
+    project.write(
+        "jobs/k/job.toml",
+        JOB.replace("\"j\"", "\"k\"")
+            .replace(".T", ".U")
+            .replace(".E]", ".F]")
+            .replace("E_", "F_")
+            .replace("from T", "from U"),
+    );
+    let mut command = project.command(&["run", "--all"]);
+    let (reader, writer) = pipe().unwrap();
+    drop(reader);
+    command.stdout(writer).stderr(Stdio::piped());
+    let done = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(4), "{}", String::from_utf8_lossy(&done.stderr));
+    // The other job was run, though nobody read what the first one wrote.
+    assert_eq!(project.sql("select count(*) as n from U")[0]["n"], 1200);
+}
+
+#[test]
+fn a_closed_standard_error_changes_nothing() {
+    let project = project();
+    for (code, args) in [(0, vec!["run", "j", "--force", "--verbose"]), (2, vec!["run", "k"]), (0, vec!["check", "j"])]
+    {
+        let mut command = project.command(&args);
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        command.stderr(writer).stdout(Stdio::null()).env("RUST_LOG", "trace");
+        assert_eq!(command.status().unwrap().code(), Some(code), "{args:?}");
+    }
+}
+
+#[test]
+fn nothing_is_coloured_where_there_is_no_terminal() {
+    let project = project();
+    let plain = |ran: &Ran, args: &[&str]| {
+        assert!(
+            !ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'),
+            "{args:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    };
+    for line in commands(&project) {
+        let mut command = project.command(&words(&line));
+        command.env_remove("NO_COLOR").env("RUST_LOG", "info");
+        let ran = ran(command);
+        assert_eq!(ran.code, Some(0), "{line:?}: {}", ran.stderr);
+        plain(&ran, &words(&line));
+    }
+    for (code, args) in failing() {
+        let mut command = project.command(&args);
+        command.env_remove("NO_COLOR");
+        let ran = ran(command);
+        assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.stderr);
+        assert!(!ran.stderr.is_empty() && ran.stdout.is_empty(), "{args:?}: {}", ran.stdout);
+        plain(&ran, &args);
+    }
+}
+
+#[test]
+fn messages_as_json_are_json_lines_and_nothing_else() {
+    let project = project();
+    let check = |ran: &Ran, args: &[&str]| {
+        for line in ran.stderr.lines() {
+            let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{args:?}: {error}: {line}"));
+            assert!(value["level"].is_string(), "{args:?}: {line}");
+        }
+    };
+    for line in commands(&project) {
+        let mut command = project.command(&words(&line));
+        command.args(["--log", "json"]).env("RUST_LOG", "debug");
+        let ran = ran(command);
+        assert_eq!(ran.code, Some(0), "{line:?}: {}", ran.stderr);
+        check(&ran, &words(&line));
+    }
+    for (code, args) in failing() {
+        for log in [&["--log", "json"][..], &["--log=json", "--verbose"]] {
+            let args = [&args[..], log].concat();
+            let ran = project.run(&args);
+            assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.stderr);
+            check(&ran, &args);
+            let last: &Value = &json_lines(&ran.stderr).pop().unwrap();
+            assert_eq!(last["level"], "error", "{args:?}: {}", ran.stderr);
+            assert!(!last["message"].as_str().unwrap().is_empty());
+        }
+    }
+    let ran = project.run(&["run", "j", "--force", "--log", "json"]);
+    assert!(ran.stderr.contains("\"plan: "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_job_file_full_of_mistakes_fits_a_screen() {
+    let keys: String = (0..40).map(|at| format!("wrong_{at} = 1\n")).collect();
+    let project = Project::new("j", &format!("{keys}{JOB}"));
+    let short = project.fails(2, &["check", "j"]);
+    assert!(short.lines().count() <= 40, "{short}");
+    assert!(short.contains("has 40 mistakes") && short.contains("wrong_0") && short.contains("and 30 more"), "{short}");
+    assert!(short.contains("jobs/j/job.toml:3:1: unknown key `wrong_2`"), "{short}");
+    let long = project.fails(2, &["check", "j", "--verbose"]);
+    assert!((0..40).all(|at| long.contains(&format!("unknown key `wrong_{at}`"))), "{long}");
+    assert_eq!(project.fails(2, &["check", "j", "--log", "json"]).lines().count(), 40);
+}
+
+/// A small file system of its own, if this machine lets us have one. Taken away again at the end.
+struct Mount(std::path::PathBuf);
+
+impl Mount {
+    fn new(project: &Project, size: &str) -> Result<Self, String> {
+        let at = project.path("data");
+        fs::create_dir_all(&at).unwrap();
+        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &at).map(|()| Self(at))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
+fn mount(args: &[&str], at: &std::path::Path) -> Result<(), String> {
+    match Command::new("mount").args(args).arg(at).output() {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let project = unrun();
+    let mount = match Mount::new(&project, "32k") {
+        Ok(mount) => mount,
+        Err(reason) => {
+            println!("skipped: no small file system can be mounted here: {reason}");
+            return;
+        }
+    };
+    for _ in 0..2 {
+        let told = project.fails(1, &["run", "j"]);
+        assert!(told.contains("No space left on device") && told.lines().count() < 25, "{told}");
+    }
+    drop(mount);
+    fs::remove_dir_all(project.path("data")).unwrap();
+    let mount = Mount::new(&project, "64m").unwrap();
+    project.ok(&["run", "j"]);
+    // What fills the disk is not ours.
+    let free = fs::File::create(project.path("data/other")).unwrap();
+    let full = std::io::copy(&mut std::io::repeat(7), &mut &free);
+    assert!(full.is_err(), "the disk is full");
+    project.write("in/4.csv", project.read("in/3.csv").replace("2020-01-03", "2020-01-04"));
+    let told = project.fails(1, &["run", "j"]);
+    assert!(told.contains("No space left on device"), "{told}");
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
+    // An open file keeps its room.
+    drop(free);
+    fs::remove_file(project.path("data/other")).unwrap();
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1600);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 1600);
+    project.ok(&["verify"]);
+    drop(mount);
+}
+
+/// A limit of the size of files, which any machine has, stands for a disk that has no room.
+#[test]
+fn files_that_cannot_grow_lose_nothing() {
+    let project = unrun();
+    project.ok(&["run", "j"]);
+    project.write("in/4.csv", project.read("in/3.csv").replace("2020-01-03", "2020-01-04"));
+    let mut command = Command::new("sh");
+    let binary = project.command(&[]).get_program().to_owned();
+    command.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" run j"]).arg(binary).current_dir(project.path(""));
+    let told = ran(command);
+    // The day's file is the only one that is larger: its rows are in the table, and the other days stand.
+    assert_eq!(told.code, Some(4), "{}{}", told.stdout, told.stderr);
+    assert!(told.stderr.contains("File too large"), "{}", told.stderr);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 1200);
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1600);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 1600);
+    project.ok(&["verify"]);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_can_be_read() {
+    let project = unrun();
+    let mount_point = match Mount::new(&project, "64m") {
+        Ok(mount) => mount,
+        Err(reason) => {
+            println!("skipped: no file system can be mounted here: {reason}");
+            return;
+        }
+    };
+    project.ok(&["run", "j"]);
+    mount(&["-o", "remount,ro"], &mount_point.0).unwrap();
+    for line in [
+        "plan j",
+        "run j --dry-run",
+        "read T --limit 1",
+        "tables",
+        "describe T",
+        "proto T",
+        "check j",
+        "verify",
+        "vacuum",
+        "compact T --dry-run",
+    ] {
+        project.ok(&line.split(' ').collect::<Vec<_>>());
+    }
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
+    for line in ["run j", "compact T --full", "delete T --row 000001#20200101 --yes"] {
+        let told = project.fails(1, &line.split(' ').collect::<Vec<_>>());
+        assert!(told.contains("Read-only file system"), "{line}: {told}");
+    }
+    mount(&["-o", "remount,rw"], &mount_point.0).unwrap();
+    project.ok(&["run", "j", "--force"]);
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
+}
+
+#[test]
+fn a_root_that_is_no_folder_is_told() {
+    let project = unrun();
+    project.write("file", "");
+    let told = project.fails(1, &["run", "j", "--root", "file/below"]);
+    assert!(told.starts_with("plan: ") || told.starts_with("error: "), "{told}");
+    assert!(told.contains("file/below") && !told.contains("panicked"), "{told}");
+}
