@@ -145,10 +145,7 @@ impl<'a> Fields<'a> {
                 continue;
             };
             let fits = fits(reader, known, value);
-            if fits && !known.built {
-                reader.refuse(key.span(), Mistake::NotBuilt { what: known.name.to_owned() });
-            }
-            let entry = (fits && known.built).then(|| Entry { key_at: key.span(), value });
+            let entry = fits.then(|| Entry { key_at: key.span(), value });
             entries.push((known.name, entry));
         }
         Self { section, at, entries }

@@ -1,4 +1,4 @@
-//! Every key of a job file, by section: the one list behind reading, "unknown key" and "not built yet".
+//! Every key of a job file, by section: the one list behind reading, "unknown key" and the JSON Schema.
 
 use toml::de::DeValue;
 
@@ -15,7 +15,6 @@ pub(crate) struct Section {
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
-    pub(crate) built: bool,
 }
 
 /// The TOML type of a value.
@@ -71,11 +70,7 @@ impl Shape {
 }
 
 const fn key(name: &'static str, shape: Shape) -> Key {
-    Key { name, shape, built: true }
-}
-
-const fn later(name: &'static str, shape: Shape) -> Key {
-    Key { name, shape, built: false }
+    Key { name, shape }
 }
 
 pub(crate) static PROJECT: Section = Section { noun: "project", keys: &[key("root", Shape::Text)] };

@@ -145,8 +145,6 @@ pub(crate) enum Mistake {
     WrongType { key: String, shape: Shape, found: &'static str },
     #[error("the {} has no `{key}`", .section.noun)]
     MissingKey { key: &'static str, section: &'static Section },
-    #[error("not built yet: {what}")]
-    NotBuilt { what: String },
     #[error("`{key}` is empty")]
     Empty { key: &'static str },
     #[error("`catch_up_window` cannot be `{value}`")]
@@ -305,7 +303,6 @@ impl Mistake {
         match self {
             Self::UnknownKey { .. } => "not a key",
             Self::MissingKey { .. } => "here",
-            Self::NotBuilt { .. } => "cannot be used yet",
             Self::UnknownColumn { .. }
             | Self::UnknownSource { .. }
             | Self::UnknownTarget { .. }
@@ -323,11 +320,10 @@ impl Mistake {
     fn advice(&self) -> Option<String> {
         Some(match self {
             Self::UnknownKey { near, section, .. } => {
-                let names: Vec<_> = section.keys.iter().filter(|key| key.built).map(|key| key.name).collect();
+                let names: Vec<_> = section.keys.iter().map(|key| key.name).collect();
                 did_you_mean(near).unwrap_or_else(|| format!("the keys here are {}", listed(&names)))
             }
             Self::MissingKey { key, .. } => missing(key)?.to_owned(),
-            Self::NotBuilt { .. } => "leave it out".to_owned(),
             Self::CatchUpWindow { .. } => "write a number and d, h or m, as in `7d`".to_owned(),
             Self::NotAChoice { near, choices, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(choices)))

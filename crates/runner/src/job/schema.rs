@@ -87,7 +87,7 @@ pub fn job_schema() -> Value {
 
 fn table_of(section: &Section) -> Value {
     let properties: Map<String, Value> =
-        section.keys.iter().filter(|key| key.built).map(|key| (key.name.to_owned(), value_of(section, key))).collect();
+        section.keys.iter().map(|key| (key.name.to_owned(), value_of(section, key))).collect();
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     let required = required(section);
     if !required.is_empty() {

@@ -87,10 +87,12 @@ pub struct Storage {
     root: PathBuf,
     handle: Option<Handle>,
     chunk_bytes: usize,
-    /// Clients by the start of their URLs and, where it has settings of its own, the source.
-    stores: Mutex<HashMap<(String, Option<String>), Arc<dyn ObjectStore>>>,
+    stores: Mutex<Clients>,
     settings: HashMap<String, Vec<(String, Secret)>>,
 }
+
+/// Clients by the start of their URLs and, where it has settings of its own, the source.
+type Clients = HashMap<(String, Option<String>), Arc<dyn ObjectStore>>;
 
 impl fmt::Debug for Storage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
