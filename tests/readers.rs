@@ -44,8 +44,9 @@ fn check(project: &Project, what: &str, path: &Path) -> Option<Vec<Value>> {
     let python: PathBuf = match python(project, "duckdb, polars, pyarrow, deltalake") {
         Ok(python) => python,
         Err(reason) => {
+            let mut stderr = std::io::stderr();
             let skipped = "skipped: DuckDB, Polars and pyarrow could not be installed from PyPI";
-            writeln!(std::io::stderr(), "{skipped}: {reason}").unwrap();
+            writeln!(stderr, "{skipped}: {reason}").unwrap();
             return None;
         }
     };

@@ -33,7 +33,7 @@ fn choices(schema: &Value, path: &[String], found: &mut Vec<(Vec<String>, Vec<St
         found.push((path.to_vec(), words.iter().map(|word| word.as_str().unwrap().to_owned()).collect()));
     }
     for (key, below) in schema["properties"].as_object().into_iter().flatten() {
-        choices(below, &[path, &[key.clone()]].concat(), found);
+        choices(below, &[path, std::slice::from_ref(key)].concat(), found);
     }
     for (step, below) in [("NAME", &schema["additionalProperties"]), ("0", &schema["items"])] {
         choices(below, &[path, &[step.to_owned()]].concat(), found);

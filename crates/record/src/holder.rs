@@ -60,7 +60,6 @@ pub fn read_holder(file: &mut File) -> Option<Holder> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::io::Write;
 

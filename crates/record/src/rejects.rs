@@ -53,7 +53,6 @@ pub fn rejected_rows(blobs: &dyn Blobs, record: &RunRecord) -> Result<Vec<Reject
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use tidetable_store::LocalBlobs;
 

@@ -143,7 +143,7 @@ pub fn every_bit(one_in: u64) -> Result<Figures> {
             for bit in (0..bytes.len() as u64 * 8).filter(|bit| bit % one_in == at % one_in) {
                 let refused = sound.refuses(&path, flipped(&bytes, bit), || format!("bit {bit}"))?;
                 figures.add(&Figures(vec![("flips", 1), ("errors", u64::from(refused))]));
-                if bit / one_in % VERIFIED == 0 {
+                if (bit / one_in).is_multiple_of(VERIFIED) {
                     let must = refused || path.contains("/sst/");
                     if must && sound.verifies(&path, flipped(&bytes, bit))? {
                         return Err(Finding::new(format!("{}: {path}: verify misses bit {bit}", sound.shape.name)));

@@ -168,7 +168,7 @@ fn mode(reader: &mut Reader<'_>, fields: &Fields<'_>, csv: &CsvOptions) -> Schem
     if let Some((name, _)) = modes.iter().find(|(_, known)| *known == mode && mode != SchemaMode::Freeze)
         && !csv.header
     {
-        reader.refuse(fields.value_at("schema"), Mistake::ModeWithoutHeader { mode: *name });
+        reader.refuse(fields.value_at("schema"), Mistake::ModeWithoutHeader { mode: name });
     }
     mode
 }
