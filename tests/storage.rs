@@ -225,9 +225,10 @@ fn a_bucket_of_a_real_server() {
     let project = Project::new("j", &job("s3://proofs/in/*.csv", &S3.replace("secrets/key", "key")));
     project.write("key", KEY);
     project.write("a.csv", CSV);
+    // A body of the default type would be taken for a form, and the object be empty.
     let put = "import os, urllib.request as u; \
                u.urlopen(u.Request(os.environ['AWS_ENDPOINT'] + '/proofs/in/a.csv', open('a.csv', 'rb').read(), \
-               method='PUT')); print('put')";
+               headers={'Content-Type': 'text/csv'}, method='PUT')); print('put')";
     let script = format!(
         "python3 -c \"{put}\" && T_ENDPOINT=$AWS_ENDPOINT && export T_ENDPOINT && unset AWS_ENDPOINT AWS_ALLOW_HTTP \
          AWS_REGION AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY && exec \"$0\" run j --output json --verbose --log json"
