@@ -41,6 +41,7 @@ mod groups;
 mod history;
 mod join_rule;
 mod key_filter;
+mod near_filter;
 mod numbers;
 mod opener;
 mod patterns;

@@ -161,7 +161,7 @@ const AGGREGATES: [&str; 5] = [
     "sum(kwh + meter), count(tag), bool_or(kwh > 990)",
 ];
 
-const FILTERS: [&str; 14] = [
+const FILTERS: [&str; 17] = [
     "TRUE",
     "meter = 3",
     "meter IN (2, 4, 99) OR kwh > 900",
@@ -176,6 +176,9 @@ const FILTERS: [&str; 14] = [
     "meter BETWEEN 2 AND 4 AND CAST(ts AS DATE) = '2018-01-02'",
     "tag IS NOT NULL AND date_trunc('day', ts) = '2018-01-01'",
     "kwh > 10000",
+    "kwh >= 500.0 AND kwh <= 500.5 OR kwh = 7.0",
+    "kwh < 120.000000001 AND kwh >= 119.999999999",
+    "kwh = 250.0 OR NOT kwh <> 251.0",
 ];
 
 /// The rows of an answer as text, sorted.
