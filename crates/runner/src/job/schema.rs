@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{
-    CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, JOB, Key, LIMITS, MESSAGE, QUERY, SOURCE, Section, Shape,
-    TABLE,
+    CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, QUERY, SECRET,
+    SOURCE, STORAGE, Section, Shape, TABLE,
 };
 
 /// What a key holds, where its [`Shape`] does not say all.
@@ -19,19 +19,34 @@ enum Holds {
     List(&'static Section),
     /// By name, texts; of messages, field numbers.
     NamedPlain(&'static str),
+    /// A secret: never a text, but where one is to be found.
+    Secret,
     /// One of these words.
     Words(&'static [&'static str]),
 }
 
 /// What the keys of a section hold; keys that are not here hold what their shape says.
 fn holds(section: &Section, key: &str) -> Option<Holds> {
-    use Holds::{List, Named, NamedOrText, NamedPlain, One, Words};
+    use Holds::{List, Named, NamedOrText, NamedPlain, One, Secret, Words};
     Some(match (section.noun, key) {
         ("job", "sources") => Named(&SOURCE),
         ("job", "tables") => Named(&TABLE),
         ("job", "messages") => Named(&MESSAGE),
         ("job", "exports") => Named(&EXPORT),
         ("job", "checks") => Named(&CHECK),
+        ("job", "hooks") => One(&HOOKS),
+        ("job", "metrics") => One(&METRICS),
+        ("source", "storage") => One(&STORAGE),
+        (
+            "`storage`",
+            "secret_access_key"
+            | "session_token"
+            | "service_account_key"
+            | "account_key"
+            | "sas_token"
+            | "client_secret",
+        ) => Secret,
+        ("`storage`", key) if !matches!(key, "allow_http" | "anonymous" | "virtual_hosted") => One(&SECRET),
         ("check", "severity") => Words(&["error", "warn"]),
         ("check", "range") => Named(&LIMITS),
         ("check", "rows") => One(&LIMITS),
@@ -71,6 +86,7 @@ fn required(section: &Section) -> &'static [&'static str] {
         "column" => &["qualifier"],
         "export" => &["per", "name", "query"],
         "check" => &["on"],
+        "`metrics`" => &["file"],
         _ => &[],
     }
 }
@@ -101,6 +117,7 @@ fn value_of(section: &Section, key: &Key) -> Value {
     let held = match holds(section, key.name) {
         None => return of_shape(key.shape),
         Some(Holds::Words(words)) => return json!({ "enum": words }),
+        Some(Holds::Secret) => return table_of(&SECRET),
         Some(Holds::One(section)) => table_of(section),
         Some(Holds::Named(section)) => named(table_of(section)),
         Some(Holds::NamedOrText(section)) => named(json!({ "anyOf": [{ "type": "string" }, table_of(section)] })),

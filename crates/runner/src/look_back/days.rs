@@ -3,19 +3,37 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use chrono::NaiveDate;
+use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
 
-use crate::day::day_bounds;
+use crate::job::Per;
+use crate::period::Period;
 
 pub(super) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// Days of `tz` between the first and the last of `days` that are not among them.
-pub(super) fn gaps(tz: Tz, days: &BTreeSet<NaiveDate>) -> Vec<NaiveDate> {
-    let (Some(first), Some(last)) = (days.first(), days.last()) else { return Vec::new() };
+/// The period that a label of a list names, whatever its kind.
+pub(super) fn period_of(label: &str) -> Option<Period> {
+    [Per::Day, Per::Month, Per::Hour, Per::Query].into_iter().find_map(|per| Period::of_label(per, label))
+}
+
+/// Periods between the first and the last of `there` that are neither among them nor among `empty`.
+pub(super) fn gaps(tz: Tz, there: &BTreeSet<Period>, empty: &BTreeSet<Period>) -> Vec<Period> {
+    let (Some(first), Some(last)) = (there.first(), there.last()) else { return Vec::new() };
+    let between = std::iter::successors(after(first), after).take_while(|period| period < last);
     // A date that the zone skipped is not missing.
-    let missing = |day: &NaiveDate| !days.contains(day) && !day_bounds(tz, *day).is_empty();
-    first.iter_days().take_while(|day| day < last).filter(missing).collect()
+    let missing = |period: &Period| !there.contains(period) && !empty.contains(period) && !period.bounds(tz).is_empty();
+    between.filter(missing).collect()
+}
+
+/// The next period of the same kind.
+fn after(period: &Period) -> Option<Period> {
+    let start = match period.per {
+        Per::Day => period.start.checked_add_days(Days::new(1)),
+        Per::Month => period.start.checked_add_months(Months::new(1)),
+        Per::Hour => period.start.checked_add_signed(TimeDelta::hours(1)),
+        Per::Query => None,
+    }?;
+    Some(Period { start, per: period.per })
 }
 
 /// Whether something is older than `limit` at `now`: a day is as old as its end is past, and what never was is old.
@@ -40,12 +58,19 @@ pub(super) fn utc_days(time: &Range<i64>) -> Range<i64> {
 mod tests {
     use super::*;
 
-    fn days(days: &[&str]) -> BTreeSet<NaiveDate> {
-        days.iter().map(|day| day.parse().unwrap()).collect()
+    fn missing(tz: Tz, given: &[&str]) -> Vec<String> {
+        let there = given.iter().map(|label| period_of(label).unwrap()).collect();
+        gaps(tz, &there, &BTreeSet::new()).iter().map(Period::label).collect()
     }
 
-    fn missing(tz: Tz, given: &[&str]) -> Vec<String> {
-        gaps(tz, &days(given)).iter().map(NaiveDate::to_string).collect()
+    #[test]
+    fn months_and_hours_have_gaps_too() {
+        assert_eq!(missing(Tz::UTC, &["2019-11", "2020-02"]), ["2019-12", "2020-01"]);
+        assert_eq!(missing(Tz::UTC, &["2020-02-29T23Z", "2020-03-01T01Z"]), ["2020-03-01T00Z"]);
+        assert_eq!(missing(Tz::UTC, &["all"]), [""; 0]);
+        let days = |days: &[&str]| days.iter().map(|day| period_of(day).unwrap()).collect::<BTreeSet<_>>();
+        let found = gaps(Tz::UTC, &days(&["2020-01-01", "2020-01-04"]), &days(&["2020-01-02"]));
+        assert_eq!(found, [period_of("2020-01-03").unwrap()]);
     }
 
     #[test]
@@ -72,7 +97,7 @@ mod tests {
 
     #[test]
     fn days_of_a_zone_lie_in_two_utc_days() {
-        let bounds = |tz, day: &str| utc_days(&day_bounds(tz, day.parse().unwrap()));
+        let bounds = |tz, day: &str| utc_days(&period_of(day).unwrap().bounds(tz));
         assert_eq!(bounds(Tz::UTC, "1970-01-02"), 1..2);
         assert_eq!(bounds(Tz::Europe__Paris, "1970-01-02"), 0..2);
         assert_eq!(bounds(Tz::America__New_York, "1970-01-02"), 1..3);

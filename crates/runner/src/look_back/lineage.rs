@@ -7,9 +7,9 @@ use chrono_tz::Tz;
 use tidetable_record::{InputState, Runs};
 use tidetable_store::{Input, Published, Store, Version};
 
-use super::days::utc_days;
-use crate::day::day_bounds;
-use crate::job::Job;
+use super::days::{period_of, utc_days};
+use crate::job::{Job, Per};
+use crate::period::Period;
 use crate::plan::ranges;
 use crate::project::Project;
 use crate::run::RunError;
@@ -107,7 +107,7 @@ impl Lineage {
     pub fn of(&self, name: &str, day: Option<NaiveDate>) -> Option<Vec<Link>> {
         let mut links = BTreeSet::new();
         if let Some(version) = self.versions.get(name) {
-            let days = day.map(|day| self.utc(&version.table.job, day));
+            let days = day.and_then(|day| self.utc(&version.table.job, &Period::day(day)));
             self.up(name, &days, &mut links);
             self.down(name, &days, day, &mut links);
             return Some(links.into_iter().collect());
@@ -119,11 +119,11 @@ impl Lineage {
                     continue;
                 }
                 known = true;
-                let date: Option<NaiveDate> = label.parse().ok();
-                if day.is_some() && date != day {
+                let period = period_of(label);
+                if !self.is_of(&list.job, period.as_ref(), day) {
                     continue;
                 }
-                let days = date.map(|date| self.utc(&list.job, date));
+                let days = period.and_then(|period| self.utc(&list.job, &period));
                 for table in part.sources.keys() {
                     links.insert(part_link(table, label, part));
                     self.up(table, &days, &mut links);
@@ -146,9 +146,24 @@ impl Lineage {
         (!links.is_empty()).then(|| links.into_iter().collect())
     }
 
-    fn utc(&self, job: &str, day: NaiveDate) -> BTreeSet<i32> {
-        let tz = self.zones.get(job).copied().unwrap_or_default();
-        utc_days(&day_bounds(tz, day)).filter_map(|day| i32::try_from(day).ok()).collect()
+    /// The UTC days of a period; `None` if it is of all times.
+    fn utc(&self, job: &str, period: &Period) -> UtcDays {
+        let bounds = period.bounds(self.zone(job));
+        let days = || utc_days(&bounds).filter_map(|day| i32::try_from(day).ok()).collect();
+        (period.per != Per::Query).then(days)
+    }
+
+    /// Whether a part has to do with `day`, if one is asked for.
+    fn is_of(&self, job: &str, period: Option<&Period>, day: Option<NaiveDate>) -> bool {
+        let Some(day) = day else { return true };
+        period.is_none_or(|period| {
+            let (first, last) = period.days(self.zone(job));
+            (first..=last).contains(&day)
+        })
+    }
+
+    fn zone(&self, job: &str) -> Tz {
+        self.zones.get(job).copied().unwrap_or_default()
     }
 
     /// What `table` was made from in `days`.
@@ -166,12 +181,10 @@ impl Lineage {
     fn down(&self, table: &str, days: &UtcDays, label: Option<NaiveDate>, links: &mut BTreeSet<Link>) {
         for list in &self.lists {
             for (name, part) in list.parts.iter().filter(|(_, part)| part.sources.contains_key(table)) {
-                let date: Option<NaiveDate> = name.parse().ok();
-                let touched = date.is_none_or(|date| {
-                    let of_part: Vec<i32> = self.utc(&list.job, date).into_iter().collect();
-                    overlap(&of_part, days)
-                });
-                if touched && label.is_none_or(|label| date == Some(label)) {
+                let period = period_of(name);
+                let of_part = period.as_ref().and_then(|period| self.utc(&list.job, period));
+                let touched = of_part.is_none_or(|of_part| overlap(&of_part.into_iter().collect::<Vec<_>>(), days));
+                if touched && self.is_of(&list.job, period.as_ref(), label) {
                     links.insert(part_link(table, name, part));
                 }
             }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use tidetable_record::{Outcome, PartState, RunRecord, Runs, state_of};
 use tidetable_store::{Published, Store, Version};
 
-use super::days::{age, gaps, is_stale};
-use crate::day::day_bounds;
-use crate::job::Job;
+use super::days::{age, gaps, is_stale, period_of};
+use crate::job::{Job, Per};
+use crate::period::Period;
 use crate::project::Project;
 use crate::run::RunError;
 
@@ -84,7 +84,7 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) ->
         let known = jobs.entry(name.clone()).or_default();
         if let Some(job) = project.and_then(|project| Job::load(project, &name).ok()) {
             known.tz = job.timezone;
-            known.exports = Some(job.exports.iter().map(|export| export.name.clone()).collect());
+            known.exports = Some(job.exports.iter().map(|export| (export.name.clone(), export.per)).collect());
         } else {
             found.problems.push(format!("the job file of {name} has mistakes: days are taken for those of UTC"));
         }
@@ -121,7 +121,7 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) ->
 struct Known {
     tz: Tz,
     /// Its exports, if its file tells.
-    exports: Option<Vec<String>>,
+    exports: Option<Vec<(String, Per)>>,
     tables: Vec<(String, Version)>,
     lists: Vec<Published>,
     last: Option<RunRecord>,
@@ -153,29 +153,27 @@ impl Known {
     }
 
     fn status(mut self, job: String, root: &Path) -> Result<Status, RunError> {
-        let here = |exports: &Option<Vec<String>>, export: &String| {
-            exports.as_ref().is_none_or(|exports| exports.contains(export))
+        let here = |exports: &Option<Vec<(String, Per)>>, export: &String| {
+            exports.as_ref().is_none_or(|exports| exports.iter().any(|(name, _)| name == export))
         };
         self.lists.retain(|list| here(&self.exports, &list.name));
         self.failed.retain(|export, _| here(&self.exports, export));
         self.sealed.retain(|export, _| here(&self.exports, export));
-        let publishes = self.exports.as_ref().map_or(!self.lists.is_empty(), |exports| !exports.is_empty());
-        let published: Vec<(&str, BTreeSet<NaiveDate>)> =
-            self.lists.iter().map(|list| (list.name.as_str(), labels(list))).collect();
-        let data: Vec<(&str, BTreeSet<NaiveDate>)> =
-            self.tables.iter().map(|(table, version)| (table.as_str(), event_days(version))).collect();
-        let end = |tz: Tz, days: &BTreeSet<NaiveDate>| days.last().map(|day| day_bounds(tz, *day).end);
-        // An export that has published nothing yet is behind all others.
-        let behind = |export: &String| !self.lists.iter().any(|list| list.name == *export);
-        let nothing_yet = self.exports.iter().flatten().any(behind);
-        let published_until = published.iter().filter_map(|(_, days)| end(self.tz, days)).min();
-        let missing = |tz: Tz, (of, days): &(&str, BTreeSet<NaiveDate>)| {
-            let days: Vec<String> = gaps(tz, days).iter().map(NaiveDate::to_string).collect();
-            (!days.is_empty()).then(|| DaysOf { of: (*of).to_owned(), days })
+        // A query table of everything has no day: it is as new as the data.
+        let published: Vec<OfTime<'_>> = self.lists.iter().map(of_list).filter(|of| !of.is_timeless()).collect();
+        let data: Vec<OfTime<'_>> = self.tables.iter().map(|(table, version)| of_table(table, version)).collect();
+        let by_time = |(_, per): &&(String, Per)| *per != Per::Query;
+        let publishes = match &self.exports {
+            Some(exports) => exports.iter().any(|export| by_time(&export)),
+            None => !published.is_empty(),
         };
+        // An export that has published nothing yet is behind all others.
+        let behind = |(name, _): &(String, Per)| !published.iter().any(|of| of.name == name && !of.there.is_empty());
+        let nothing_yet = self.exports.iter().flatten().filter(by_time).any(behind);
+        let published_until = published.iter().filter_map(|of| of.until(self.tz)).min();
         let gaps = match publishes {
-            true => published.iter().filter_map(|of| missing(self.tz, of)).collect(),
-            false => data.iter().filter_map(|of| missing(Tz::UTC, of)).collect(),
+            true => published.iter().filter_map(|of| of.missing(self.tz)).collect(),
+            false => data.iter().filter_map(|of| of.missing(Tz::UTC)).collect(),
         };
         let by_export = |days: BTreeMap<String, BTreeSet<String>>| {
             days.into_iter().map(|(of, days)| DaysOf { of, days: days.into_iter().collect() }).collect()
@@ -188,7 +186,7 @@ impl Known {
             job,
             state: self.last.as_ref().map(state).transpose()?,
             good: self.good,
-            data_until: data.iter().filter_map(|(_, days)| end(Tz::UTC, days)).max(),
+            data_until: data.iter().filter_map(|of| of.until(Tz::UTC)).max(),
             published_until: published_until.filter(|_| !nothing_yet),
             publishes,
             gaps,
@@ -200,16 +198,43 @@ impl Known {
     }
 }
 
-fn labels(list: &Published) -> BTreeSet<NaiveDate> {
-    list.parts.keys().filter_map(|label| label.parse().ok()).collect()
+/// Periods that something is there of.
+struct OfTime<'a> {
+    name: &'a str,
+    there: BTreeSet<Period>,
+    /// Of which it is known that nothing is to be there.
+    empty: BTreeSet<Period>,
+}
+
+impl OfTime<'_> {
+    fn is_timeless(&self) -> bool {
+        self.there.first().is_some_and(|period| period.per == Per::Query)
+    }
+
+    /// The end of the newest.
+    fn until(&self, tz: Tz) -> Option<i64> {
+        self.there.last().map(|period| period.bounds(tz).end)
+    }
+
+    fn missing(&self, tz: Tz) -> Option<DaysOf> {
+        let days: Vec<String> = gaps(tz, &self.there, &self.empty).iter().map(Period::label).collect();
+        (!days.is_empty()).then(|| DaysOf { of: self.name.to_owned(), days })
+    }
+}
+
+fn of_list(list: &Published) -> OfTime<'_> {
+    let there = list.parts.keys().filter_map(|label| period_of(label)).collect();
+    let empty = list.empty.keys().filter_map(|label| period_of(label)).collect();
+    OfTime { name: &list.name, there, empty }
 }
 
 /// UTC days of windows that hold cells, in files of their own or in one that they share.
-fn event_days(version: &Version) -> BTreeSet<NaiveDate> {
+fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
     let shared: Vec<_> = version.ssts().filter_map(|sst| sst.joined.as_ref()).collect();
     let holds = |start: i64| shared.iter().any(|joined| joined.holds(start));
     let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || holds(window.start));
-    held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day)).collect()
+    let days = held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day));
+    OfTime { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
 }
 
 /// Tables of one source reject a row that is wrong in itself all together.
