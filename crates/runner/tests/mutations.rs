@@ -67,6 +67,7 @@ fn jobs() -> Vec<(String, String)> {
     let folder = folder();
     let mut names: Vec<String> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| folder.join(name).join("job.toml").is_file());
     names.sort();
     let read = |name: String| {
         let text = fs::read_to_string(folder.join(&name).join("job.toml")).unwrap();

@@ -153,13 +153,13 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     (
         "SENSOR_{day:%Y%m%d}",
         "SENSOR",
-        &["27:9 the name of a table a day says which day | for example `SENSOR_DAY_{day:%Y%m%d}`"],
+        &["27:9 the parts of `SENSOR_DAY` would have one name | for example `SENSOR_DAY_{day:%Y%m%d}`"],
     ),
     (
         "SENSOR_{day:%Y%m%d}",
         "SENSOR_{day:%d}",
         &[
-            "27:9 `2024-01-01` and `2024-02-01` would have one name: `SENSOR_01` | write enough of the day, for example `{day:%Y%m%d}`",
+            "27:9 `2024-01-01` and `2024-02-01` would have one name: `SENSOR_01` | write enough of the time, for example `{day:%Y%m%d}`",
         ],
     ),
     (
