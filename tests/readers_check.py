@@ -10,6 +10,7 @@ Prints one JSON object a line.
 """
 
 import json
+import os
 import pathlib
 import sys
 
@@ -82,3 +83,6 @@ def delta(path):
 
 if __name__ == "__main__":
     {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    sys.stdout.flush()
+    # The threads of several engines in one process do not always end in peace.
+    os._exit(0)
