@@ -9,6 +9,8 @@ use chrono::{DateTime, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZon
 use chrono_tz::Tz;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
+/// Of a day of UTC.
+pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// The moments of `day` in the time zone `tz`, in microseconds since the epoch: 23 or 25 hours where
 /// clocks change, and none for a date that the zone skipped.

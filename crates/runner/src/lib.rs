@@ -31,8 +31,8 @@ pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    CatchUp, Check, Cron, Export, ExportFormat, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem,
-    ProjectError, Rule, SettingValue, Source, StorageSetting, Table, job_schema,
+    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem, ProjectError,
+    Rule, SettingValue, Source, StorageSetting, Table, job_schema,
 };
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,

@@ -1,7 +1,7 @@
 //! What is done about a table beside loading and reading it: it is read back, older versions and leftovers are removed.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest of it")]
+#[expect(dead_code, reason = "other tests use the rest of it")]
 mod model;
 
 #[path = "collection/checkpoints.rs"]

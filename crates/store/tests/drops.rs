@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod compaction;
+#[expect(dead_code, reason = "other tests use the rest of it")]
 mod model;
 
 use std::collections::BTreeSet;

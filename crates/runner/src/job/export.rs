@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use tidetable_export::FileFormat;
 
 use super::fields::{Fields, Named, Reader, Text};
 use super::keys::{EXPORT, QUERY};
@@ -23,7 +24,7 @@ pub struct Export {
     /// What each published table is called.
     pub name_template: TimeTemplate,
     /// The form of the files.
-    pub format: ExportFormat,
+    pub format: FileFormat,
     /// What becomes of what was published before under the same name.
     pub mode: ExportMode,
     /// Columns that say which rows are the same, for [`ExportMode::Upsert`].
@@ -52,22 +53,6 @@ pub enum Per {
     Query,
 }
 
-/// The form of published files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// Parquet.
-    #[default]
-    Parquet,
-    /// CSV.
-    Csv,
-    /// Arrow IPC.
-    Arrow,
-    /// The Parquet that Dataflow loads into Bigtable.
-    BigtableParquet,
-    /// The CSV that `cbt import` reads.
-    CbtCsv,
-}
-
 /// What becomes of what was published before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExportMode {
@@ -82,12 +67,12 @@ pub enum ExportMode {
 
 const PER: [(&str, Per); 4] = [("day", Per::Day), ("hour", Per::Hour), ("month", Per::Month), ("query", Per::Query)];
 
-const FORMATS: [(&str, ExportFormat); 5] = [
-    ("parquet", ExportFormat::Parquet),
-    ("csv", ExportFormat::Csv),
-    ("arrow", ExportFormat::Arrow),
-    ("bigtable-parquet", ExportFormat::BigtableParquet),
-    ("cbt-csv", ExportFormat::CbtCsv),
+const FORMATS: [(&str, FileFormat); 5] = [
+    ("parquet", FileFormat::Parquet),
+    ("csv", FileFormat::Csv),
+    ("arrow", FileFormat::Arrow),
+    ("bigtable-parquet", FileFormat::BigtableParquet),
+    ("cbt-csv", FileFormat::CbtCsv),
 ];
 
 const MODES: [(&str, ExportMode); 3] =
@@ -103,7 +88,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     fields.require(reader, "per");
     let per = fields.choice(reader, "per", &PER);
     let format = fields.choice(reader, "format", &FORMATS);
-    if matches!(format, ExportFormat::BigtableParquet | ExportFormat::CbtCsv) && per != Per::Query {
+    if !format.holds_rows() && per != Per::Query {
         reader.refuse(fields.value_at("format"), Mistake::CellsPerQuery);
     }
     let mode = fields.choice(reader, "mode", &MODES);
@@ -112,7 +97,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     let delta = fields.flag("delta").unwrap_or_default();
     if delta {
         let one_folder = per == Per::Query || template.as_ref().is_some_and(|template| template.as_str().contains('/'));
-        if !one_folder || format != ExportFormat::Parquet {
+        if !one_folder || format != FileFormat::Parquet {
             reader.refuse(fields.key_at("delta"), Mistake::DeltaFolder { name: named.name.to_owned() });
         }
         if mode == ExportMode::Append {

@@ -6,10 +6,9 @@ use std::ops::Range;
 use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
 
+use crate::day::MICROS_PER_DAY;
 use crate::job::Per;
 use crate::period::Period;
-
-pub(super) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The period that a label of a list names, whatever its kind.
 pub(super) fn period_of(label: &str) -> Option<Period> {

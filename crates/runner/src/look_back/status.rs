@@ -249,8 +249,8 @@ fn rejected(tables: &[(String, Version)]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::days::MICROS_PER_DAY;
     use super::*;
+    use crate::day::MICROS_PER_DAY;
 
     #[test]
     fn what_is_behind_makes_a_job_stale() {

@@ -15,9 +15,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::error::RunError;
 use super::load::{LoadStage, Pending, Planned};
+use crate::day::MICROS_PER_DAY;
 use crate::job::Table;
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 impl LoadStage<'_> {
     /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed

@@ -12,13 +12,11 @@ use super::params::probe_params;
 use super::parts::{Part, Wanted};
 use super::publish::tables_read;
 use super::{Run, RunOptions};
-use crate::day::days_touched;
+use crate::day::{MICROS_PER_DAY, days_touched};
 use crate::job::{Export, From, Job};
 use crate::period::Period;
 use crate::plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
 use tidetable_record::InputState;
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 impl Run<'_> {
     /// What the run does with `sources`, and with what follows from them.

@@ -38,8 +38,7 @@ impl<'a> Checker<'a> {
         for table in tables {
             found.extend(self.table(day, table).await?);
         }
-        let relation = format!("({}\n)", export.sql.trim_end().trim_end_matches(';'));
-        found.extend(self.measure(day, &export.name, &relation).await?);
+        found.extend(self.measure(day, &export.name, &in_parentheses(&export.sql)).await?);
         Ok(found)
     }
 
@@ -89,7 +88,7 @@ impl<'a> Checker<'a> {
 /// The queries that a check asks, for whoever wants to know whether they are right.
 pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
     let relation = match export {
-        Some(export) => format!("({}\n)", export.sql.trim_end().trim_end_matches(';')),
+        Some(export) => in_parentheses(&export.sql),
         None => name(&check.on),
     };
     let ask = |rule: &Rule| match counted(rule) {
@@ -135,7 +134,7 @@ fn lone(rule: &Rule, relation: &str) -> String {
             let columns = columns.join(", ");
             format!("SELECT sum(n - 1) AS n FROM (SELECT count(*) AS n FROM {relation} AS t GROUP BY {columns}) AS g")
         }
-        Rule::Query(sql) => format!("SELECT count(*) AS n FROM ({}\n) AS q", sql.trim_end().trim_end_matches(';')),
+        Rule::Query(sql) => format!("SELECT count(*) AS n FROM {} AS q", in_parentheses(sql)),
         _ => String::new(),
     }
 }
@@ -143,4 +142,9 @@ fn lone(rule: &Rule, relation: &str) -> String {
 fn numbered(counts: &[String]) -> String {
     let named: Vec<String> = counts.iter().enumerate().map(|(at, count)| format!("{count} AS n{at}")).collect();
     named.join(", ")
+}
+
+/// A query as a relation of another; its last line may be a comment.
+fn in_parentheses(sql: &str) -> String {
+    format!("({}\n)", sql.trim_end().trim_end_matches(';'))
 }

@@ -223,8 +223,8 @@ impl Run<'_> {
             let planned = plan.exports.iter().find(|planned| planned.export == export.name);
             if let Some(planned) = planned.filter(|planned| !planned.unknown) {
                 let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
-                let others: Vec<&str> = looked.parts.iter().map(|part| part.label.as_str()).collect();
-                let others: Vec<&str> = others.into_iter().filter(|label| !named.contains(label)).collect();
+                let labels = looked.parts.iter().map(|part| part.label.as_str());
+                let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
                 if !others.is_empty() {
                     let days = crate::plan::ranges(&others);
                     self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));

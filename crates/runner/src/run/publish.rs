@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use tidetable_export::{
-    FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, Reason, adopt, publish, record, stale, sweep,
-    write_log,
+    FileMode, Outcome, PublishRequest, PublishedPart, Reason, adopt, publish, record, stale, sweep, write_log,
 };
 use tidetable_sql::{Session, SessionOptions, SqlError};
 use tidetable_store::{Blobs, GcRule, MadeFrom, Part as ListedPart, Published, Snapshot, Store, StoreError};
@@ -17,12 +16,11 @@ use super::error::RunError;
 use super::measure::{Checker, DayOf, may_publish};
 use super::params::period_params;
 use super::parts::{Part, Wanted};
-use crate::job::{Export, ExportFormat, ExportMode, Job, Per};
+use crate::day::MICROS_PER_DAY;
+use crate::job::{Export, ExportMode, Job, Per};
 use crate::observe::{Event, Observer};
 use crate::period::Period;
 use tidetable_record::{CheckRecord, ExportRecord, PartState};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// What an export is that says nothing else.
 const PLAIN: &str = "Day Parquet Replace []";
@@ -282,7 +280,7 @@ impl<'a> PublishStage<'a> {
                 now: options.now,
                 run: &options.run,
                 previous: part.previous.as_ref(),
-                format: form(export.format),
+                format: export.format,
                 mode: match export.mode {
                     ExportMode::Replace => FileMode::Replace,
                     ExportMode::Append => FileMode::Append,
@@ -312,7 +310,7 @@ impl<'a> PublishStage<'a> {
         }
         for Made { period, sources } in made {
             let (folder, label) = (export.name_template.render_at(period.start), period.label());
-            let Some(found) = adopt(self.store, &export.name, &folder, &label, form(export.format))? else { continue };
+            let Some(found) = adopt(self.store, &export.name, &folder, &label, export.format)? else { continue };
             if !self.options.adopt {
                 return Err(RunError::ListMissing { export: export.name.clone(), folder });
             }
@@ -442,16 +440,6 @@ fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
         columns: looked.published.columns.clone(),
         obsolete: None,
     })
-}
-
-fn form(format: ExportFormat) -> FileFormat {
-    match format {
-        ExportFormat::Parquet => FileFormat::Parquet,
-        ExportFormat::Csv => FileFormat::Csv,
-        ExportFormat::Arrow => FileFormat::Arrow,
-        ExportFormat::BigtableParquet => FileFormat::BigtableParquet,
-        ExportFormat::CbtCsv => FileFormat::CbtCsv,
-    }
 }
 
 fn why(reason: &Reason) -> String {

@@ -290,7 +290,6 @@ impl World {
     }
 }
 
-#[allow(dead_code, reason = "not every test that shares the model has writers that meet")]
 impl World {
     /// What a load upon `base` would commit.
     pub fn work_out(&self, base: &Version) -> Edit {
