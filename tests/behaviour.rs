@@ -45,6 +45,7 @@ fn unrun() -> Project {
         let rows: Vec<String> =
             (0..400).map(|meter| format!("{meter},2020-01-0{day}T10:00:00Z,{meter}.{day}")).collect();
         project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n{}\nx,y,z\n", rows.join("\n")));
+        project.write("good.csv", format!("meter,ts,kwh\n{}\n", rows.join("\n")));
     }
     project
 }
@@ -73,7 +74,7 @@ fn commands(project: &Project) -> Vec<Vec<String>> {
         "rejects j",
         "clean",
         "export T --format csv -O out.csv",
-        "new k --from in/1.csv --stdout",
+        "new k --from good.csv --stdout",
         "schema job",
         "completions bash",
         "man",
@@ -360,7 +361,7 @@ fn a_store_that_cannot_be_written_can_be_read() {
         "rejects j",
         "clean",
         "export T --format csv -O out.csv",
-        "new k --from in/1.csv --stdout",
+        "new k --from good.csv --stdout",
         "schema job",
         "completions bash",
         "man",

@@ -24,6 +24,9 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let mut failed: Vec<u8> = Vec::new();
     for name in project.jobs() {
         if let Err(error) = check_one(global, &project, &name) {
+            if error.is_closed_pipe() {
+                return Err(error);
+            }
             failed.push(error.exit_code());
             crate::tell(global, error);
         }
