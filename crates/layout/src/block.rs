@@ -31,6 +31,9 @@ pub struct GroupBlock {
     /// One entry for each column of the group, in its order, of the type `ValueType::arrow` says;
     /// `None` if not projected. A null is an absent cell.
     pub columns: Vec<Option<ArrayRef>>,
+    /// One entry for each column, or none at all: the sum of its values for each row, in place of these. Only readers who
+    /// ask for sums get any, see [`GroupProjection::sums`].
+    pub sums: Vec<Option<ArrayRef>>,
 }
 
 /// The qualifiers of a dynamic group: a sorted dictionary and a code for each record.
@@ -102,6 +105,8 @@ pub struct GroupProjection {
     pub timestamps: bool,
     /// For each column, whether to decode it.
     pub columns: Vec<bool>,
+    /// Whether sums by row will do in place of the values of these columns, where there are some and every value counts.
+    pub sums: bool,
 }
 
 impl Projection {
@@ -111,7 +116,12 @@ impl Projection {
             .groups
             .iter()
             .map(|group| {
-                Some(GroupProjection { qualifiers: true, timestamps: true, columns: vec![true; group.columns.len()] })
+                Some(GroupProjection {
+                    qualifiers: true,
+                    timestamps: true,
+                    columns: vec![true; group.columns.len()],
+                    sums: false,
+                })
             })
             .collect();
         Self { groups }

@@ -36,6 +36,7 @@ impl Layout {
                 qualifiers: joins && !bound_fields(plan).is_empty(),
                 timestamps: joins && stored.timestamps == TimestampKind::Stored,
                 columns: vec![false; stored.columns.len()],
+                sums: false,
             }));
         }
         let mut want = |group: usize, set: &dyn Fn(&mut GroupProjection)| {
@@ -44,6 +45,7 @@ impl Layout {
                     qualifiers: false,
                     timestamps: false,
                     columns: vec![false; stored.columns.len()],
+                    sums: false,
                 }));
             }
         };

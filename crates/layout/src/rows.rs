@@ -12,6 +12,7 @@ use crate::error::DecodeError;
 use crate::frame::Frame;
 use crate::layout::Layout;
 use crate::records::{Origin, RecordField};
+use crate::value::ValueType;
 
 /// The rows of a block, for those who read its records.
 #[derive(Debug, Clone)]
@@ -57,6 +58,19 @@ impl Layout {
             [Origin::Value { group, column }] => Some((*group, *column)),
             _ => None,
         }
+    }
+
+    /// The group and the column whose sums by row ([`crate::GroupBlock::sums`]) are those of this record field: every value
+    /// of a row is that of one of its records.
+    pub fn summed_column(&self, field: usize) -> Option<(usize, usize)> {
+        let (group, at) = self.value_column(field)?;
+        let stored = self.stored.groups.get(group)?;
+        let column = stored.columns.get(at)?;
+        let alike = column.value == ValueType::Field(self.records.get(field)?.kind) && column.merge.is_newest();
+        // Records of several groups are joined, and those of packed groups may be freed of doubles.
+        let mut events = self.groups.iter().enumerate().filter(|(_, plan)| !plan.is_of_row());
+        let alone = events.next().is_some_and(|(at, _)| at == group) && events.next().is_none();
+        (alike && alone && stored.packed.is_none()).then_some((group, at))
     }
 
     /// Whether this record field is a timestamp of cells and nothing else: a record has one that is stored, or none.

@@ -58,6 +58,7 @@ mod session;
 mod skip;
 mod source;
 mod statement;
+mod sum_reader;
 mod values;
 
 pub use catalog::TableVersions;

@@ -26,6 +26,7 @@ use crate::row_table::RowView;
 use crate::scan_aggregate::{Running, ScanAggregate};
 use crate::skip::FilterSkip;
 use crate::source::{Shape, TableScan};
+use crate::sum_reader::SumReader;
 
 /// Batches decoded ahead of the query.
 const AHEAD: usize = 2;
@@ -177,13 +178,38 @@ impl Reading {
     }
 
     fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let Work { scan, stored, filters, .. } = &self.work;
+        if let Some(sums) = SumReader::new(scan, &self.name, stored, filters, aggregate)? {
+            let (rows, records) = sums.fields();
+            let running = Running::new(aggregate, rows, records)?;
+            return self.sum_up(
+                running,
+                &sums.projection(),
+                |running, block| running.add_rows(&sums.read(&block)?),
+                send,
+            );
+        }
         let time: Vec<usize> = aggregate.time.into_iter().collect();
         let reader = self.reader(&aggregate.wanted(&time))?;
-        let mut running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let add = |running: &mut Running<'_>, block| match reader.read(block)? {
+            Some(found) => running.add(found),
+            None => Ok(()),
+        };
+        self.sum_up(running, &reader.projection(), add, send)
+    }
+
+    /// Adds each block, and sends what they add up to.
+    fn sum_up(
+        &self,
+        mut running: Running<'_>,
+        projection: &Projection,
+        add: impl Fn(&mut Running<'_>, Block) -> Result<()>,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<()> {
         let columns = &self.work.columns;
-        for block in self.blocks(&reader.projection())? {
-            let Some(found) = reader.read(block?)? else { continue };
-            running.add(found)?;
+        for block in self.blocks(projection)? {
+            add(&mut running, block?)?;
             if running.is_full()
                 && let Some(batch) = running.take()?
                 && !send(batch.project(columns)?)

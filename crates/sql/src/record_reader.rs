@@ -47,7 +47,7 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// The columns that `exprs` name, and `more`.
-    fn of<'a>(schema: &Schema, exprs: impl Iterator<Item = &'a Expr>, more: &[usize]) -> Result<Self> {
+    pub(crate) fn of<'a>(schema: &Schema, exprs: impl Iterator<Item = &'a Expr>, more: &[usize]) -> Result<Self> {
         let mut at: Vec<usize> = exprs.flat_map(collect_columns).map(|column| column.index()).collect();
         at.extend(more);
         at.sort_unstable();
@@ -64,6 +64,11 @@ impl Fields {
     /// Where a field of the table is among these.
     pub(crate) fn place(&self, field: usize) -> Option<usize> {
         self.at.binary_search(&field).ok()
+    }
+
+    /// The fields of the table.
+    pub(crate) fn at(&self) -> &[usize] {
+        &self.at
     }
 
     /// A schema of them.
@@ -150,8 +155,7 @@ impl RecordReader {
     }
 
     fn undecoded(&self, source: DecodeError) -> DataFusionError {
-        let table = self.scan.snapshot.table().name().to_owned();
-        external(SqlError::Decode { table, slice: self.name.clone(), source })
+        undecoded(&self.scan, &self.name, source)
     }
 
     /// The records of a block; `None` if none passes.
@@ -204,8 +208,14 @@ impl RecordReader {
     }
 }
 
+/// What is wrong with a slice of this name.
+pub(crate) fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
+    let table = scan.snapshot.table().name().to_owned();
+    external(SqlError::Decode { table, slice: slice.to_owned(), source })
+}
+
 /// Which rows of `batch` pass all of `filters`; `None` if there are none. What is null does not pass.
-fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
+pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
         let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;

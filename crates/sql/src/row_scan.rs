@@ -144,7 +144,7 @@ impl Part {
                 // A row is one also by the cells of other groups. Where reading takes none of them out
                 // and their timestamps do not matter, the keys say it all.
                 let columns = vec![false; group.columns.len()];
-                let some = GroupProjection { qualifiers: false, timestamps, columns };
+                let some = GroupProjection { qualifiers: false, timestamps, columns, sums: false };
                 projection.groups.push((timestamps || collects).then_some(some));
                 continue;
             }
@@ -154,7 +154,12 @@ impl Part {
             part.groups.push(kept);
             of.push((at, columns));
             let qualifiers = group.qualifier == QualifierKind::Dynamic;
-            projection.groups.push(Some(GroupProjection { qualifiers, timestamps: true, columns: wanted }));
+            projection.groups.push(Some(GroupProjection {
+                qualifiers,
+                timestamps: true,
+                columns: wanted,
+                sums: false,
+            }));
         }
         Self { projection, schema: part, of }
     }

@@ -1,85 +1,187 @@
 //! States of aggregates by row: what the records of each row add up to, for functions of which that is soon told.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array};
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, PrimitiveArray, RecordBatch, UInt64Array,
+};
+use arrow::compute::{filter, filter_record_batch, nullif};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use datafusion::common::DataFusionError;
+use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
+use tidetable_layout::record_counts;
 
 /// Floats that are added side by side.
 const LANES: usize = 8;
 
-/// A function whose state of a row is made here, and merged as the engine merges states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A function whose states by row are made here, and merged as the engine merges states.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowState {
     /// How many records there are.
     Records,
     /// How many have a value.
     Values,
-    /// The sum of floats.
-    Sum,
+    /// The sum, of this type.
+    Sum(DataType),
+    /// How many floats there are, and their sum.
+    Average,
+}
+
+/// An argument of a function, by row.
+pub(crate) enum RowArgument<'a> {
+    /// The values of all rows, and where those of each row end.
+    Values(&'a ArrayRef, &'a [u32]),
+    /// The sum of each row, none of whose values is null, and where values would end.
+    Sums(&'a ArrayRef, &'a [u32]),
+}
+
+/// What rows share, and the states of each function for each of them.
+pub(crate) struct RowStates {
+    pub(crate) rows: RecordBatch,
+    pub(crate) states: Vec<Vec<ArrayRef>>,
+}
+
+impl RowStates {
+    /// The rows that `kept` says.
+    pub(crate) fn filter(self, kept: &BooleanArray) -> Result<Self> {
+        if kept.true_count() == kept.len() {
+            return Ok(self);
+        }
+        let of_function = |states: &Vec<ArrayRef>| states.iter().map(|array| filter(array, kept)).collect();
+        let states = self.states.iter().map(of_function).collect::<std::result::Result<_, _>>()?;
+        Ok(Self { rows: filter_record_batch(&self.rows, kept)?, states })
+    }
+}
+
+/// What cannot be, for types have been looked at.
+pub(crate) fn unlike() -> DataFusionError {
+    DataFusionError::Internal("a state of rows is of another type".to_owned())
 }
 
 impl RowState {
-    /// The state of `function` of these arguments, all of whose records count; `None` if it is of another kind. The state
-    /// of a count is a number, that of a sum of floats a float, null where there is no value.
+    /// The state of `function` of these arguments, all of whose records count; `None` if it is of another kind.
     pub(crate) fn of(function: &AggregateFunctionExpr, arguments: &[Arc<dyn PhysicalExpr>]) -> Option<Self> {
         let [argument] = arguments else { return None };
         let states = function.state_fields().ok()?;
-        let [state] = states.as_slice() else { return None };
-        match (function.fun().name(), state.data_type()) {
-            ("count", DataType::Int64) => match argument.downcast_ref::<Literal>() {
+        let types: Vec<&DataType> = states.iter().map(|state| state.data_type()).collect();
+        match (function.fun().name(), types.as_slice()) {
+            ("count", [DataType::Int64]) => match argument.downcast_ref::<Literal>() {
                 Some(value) if value.value().is_null() => None,
                 Some(_) => Some(Self::Records),
                 None => Some(Self::Values),
             },
-            ("sum", DataType::Float64) => Some(Self::Sum),
+            ("sum", [kind @ (DataType::Float64 | DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))]) => {
+                Some(Self::Sum((*kind).clone()))
+            }
+            ("avg", [DataType::UInt64, DataType::Float64]) => Some(Self::Average),
             _ => None,
         }
     }
 
-    /// Whether values must be there.
-    pub(crate) fn looks_at_values(self) -> bool {
-        self != Self::Records
+    /// Whether an argument must be there.
+    pub(crate) fn looks_at_values(&self) -> bool {
+        *self != Self::Records
     }
 
-    /// The state of each row, of which `counts` gives the records, one at least; `None` if values are of another type.
-    pub(crate) fn states(self, counts: &[usize], values: Option<&ArrayRef>) -> Option<ArrayRef> {
-        if self == Self::Records {
-            return Some(Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| *count as i64))));
-        }
-        let values = values?;
-        let mut start = 0;
-        let rows = counts.iter().map(|count| {
-            start += count;
-            start - count..start
-        });
-        if self == Self::Values {
-            let present = |rows: std::ops::Range<usize>| match values.logical_nulls() {
-                Some(nulls) => rows.len() - nulls.slice(rows.start, rows.len()).null_count(),
-                None => rows.len(),
-            };
-            return Some(Arc::new(Int64Array::from_iter_values(rows.map(|rows| present(rows) as i64))));
-        }
-        let floats = values.as_primitive_opt::<Float64Type>()?;
-        if floats.null_count() > 0 {
-            let sum = |rows: std::ops::Range<usize>| {
-                floats.slice(rows.start, rows.len()).iter().flatten().reduce(|sum, value| sum + value)
-            };
-            return Some(Arc::new(rows.map(sum).collect::<Float64Array>()));
-        }
-        let all = floats.values();
-        Some(Arc::new(Float64Array::from_iter_values(rows.map(|rows| sum(all.get(rows).unwrap_or_default())))))
+    /// The states of each row, of which `ends` says where its records end: numbers and sums, null where there is no value;
+    /// `None` if the argument is of another type.
+    pub(crate) fn states(&self, ends: &[u32], argument: Option<&RowArgument<'_>>) -> Option<Vec<ArrayRef>> {
+        let numbers = |counts: Vec<usize>| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| *count as i64)))
+        };
+        Some(match self {
+            Self::Records => vec![numbers(record_counts(ends).collect())],
+            Self::Values => vec![numbers(argument?.counts())],
+            Self::Sum(kind) => vec![argument?.sums(kind)?],
+            Self::Average => {
+                let counts = argument?.counts().into_iter().map(|count| count as u64);
+                vec![Arc::new(UInt64Array::from_iter_values(counts)), argument?.sums(&DataType::Float64)?]
+            }
+        })
     }
 }
 
-fn sum(values: &[f64]) -> f64 {
+impl RowArgument<'_> {
+    /// How many values each row has.
+    fn counts(&self) -> Vec<usize> {
+        match self {
+            Self::Sums(_, ends) => record_counts(ends).collect(),
+            Self::Values(values, ends) => match values.logical_nulls() {
+                Some(nulls) => {
+                    rows(ends).map(|row| row.len() - nulls.slice(row.start, row.len()).null_count()).collect()
+                }
+                None => record_counts(ends).collect(),
+            },
+        }
+    }
+
+    /// The sum of each row.
+    fn sums(&self, kind: &DataType) -> Option<ArrayRef> {
+        let sums: ArrayRef = match (self, kind) {
+            (Self::Sums(sums, ends), _) => {
+                let empty = record_counts(ends).map(|count| Some(count == 0)).collect();
+                nullif(sums, &empty).ok()?
+            }
+            (Self::Values(values, ends), DataType::Float64) => add::<Float64Type>(values, ends, add_floats)?,
+            (Self::Values(values, ends), DataType::Int64) => {
+                add::<Int64Type>(values, ends, |row| row.iter().fold(0, |sum, value| sum.wrapping_add(*value)))?
+            }
+            (Self::Values(values, ends), DataType::UInt64) => {
+                add::<UInt64Type>(values, ends, |row| row.iter().fold(0, |sum, value| sum.wrapping_add(*value)))?
+            }
+            (Self::Values(values, ends), DataType::Decimal128(..)) => {
+                add::<Decimal128Type>(values, ends, |row| row.iter().fold(0, |sum, value| sum.wrapping_add(*value)))?
+            }
+            _ => return None,
+        };
+        if let (DataType::Decimal128(precision, scale), Some(decimals)) =
+            (kind, sums.as_primitive_opt::<Decimal128Type>())
+        {
+            // An argument of another scale would have been cast.
+            let alike = decimals.scale() == *scale;
+            return alike
+                .then(|| Arc::new(decimals.clone().with_data_type(DataType::Decimal128(*precision, *scale))) as _);
+        }
+        (sums.data_type() == kind).then_some(sums)
+    }
+}
+
+/// Adds the values of each row that are there.
+fn add<T: ArrowPrimitiveType>(
+    values: &ArrayRef,
+    ends: &[u32],
+    add: impl Fn(&[T::Native]) -> T::Native,
+) -> Option<ArrayRef> {
+    let array = values.as_primitive_opt::<T>()?;
+    let all = array.values();
+    let mut present = Vec::new();
+    let sum = |row: Range<usize>| {
+        if array.null_count() == 0 {
+            return (!row.is_empty()).then(|| add(all.get(row).unwrap_or_default()));
+        }
+        present.clear();
+        present.extend(row.filter(|at| array.is_valid(*at)).filter_map(|at| all.get(at).copied()));
+        (!present.is_empty()).then(|| add(&present))
+    };
+    let sums: PrimitiveArray<T> = rows(ends).map(sum).collect();
+    Some(Arc::new(sums.with_data_type(array.data_type().clone())))
+}
+
+fn add_floats(values: &[f64]) -> f64 {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
     for chunk in chunks {
         lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += value);
     }
     lanes.iter().chain(rest).sum()
+}
+
+/// The records of each row.
+fn rows(ends: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter().zip(starts).map(|(end, start)| start as usize..(*end).max(start) as usize)
 }

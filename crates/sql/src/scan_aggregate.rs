@@ -22,7 +22,7 @@ use tidetable_layout::record_counts;
 
 use crate::patterns::Patterns;
 use crate::record_reader::{Fields, Records, Wanted};
-use crate::row_states::RowState;
+use crate::row_states::{RowArgument, RowState, RowStates, unlike};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -76,6 +76,16 @@ impl ScanAggregate {
             by_row: !self.groups.is_empty() || self.newest_only,
         }
     }
+
+    /// The states that rows are summed up to first; `None` if rows may have several groups, or records are looked at.
+    pub(crate) fn row_states(&self) -> Option<Vec<RowState>> {
+        let one_group_each = self.groups.iter().all(|(_, of)| *of == GroupOf::Row);
+        let state = |aggregate: &Aggregate| {
+            let state = RowState::of(&aggregate.function, &aggregate.arguments);
+            state.filter(|_| aggregate.filter.is_none())
+        };
+        (one_group_each && !self.newest_only).then(|| self.aggregates.iter().map(state).collect()).flatten()
+    }
 }
 
 impl fmt::Display for ScanAggregate {
@@ -102,8 +112,8 @@ pub(crate) struct Running<'a> {
     /// Bound to batches of rows and of records.
     groups: Vec<Expr>,
     arguments: Vec<(Vec<Expr>, Option<Expr>)>,
-    /// The functions whose states are made row by row, where rows have one group each.
-    by_row: Vec<Option<RowState>>,
+    /// See [`ScanAggregate::row_states`].
+    row_states: Option<Vec<RowState>>,
     /// The event time among the fields of records.
     time: Option<usize>,
     totals: Totals,
@@ -140,14 +150,10 @@ impl<'a> Running<'a> {
             Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
         };
         let time = plan.time.and_then(|time| records.place(time));
-        let one_each = !plan.groups.is_empty() && plan.groups.iter().all(|(_, of)| *of == GroupOf::Row);
-        let by_row = |aggregate: &Aggregate| {
-            let state = RowState::of(&aggregate.function, &aggregate.arguments);
-            state.filter(|_| one_each && aggregate.filter.is_none())
-        };
         Ok(Self {
             plan,
-            by_row: plan.aggregates.iter().map(by_row).collect(),
+            // Without groups the engine adds up all records of a block at once.
+            row_states: plan.row_states().filter(|_| !plan.groups.is_empty()),
             groups: plan.groups.iter().map(group).collect::<Result<_>>()?,
             arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
             time,
@@ -175,8 +181,8 @@ impl<'a> Running<'a> {
             }
             return Ok(());
         }
-        if self.by_row.iter().all(Option::is_some) {
-            return self.add_rows(&records);
+        if let Some(states) = self.row_states.clone() {
+            return self.add_by_row(&records, &states);
         }
         self.number(&records)?;
         let batch = &records.records;
@@ -190,20 +196,32 @@ impl<'a> Running<'a> {
     }
 
     /// Adds records whose rows have one group each, by rows.
-    fn add_rows(&mut self, records: &Records) -> Result<()> {
-        let counts: Vec<usize> = record_counts(&records.ends).filter(|count| *count > 0).collect();
-        let batch = &records.records;
-        let Totals::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
-        let mut groups = Vec::with_capacity(counts.len());
-        values.intern(&evaluate(&self.groups, &rows_with_records(records)?)?, &mut groups)?;
-        for ((accumulator, (arguments, _)), state) in accumulators.iter_mut().zip(&self.arguments).zip(&self.by_row) {
-            let unlike = || DataFusionError::Internal("a state of rows is of another type".to_owned());
-            let state = state.ok_or_else(unlike)?;
-            let columns = if state.looks_at_values() { evaluate(arguments, batch)? } else { Vec::new() };
-            let states = state.states(&counts, columns.first()).ok_or_else(unlike)?;
-            accumulator.merge_batch(&[states], &groups, values.len())?;
+    fn add_by_row(&mut self, records: &Records, states: &[RowState]) -> Result<()> {
+        let mut of_rows = Vec::with_capacity(states.len());
+        for (state, (arguments, _)) in states.iter().zip(&self.arguments) {
+            let values = if state.looks_at_values() { evaluate(arguments, &records.records)? } else { Vec::new() };
+            let argument = values.first().map(|values| RowArgument::Values(values, &records.ends));
+            of_rows.push(state.states(&records.ends, argument.as_ref()).ok_or_else(unlike)?);
         }
-        Ok(())
+        let filled = record_counts(&records.ends).map(|count| Some(count > 0)).collect();
+        self.add_rows(&RowStates { rows: records.rows.clone(), states: of_rows }.filter(&filled)?)
+    }
+
+    /// Adds the states of rows.
+    pub(crate) fn add_rows(&mut self, found: &RowStates) -> Result<()> {
+        match &mut self.totals {
+            Totals::All { accumulators, any } => {
+                *any = true;
+                let pairs = accumulators.iter_mut().zip(&found.states);
+                pairs.into_iter().try_for_each(|(accumulator, states)| accumulator.merge_batch(states))
+            }
+            Totals::Groups { values, accumulators } => {
+                let mut groups = Vec::with_capacity(found.rows.num_rows());
+                values.intern(&evaluate(&self.groups, &found.rows)?, &mut groups)?;
+                let mut pairs = accumulators.iter_mut().zip(&found.states);
+                pairs.try_for_each(|(accumulator, states)| accumulator.merge_batch(states, &groups, values.len()))
+            }
+        }
     }
 
     /// Whether there is so much that it should be handed on.

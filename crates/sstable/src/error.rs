@@ -35,6 +35,13 @@ pub enum Part {
         /// Index in the group.
         column: usize,
     },
+    /// Sums of a column by row.
+    Sums {
+        /// Index in the stored schema.
+        group: usize,
+        /// Index in the group.
+        column: usize,
+    },
 }
 
 impl fmt::Display for Part {
@@ -48,6 +55,7 @@ impl fmt::Display for Part {
             Self::Qualifiers { group } => write!(out, "qualifiers of group {group}"),
             Self::Timestamps { group } => write!(out, "timestamps of group {group}"),
             Self::Values { group, column } => write!(out, "values of group {group}, column {column}"),
+            Self::Sums { group, column } => write!(out, "sums of group {group}, column {column}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of an SST, version 2. All integers are little-endian; `varint` is LEB128.
+//! The bytes of an SST, version 3. All integers are little-endian; `varint` is LEB128.
 //!
 //! ```text
 //! file    header 32 B | stripe | stripe | .. | filter | meta | footer 64 B
@@ -18,7 +18,7 @@
 //!         mode 0, explicit   records of each row | codes stream (dynamic) | timestamps stream (stored)
 //!         mode 1, shapes     shape lengths, codes, timestamp offsets | shape of each row
 //!                            | stream of each row's first timestamp (stored)
-//!         one stream for each column
+//!         one stream for each column | sums: nothing, or for each column kept u8 and if 1 a stream of rows
 //! stream  codec u8 | presence u8 | setup block | page count varint | (length varint, checksum u64) a page
 //! page    4,096 records of one stream: presence (if the stream has nulls) | the present values, dense
 //! ```
@@ -30,7 +30,8 @@
 //! with the file's uid and the stripe's offset and kept in meta; meta's is seeded so too and kept in the footer. So a
 //! stripe can be copied into another file without decoding it, and yet nothing misplaced is ever read.
 //!
-//! Version 1 has no [`Codec::Scaled`] and no [`Codec::Frames`], and is the same in all else.
+//! Version 2 has no sums; version 1 has no [`Codec::Scaled`] and no [`Codec::Frames`] either. They are the same in all else,
+//! so that stripes of older files are copied into newer ones as they are.
 
 use crate::error::ReadError;
 
@@ -39,7 +40,7 @@ pub(crate) const HEADER_MAGIC: [u8; 8] = *b"TIDESST\n";
 /// Last bytes of a file.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"TSSTEND\n";
 /// The version this build writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The oldest version it reads.
 pub const OLDEST_VERSION: u32 = 1;
 /// Bytes of the header.
@@ -145,10 +146,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_of_version_2_never_change() {
+    fn constants_of_version_3_never_change() {
         assert_eq!(HEADER_MAGIC, [0x54, 0x49, 0x44, 0x45, 0x53, 0x53, 0x54, 0x0a]);
         assert_eq!(FOOTER_MAGIC, [0x54, 0x53, 0x53, 0x54, 0x45, 0x4e, 0x44, 0x0a]);
-        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (2, 32, 64, 4096));
+        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (3, 32, 64, 4096));
         assert_eq!((MAX_RECORDS, MAX_RAW_BYTES), (16_777_216, 268_435_456));
         assert_eq!((MODE_EXPLICIT, MODE_SHAPES), (0, 1));
         let codecs: Vec<_> = (0..=10).filter_map(Codec::of).map(Codec::name).collect();

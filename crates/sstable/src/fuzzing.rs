@@ -32,7 +32,7 @@ fn level(dense: bool) -> Compression {
 /// # Errors
 /// What is wrong with them.
 pub fn ends(first: &[u8], last: &[u8], len: u64) -> Result<bool, ReadError> {
-    let uid = header::decode(Bytes::copy_from_slice(first))?;
+    let (_, uid) = header::decode(Bytes::copy_from_slice(first))?;
     let footer = Footer::decode(&Bytes::copy_from_slice(last), len)?;
     let again = Footer::decode(&Bytes::copy_from_slice(&footer.encode()), len)?;
     Ok(again == footer && header::encode(uid).len() == first.len())

@@ -13,6 +13,7 @@ use crate::options::Compression;
 use crate::shapes::{Records, Shapes, spans};
 use crate::stats::{ColumnMeta, measure};
 use crate::stream::{PageSource, Pages, Stream};
+use crate::sums;
 use crate::values::{self, Target};
 use crate::wire::{Input, put_block, put_varint};
 
@@ -82,10 +83,13 @@ pub(crate) fn put(
         }
     }
     let mut columns = Vec::with_capacity(group.columns.len());
+    let mut decimals = Vec::with_capacity(group.columns.len());
+    let mut target = Target { head, pages, level };
     for (array, column) in view.columns.iter().zip(&group.columns) {
-        values::put(&mut Target { head, pages, level }, array, column.value)?;
+        decimals.push(values::put(&mut target, array, column.value)?);
         columns.push(measure(array, column.value));
     }
+    sums::put(&mut target, group, records, view.columns.iter().zip(decimals))?;
     Ok(GroupMeta { records: records.len() as u64, timestamps: records.timestamps.and_then(bounds), columns })
 }
 
@@ -199,6 +203,8 @@ pub(crate) struct GroupHead {
     dictionary: Option<(usize, Input)>,
     layout: Layout,
     pub(crate) columns: Vec<Stream>,
+    /// Of each column, or of none: its sums by row.
+    sums: Vec<Option<Stream>>,
     /// First and last byte of its pages among the stripe's.
     pub(crate) span: Range<u64>,
 }
@@ -254,8 +260,9 @@ impl GroupHead {
         let columns = (0..group.columns.len())
             .map(|column| Stream::read(&mut input, Part::Values { group: index, column }, records, &mut next))
             .collect::<Result<_, _>>()?;
+        let sums = sums::read_entries(&mut input, (index, group), rows, &mut next)?;
         input.finish()?;
-        Ok(Self { ends, dictionary, layout, columns, span: start..next })
+        Ok(Self { ends, dictionary, layout, columns, sums, span: start..next })
     }
 
     /// All its streams in the order of their pages.
@@ -264,7 +271,12 @@ impl GroupHead {
             Layout::Explicit { codes, timestamps } => (codes.as_ref(), timestamps.as_ref()),
             Layout::Shapes { bases, .. } => (bases.as_ref(), None),
         };
-        first.into_iter().chain(second).chain(&self.columns)
+        first.into_iter().chain(second).chain(&self.columns).chain(self.sums.iter().flatten())
+    }
+
+    /// The sums of column `column` by row, if they are kept.
+    pub(crate) fn sums(&self, column: usize) -> Option<&Stream> {
+        self.sums.get(column)?.as_ref()
     }
 
     /// Whether it is certain, from the head alone, that no row has two records of one qualifier.
@@ -307,13 +319,21 @@ impl GroupHead {
             _ => None,
         };
         let timestamps = match group.timestamps {
-            TimestampKind::Stored if wanted.timestamps => Some(self.timestamps(source, rows, span.clone())?),
+            TimestampKind::Stored if wanted.timestamps => Some(self.timestamps(source, rows.clone(), span.clone())?),
             _ => None,
         };
-        let columns = self.columns.iter().zip(&group.columns).zip(&wanted.columns).map(|((stream, column), wanted)| {
-            wanted.then(|| values::read(source, stream, column.value, span.clone())).transpose()
-        });
-        Ok(GroupBlock { row_ends, qualifiers, timestamps, columns: columns.collect::<Result<_, _>>()? })
+        let mut block = GroupBlock { row_ends, qualifiers, timestamps, columns: Vec::new(), sums: Vec::new() };
+        for (at, (stream, column)) in self.columns.iter().zip(&group.columns).enumerate() {
+            let is_wanted = wanted.columns.get(at) == Some(&true);
+            let summed = self.sums(at).filter(|_| is_wanted && wanted.sums);
+            let values = is_wanted && summed.is_none();
+            block.columns.push(values.then(|| values::read(source, stream, column.value, span.clone())).transpose()?);
+            if wanted.sums {
+                let sums = summed.map(|stream| sums::read(source, stream, column.value, rows.clone()));
+                block.sums.push(sums.transpose()?);
+            }
+        }
+        Ok(block)
     }
 
     fn qualifiers(

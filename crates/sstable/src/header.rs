@@ -15,19 +15,20 @@ pub(crate) fn encode(uid: u128) -> [u8; HEADER_LEN] {
     out
 }
 
-/// The uid that a header states.
-pub(crate) fn decode(bytes: Bytes) -> Result<u128, ReadError> {
+/// The version and the uid that a header states.
+pub(crate) fn decode(bytes: Bytes) -> Result<(u32, u128), ReadError> {
     let mut input = Input::new(bytes, 0, "header");
     if input.take(HEADER_MAGIC.len())? != HEADER_MAGIC[..] {
         return Err(ReadError::NotAnSst { offset: 0 });
     }
-    check_version(input.u32()?)?;
+    let version = input.u32()?;
+    check_version(version)?;
     if input.u32()? != 0 {
         return Err(input.corrupt());
     }
     let uid = input.u128()?;
     input.finish()?;
-    Ok(uid)
+    Ok((version, uid))
 }
 
 #[cfg(test)]
@@ -37,11 +38,12 @@ mod tests {
     #[test]
     fn round_trip_and_corruption() {
         let bytes = encode(0x0123_4567_89ab_cdef);
-        assert_eq!(decode(Bytes::copy_from_slice(&bytes)).unwrap(), 0x0123_4567_89ab_cdef);
+        let stated = (VERSION, 0x0123_4567_89ab_cdef);
+        assert_eq!(decode(Bytes::copy_from_slice(&bytes)).unwrap(), stated);
         for at in 0..16 {
             let mut bytes = bytes;
             bytes[at] ^= 1;
-            assert!(decode(Bytes::copy_from_slice(&bytes)).is_err());
+            assert!(!decode(Bytes::copy_from_slice(&bytes)).is_ok_and(|found| found == stated));
         }
     }
 }

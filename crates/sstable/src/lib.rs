@@ -67,6 +67,7 @@ mod stream;
 mod stripe;
 mod stripe_reader;
 mod summary;
+mod sums;
 mod values;
 mod verify;
 mod wire;

@@ -185,6 +185,14 @@ impl Plan {
         }
     }
 
+    /// Decimals that the values have, if they are kept as integers.
+    pub(crate) fn decimals(&self) -> Option<u8> {
+        match self {
+            Self::Pco(Some(scale), ..) | Self::Frames(FramedPages { scale, .. }) => Some(scale.decimals()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn setup(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
         match self {
             Self::Absent | Self::Raw => {}
@@ -285,6 +293,14 @@ impl<T: Lane> Decoder<T> {
         };
         setup.finish()?;
         Ok(decoder)
+    }
+
+    /// Decimals that the values have, if they are kept as integers.
+    pub(crate) fn decimals(&self) -> Option<u8> {
+        match self {
+            Self::Scaled(scale, ..) | Self::Frames(scale, ..) => Some(scale.decimals()),
+            _ => None,
+        }
     }
 
     /// Fills `out` with the first values of a page of `present` values, the first of which is value `first` of the

@@ -42,6 +42,11 @@ impl Scale {
         Some((Self { exponent, base, multiple }, integers))
     }
 
+    /// Decimals that values have.
+    pub(crate) fn decimals(self) -> u8 {
+        self.exponent
+    }
+
     /// Whether the integers are the values' own bits.
     pub(crate) fn is_plain<T: Lane>(self) -> bool {
         !T::FLOATS && self.multiple == 1
@@ -109,6 +114,28 @@ pub(crate) fn quotient(integer: i64, power: f64) -> f64 {
     (f64::from_bits(MAGIC.to_bits().wrapping_add(integer.cast_unsigned())) - MAGIC) / power
 }
 
+/// Floats that are added side by side.
+const LANES: usize = 8;
+
+/// The sum of `values`, added side by side; of those that [`decimals`] knows with so many decimals, the sum of these,
+/// rounded once.
+pub(crate) fn sum(values: &[f64], decimals: Option<u8>) -> f64 {
+    match decimals.and_then(|decimals| POWERS.get(usize::from(decimals))) {
+        // Whole numbers, which floats add exactly up to 2^53.
+        Some(power) => lanes(values, |value| value * power + MAGIC - MAGIC) / power,
+        None => lanes(values, |value| value),
+    }
+}
+
+fn lanes(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += of(*value));
+    }
+    lanes.iter().sum::<f64>() + rest.iter().map(|value| of(*value)).sum::<f64>()
+}
+
 /// The first integer and the greatest number that divides what each differs from it, if that is more than 1.
 fn common_multiple(integers: &[i64]) -> Option<(i64, u64)> {
     let base = *integers.first()?;
@@ -160,6 +187,16 @@ mod tests {
         assert_eq!(back(&[7i64, 8]), scale(0, 0, 1));
         assert_eq!(back(&[i64::MIN, i64::MAX]), scale(0, 0, 1));
         assert_eq!(back(&[u64::MAX, 3]), scale(0, -1, 4));
+    }
+
+    #[test]
+    fn decimals_add_up_to_decimals() {
+        let tenths = [0.1; 96];
+        assert_eq!((sum(&tenths, Some(1)), sum(&tenths, Some(9))), (9.6, 9.6));
+        assert!((sum(&tenths, None) - 9.6).abs() < 1e-12);
+        assert_eq!(sum(&[-1.5, 0.25, 7.0], Some(2)), 5.75);
+        assert_eq!((sum(&[], None), sum(&[], Some(3))), (0.0, 0.0));
+        assert!(sum(&[1.0, f64::NAN], None).is_nan());
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl StripeReader {
         check(schema, projection)?;
         // Column by column a scan would read the same bytes in more pieces.
         let everything = |group: &Option<tidetable_layout::GroupProjection>| {
-            group.as_ref().is_some_and(|group| group.columns.iter().all(|wanted| *wanted))
+            group.as_ref().is_some_and(|group| !group.sums && group.columns.iter().all(|wanted| *wanted))
         };
         let at_once = rows.len() == self.keys().len() && projection.groups.iter().all(everything);
         let pages = self.reader.pages(self.index, meta, at_once)?;

@@ -4,6 +4,7 @@ mod corruption;
 mod generate;
 mod golden;
 mod round_trip;
+mod sums;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -24,7 +24,7 @@ use crate::format::{Codec, MAX_RECORDS};
 use crate::options::Compression;
 use crate::stream::{Page, PageSource, Pages, Presence, Stream, page_range};
 
-pub(crate) use numeric::{put_gapless, read_gapless};
+pub(crate) use numeric::{decimals_of, put_gapless, read_gapless};
 
 /// Where a stream is written: its entry to `head`, its pages to `pages`.
 pub(crate) struct Target<'a> {
@@ -33,19 +33,24 @@ pub(crate) struct Target<'a> {
     pub(crate) level: Compression,
 }
 
-/// Appends the values of a column, which is of the type that `kind` says.
-pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) -> Result<(), WriteError> {
+/// Appends the values of a column, which is of the type that `kind` says. Returns how many decimals they have, if they are
+/// floats that have so many.
+pub(crate) fn put(target: &mut Target<'_>, array: &ArrayRef, kind: ValueType) -> Result<Option<u8>, WriteError> {
     let presence = Presence { records: array.len(), nulls: array.nulls().filter(|nulls| nulls.null_count() > 0) };
     if array.null_count() == array.len() {
-        return target.pages.put(target.head, Codec::Absent, &[], Presence { nulls: None, ..presence }, |_, _| Ok(()));
+        let presence = Presence { nulls: None, ..presence };
+        return target.pages.put(target.head, Codec::Absent, &[], presence, |_, _| Ok(())).map(|()| None);
     }
     match kind {
+        ValueType::Field(field) if !matches!(field, FieldType::Bool | FieldType::Text) => {
+            return numeric::put(target, array, field, presence);
+        }
         ValueType::Empty => target.pages.put(target.head, Codec::Unit, &[], presence, |_, _| Ok(())),
         ValueType::Field(FieldType::Bool) => put_bools(target, array.as_boolean(), presence),
         ValueType::Bytes => bytes::put(target, array.as_binary::<i32>(), presence),
-        ValueType::Field(FieldType::Text) => bytes::put(target, array.as_string::<i32>(), presence),
-        ValueType::Field(field) => numeric::put(target, array, field, presence),
+        ValueType::Field(_) => bytes::put(target, array.as_string::<i32>(), presence),
     }
+    .map(|()| None)
 }
 
 fn put_bools(target: &mut Target<'_>, array: &BooleanArray, presence: Presence<'_>) -> Result<(), WriteError> {

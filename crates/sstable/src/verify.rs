@@ -3,7 +3,7 @@
 use arrow::array::Array;
 use bytes::Bytes;
 use serde::Serialize;
-use tidetable_layout::{Block, GroupBlock, Projection};
+use tidetable_layout::{Block, FieldType, GroupBlock, Projection, ValueType};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::checksum;
@@ -16,6 +16,9 @@ use crate::shapes::Records;
 use crate::stats::{StripeMeta, cells_of, measure};
 use crate::stream::PageSource;
 use crate::stripe::{StripeHead, filled};
+use crate::stripe_reader::StripeReader;
+use crate::sums;
+use crate::values;
 
 /// What a sound file holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -73,7 +76,7 @@ impl Reader {
     pub fn sweep(&self) -> Sweep {
         let mut pass = Pass { reader: self, hash: Some(Xxh3Default::new()), damage: Vec::new() };
         pass.part("header", 0, HEADER_LEN as u64, |bytes| {
-            if header::decode(bytes)? == self.uid() {
+            if header::decode(bytes)? == (self.file.footer.version, self.uid()) {
                 return Ok(());
             }
             Err(ReadError::Checksum { stripe: None, stream: Part::Header, page: 0, offset: 0 })
@@ -128,7 +131,36 @@ impl Reader {
     /// The first thing that is not sound, or that there is no such stripe.
     pub fn verify_stripe(&self, index: usize) -> Result<(), ReadError> {
         let meta = self.entry(index)?;
-        self.check_rows(meta, &self.read_stripe(index, &Projection::all(self.schema()))?, self.filter())
+        let stripe = self.stripe(index)?;
+        let block = stripe.read(0..stripe.keys().len(), &Projection::all(self.schema()))?;
+        self.check_rows(meta, &block, self.filter())?;
+        self.check_sums(meta, &stripe, &block)
+    }
+
+    /// That sums by row are what the values of `block` add up to.
+    fn check_sums(&self, meta: &StripeMeta, stripe: &StripeReader, block: &Block) -> Result<(), ReadError> {
+        for (at, schema) in self.schema().groups.iter().enumerate() {
+            let head = stripe.head.group(at, self.schema(), meta)?;
+            for (column, kept) in schema.columns.iter().enumerate() {
+                let Some(stream) = head.sums(column) else { continue };
+                let pages = self.pages(stripe.index, meta, false)?;
+                let found = sums::read(&pages, stream, kept.value, 0..stripe.keys().len())?;
+                let decimals = match kept.value {
+                    ValueType::Field(FieldType::Float64) => {
+                        head.columns.get(column).map(values::decimals_of).transpose()?
+                    }
+                    _ => None,
+                };
+                let group = block.groups.get(at).and_then(Option::as_ref);
+                let expected = group.and_then(|group| {
+                    sums::of_rows(group.columns.get(column)?.as_ref()?, kept.value, &group.row_ends, decimals.flatten())
+                });
+                if !expected.is_some_and(|expected| sums::alike(&expected, &found)) {
+                    return Err(ReadError::Corrupt { what: "sums of rows", offset: meta.offset });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_rows(&self, meta: &StripeMeta, block: &Block, filter: Option<&KeyFilter>) -> Result<(), ReadError> {

@@ -112,6 +112,9 @@ impl BlockScan {
             add_merge_keys(&schema, &mut projection);
         }
         masks.iter().for_each(|mask| mask.widen(&schema, &mut projection));
+        // A sum says nothing of values that are hidden, dropped or replaced.
+        let sums = Arc::new(projection.clone());
+        projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
         let narrow = Arc::new(projection.clone());
         if let Some(collector) = &collector {
             collector.widen(&schema, &mut projection);
@@ -120,12 +123,15 @@ impl BlockScan {
         // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
         // stripe shows that they drop nothing, what they look at need not be read.
         let (before, after) = if runs.len() == 1 { (collector, None) } else { (None, collector) };
-        let skip = skip.filter(|_| runs.len() == 1);
+        let alone = runs.len() == 1;
+        let skip = skip.filter(|_| alone);
         let scan = |source: SstSource| {
+            let as_stored = alone && source.mask.is_none() && source.windows.is_none();
+            let narrow = if as_stored { &sums } else { &narrow };
             let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
-            let (narrow, collector) = (Arc::clone(&narrow), before.clone());
+            let (narrow, collector) = (Arc::clone(narrow), before.clone());
             SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped }
         };
         let run = |(order, run): (u64, Vec<SstSource>)| {
@@ -189,7 +195,7 @@ fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
         for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
             if group.timestamps == TimestampKind::Stored && wanted.is_none() {
                 let columns = vec![false; group.columns.len()];
-                *wanted = Some(GroupProjection { qualifiers: false, timestamps: true, columns });
+                *wanted = Some(GroupProjection { qualifiers: false, timestamps: true, columns, sums: false });
             }
         }
     }
@@ -230,7 +236,7 @@ impl SstScan {
             Some(collector) => !collector.keeps_all(&self.schema, &stripe)?,
             None => false,
         };
-        let projection = if judged || self.collector.is_none() { &self.projection } else { &self.narrow };
+        let projection = if judged { &self.projection } else { &self.narrow };
         let rows =
             if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
         Ok((stripe.into_block(rows, projection)?, judged))

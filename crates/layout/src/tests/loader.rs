@@ -160,7 +160,7 @@ pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
         let stored_times = laid.first().is_some_and(|laid| laid.groups[group].timestamps.is_some());
         let timestamps = stored_times.then(|| records.keys().map(|(_, _, time, _)| time.0).collect());
         let qualifiers = dynamic.then_some(Qualifiers { dictionary, codes });
-        groups.push(Some(GroupBlock { row_ends, qualifiers, timestamps, columns }));
+        groups.push(Some(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() }));
     }
     Block { keys, groups }
 }

@@ -96,6 +96,7 @@ fn noise(uid: u128) -> (StoredSchema, Bytes) {
         qualifiers: None,
         timestamps: None,
         columns: vec![Some(Arc::new(values))],
+        sums: Vec::new(),
     };
     let block = Block { keys, groups: vec![Some(group)] };
     let (bytes, _) = write(&schema, &block, &[0..10_000, 10_000..20_000], &WriteOptions::new(uid));

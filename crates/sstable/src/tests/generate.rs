@@ -153,6 +153,7 @@ fn group_block(group: &Group, rows: usize, random: &mut Random) -> GroupBlock {
         qualifiers: dynamic.then_some(Qualifiers { dictionary: names, codes }),
         timestamps: stored.then_some(times),
         columns,
+        sums: Vec::new(),
     }
 }
 
@@ -250,12 +251,14 @@ pub(super) fn meters(meters: usize, readings: usize, random: &mut Random) -> Blo
         qualifiers: None,
         timestamps: None,
         columns: vec![Some(Arc::new(id))],
+        sums: Vec::new(),
     };
     let loads = GroupBlock {
         row_ends: (1..=meters).map(|meter| (meter * readings) as u32).collect(),
         qualifiers: Some(Qualifiers { dictionary: names, codes: (0..all).map(|at| (at % readings) as u32).collect() }),
         timestamps: Some((0..all).map(|at| start + (at % readings) as i64 * 900_000_000).collect()),
         columns: vec![Some(Arc::new(values))],
+        sums: Vec::new(),
     };
     Block { keys, groups: vec![Some(ids), Some(loads)] }
 }

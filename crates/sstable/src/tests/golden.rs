@@ -97,6 +97,7 @@ fn block() -> Block {
         qualifiers: None,
         timestamps: None,
         columns: vec![Some(Arc::new(ids)), Some(Arc::new(places))],
+        sums: Vec::new(),
     };
 
     let readings = ROWS * 3;
@@ -118,6 +119,7 @@ fn block() -> Block {
             Some(Arc::new(prices.with_precision_and_scale(10, 2).unwrap())),
             Some(Arc::new(wide.with_precision_and_scale(38, 0).unwrap())),
         ],
+        sums: Vec::new(),
     };
 
     // Rows of 0, 1, 2, 0, 1, 2, .. records, newest first, at odd times.
@@ -146,6 +148,7 @@ fn block() -> Block {
             Some(Arc::new(days)),
             Some(Arc::new(raw)),
         ],
+        sums: Vec::new(),
     };
 
     let tags = GroupBlock {
@@ -156,6 +159,7 @@ fn block() -> Block {
         }),
         timestamps: None,
         columns: vec![Some(Arc::new(BooleanArray::from(vec![true; ROWS])))],
+        sums: Vec::new(),
     };
     Block { keys, groups: vec![Some(constant), Some(patterned), Some(versions), Some(tags)] }
 }

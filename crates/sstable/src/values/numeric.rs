@@ -27,7 +27,7 @@ pub(super) fn put(
     array: &ArrayRef,
     kind: FieldType,
     presence: Presence<'_>,
-) -> Result<(), WriteError> {
+) -> Result<Option<u8>, WriteError> {
     match kind {
         FieldType::UInt64 => put_values(target, array.as_primitive::<UInt64Type>().values(), presence, &[]),
         FieldType::Float64 => put_values(target, array.as_primitive::<Float64Type>().values(), presence, &[]),
@@ -45,32 +45,33 @@ fn put_values<T: Lane>(
     all: &[T],
     presence: Presence<'_>,
     lead: &[u8],
-) -> Result<(), WriteError> {
+) -> Result<Option<u8>, WriteError> {
     put_dense(target, &presence.dense(all), presence, lead)
 }
 
-/// Appends the present values of a stream whose setup begins with `lead`.
+/// Appends the present values of a stream whose setup begins with `lead`; returns their decimals, if they are so kept.
 fn put_dense<T: Lane>(
     target: &mut Target<'_>,
     dense: &[T],
     presence: Presence<'_>,
     lead: &[u8],
-) -> Result<(), WriteError> {
+) -> Result<Option<u8>, WriteError> {
     let counts = presence.page_counts();
     let mut plan = Plan::choose(dense, &counts, presence.nulls.is_some(), target.level)?;
     let mut setup = lead.to_vec();
     plan.setup(&mut setup)?;
-    let (codec, mut rest) = (plan.codec(), dense);
+    let (codec, decimals, mut rest) = (plan.codec(), plan.decimals(), dense);
     target.pages.put(target.head, codec, &setup, presence, |page, out| {
         let (now, later) = rest.split_at(counts[page]);
         rest = later;
         plan.page(now, out)
-    })
+    })?;
+    Ok(decimals)
 }
 
 /// Appends a stream that has a value for every record.
 pub(crate) fn put_gapless<T: Lane>(target: &mut Target<'_>, values: &[T]) -> Result<(), WriteError> {
-    put_dense(target, values, Presence { records: values.len(), nulls: None }, &[])
+    put_dense(target, values, Presence { records: values.len(), nulls: None }, &[]).map(|_| ())
 }
 
 /// Appends dictionary codes.
@@ -84,7 +85,7 @@ pub(super) fn plan_codes(
     Ok((plan, counts))
 }
 
-fn put_decimals(target: &mut Target<'_>, all: &[i128], presence: Presence<'_>) -> Result<(), WriteError> {
+fn put_decimals(target: &mut Target<'_>, all: &[i128], presence: Presence<'_>) -> Result<Option<u8>, WriteError> {
     let dense = presence.dense(all);
     if let Ok(narrow) = dense.iter().map(|value| i64::try_from(*value)).collect::<Result<Vec<_>, _>>() {
         return put_dense(target, &narrow, presence, &[NARROW]);
@@ -97,7 +98,8 @@ fn put_decimals(target: &mut Target<'_>, all: &[i128], presence: Presence<'_>) -
         raw.clear();
         now.iter().for_each(|value| raw.extend_from_slice(&value.to_le_bytes()));
         Ok(packed::put(out, &raw, level)?)
-    })
+    })?;
+    Ok(None)
 }
 
 pub(super) fn read(
@@ -132,6 +134,14 @@ pub(super) fn read(
             Ok(Arc::new(array.map_err(|_| corrupt)?))
         }
         FieldType::Text | FieldType::Bool => Err(stream.setup.corrupt()),
+    }
+}
+
+/// Decimals of floats of a stream, if they are kept as integers.
+pub(crate) fn decimals_of(stream: &Stream) -> Result<Option<u8>, ReadError> {
+    match stream.codec {
+        Codec::Frames | Codec::Scaled => Ok(Decoder::<f64>::new(stream.codec, stream.setup.clone())?.decimals()),
+        _ => Ok(None),
     }
 }
 

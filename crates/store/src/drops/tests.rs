@@ -54,6 +54,7 @@ fn block() -> Block {
         qualifiers: None,
         timestamps: Some(vec![3, 2, 1, 3, 2, 1]),
         columns: vec![Some(a), Some(b)],
+        sums: Vec::new(),
     };
     Block { keys, groups: vec![Some(group)] }
 }

@@ -214,6 +214,7 @@ pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>]) -> Re
         }),
         timestamps: records.timestamps.as_ref().map(|timestamps| lasting_only(timestamps, &lasting)),
         columns,
+        sums: Vec::new(),
     })
 }
 

@@ -90,6 +90,7 @@ fn left_of_packed(form: PackedForm, rule_text: &str, now: i64) -> Vec<(i64, Opti
         qualifiers: None,
         timestamps: Some(vec![10 * DAY, 0]),
         columns: vec![values([Some(1), Some(2)]), values([None, Some(3)])],
+        sums: Vec::new(),
     };
     let rules = BTreeMap::from([("F".to_owned(), rule(rule_text))]);
     let collector = Collector::new(&schema, &rules, now).unwrap();

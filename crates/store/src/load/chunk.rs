@@ -17,6 +17,8 @@ pub(super) struct Chunk {
     pub(super) place: (u64, u64),
     /// The worker whose dictionaries its codes belong to.
     pub(super) worker: usize,
+    /// Bytes it holds in memory.
+    pub(super) bytes: u64,
     /// The cells.
     pub(super) laid: LaidOut,
     /// Runs of events by window start; events of windows that are not wanted are left out.
@@ -109,6 +111,29 @@ pub(super) fn events_by_window(chunks: &[Chunk]) -> BTreeMap<i64, usize> {
         *events.entry(*window).or_default() += runs.iter().map(Range::len).sum::<usize>();
     }
     events
+}
+
+/// Most of the bytes that wait, in quarters, that are held back.
+const MOST_HELD: u64 = 3;
+
+/// The window that is better not written yet, of `chunks` in their order: the one that events came for last, for inputs
+/// are mostly in the order of time. So what is loaded becomes one SST a window where it can. None if that would hold
+/// nearly all chunks, for memory must come free.
+pub(super) fn held_back(chunks: &[Chunk]) -> Option<i64> {
+    let (open, _) = chunks.last()?.windows.iter().max_by_key(|(_, runs)| runs.last().map(|run| run.end))?;
+    let bytes = |held: bool| -> u64 {
+        chunks.iter().filter(|chunk| !held || chunk.windows.contains_key(open)).map(|chunk| chunk.bytes).sum()
+    };
+    (bytes(true) * 4 <= bytes(false) * MOST_HELD).then_some(*open)
+}
+
+/// Of `chunks` what is of the window `held`.
+pub(super) fn keep_window(chunks: Vec<Chunk>, held: i64) -> Vec<Chunk> {
+    let of_window = |mut chunk: Chunk| {
+        chunk.windows.retain(|window, _| *window == held);
+        (!chunk.windows.is_empty()).then_some(chunk)
+    };
+    chunks.into_iter().filter_map(of_window).collect()
 }
 
 /// Ranks of prefixes and, for each group, of qualifiers.
@@ -224,5 +249,40 @@ impl GroupEvents {
     pub(super) fn has(&self, event: u32, column: usize) -> bool {
         let (chunk, at) = self.places.of(event);
         self.columns[column][chunk].is_valid(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty() -> LaidOut {
+        LaidOut {
+            rows: None,
+            prefix: Vec::new(),
+            tail: Vec::new(),
+            time: Vec::new(),
+            groups: Vec::new(),
+            rejected: Vec::new(),
+        }
+    }
+
+    /// A chunk of so many bytes with one event for each of these windows, in order.
+    fn chunk(bytes: u64, windows: &[i64]) -> Chunk {
+        let mut of: BTreeMap<i64, Vec<Range<usize>>> = BTreeMap::new();
+        windows.iter().enumerate().for_each(|(at, window)| of.entry(*window).or_default().push(at..at + 1));
+        Chunk { place: (0, 0), worker: 0, bytes, laid: empty(), windows: of }
+    }
+
+    #[test]
+    fn the_window_that_still_grows_is_held_back() {
+        let days = [chunk(5, &[1]), chunk(5, &[1, 2]), chunk(5, &[2])];
+        assert_eq!(held_back(&days), Some(2));
+        let kept = keep_window(days.into(), 2);
+        assert_eq!(kept.iter().map(|chunk| chunk.windows.len()).collect::<Vec<_>>(), [1, 1]);
+        assert_eq!(held_back(&[chunk(5, &[1]), chunk(5, &[2, 1])]), None, "of all chunks some is of window 1");
+        assert_eq!(held_back(&[chunk(5, &[1]), chunk(50, &[2])]), None, "nothing else would be written");
+        assert_eq!(held_back(&[chunk(5, &[1]), chunk(1, &[])]), None);
+        assert_eq!(held_back(&[]), None);
     }
 }

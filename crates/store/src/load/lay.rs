@@ -33,8 +33,6 @@ pub(super) enum Outcome {
 /// A piece as one table has it.
 pub(super) struct Part {
     pub(super) counts: Counts,
-    /// Bytes it holds in memory.
-    pub(super) bytes: u64,
     /// UTC days with cells, by window.
     pub(super) days: BTreeMap<i64, BTreeSet<i32>>,
     pub(super) chunk: Chunk,
@@ -140,9 +138,8 @@ fn lay_out_for(
     laid.time = Vec::new();
     Ok(Part {
         counts,
-        bytes: laid_bytes(&laid),
         days,
-        chunk: Chunk { place: (to_read.sequence, index), worker, laid, windows },
+        chunk: Chunk { place: (to_read.sequence, index), worker, bytes: laid_bytes(&laid), laid, windows },
     })
 }
 

@@ -38,7 +38,7 @@ use crate::error::Result;
 use crate::ids::Ids;
 use crate::table::Table;
 use crate::version::{Edit, Version};
-use chunk::events_by_window;
+use chunk::{events_by_window, held_back, keep_window};
 pub use feed::{Feed, FeedEnd, FileFeed, Piece};
 use finish::{Finished, Finisher};
 use gather::Gather;
@@ -171,7 +171,7 @@ impl<'a> Loader<'a> {
                 let stats = &mut states[first].stats;
                 stats.read += waited;
                 stats.parse += clock.elapsed().saturating_sub(waited);
-                self.flush(&pass.targets, encoders, states)?;
+                self.flush(&pass.targets, encoders, states, more)?;
                 if !more {
                     return Ok(());
                 }
@@ -179,19 +179,32 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Sorts and writes what has come so far.
-    fn flush(&self, targets: &[usize], encoders: &[Encoders<'a>], states: &mut [TargetState]) -> Result<()> {
+    /// Sorts and writes what has come so far; if `more` is to come, not what waits for the rest of its window.
+    fn flush(
+        &self,
+        targets: &[usize],
+        encoders: &[Encoders<'a>],
+        states: &mut [TargetState],
+        more: bool,
+    ) -> Result<()> {
         let mut targets = targets.iter();
-        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at]))
+        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at], more))
     }
 
-    fn flush_target(&self, target: &Target<'_>, encoders: &Encoders<'_>, state: &mut TargetState) -> Result<()> {
+    fn flush_target(
+        &self,
+        target: &Target<'_>,
+        encoders: &Encoders<'_>,
+        state: &mut TargetState,
+        more: bool,
+    ) -> Result<()> {
         let mut chunks = std::mem::take(&mut state.chunks);
-        state.bytes = 0;
         chunks.sort_by_key(|chunk| chunk.place);
+        let held = if more { held_back(&chunks) } else { None };
+        let mut events = events_by_window(&chunks);
+        held.map(|window| events.remove(&window));
         // A large window keeps all cores busy, and one at a time is in memory twice.
-        let (large, small): (Vec<_>, Vec<_>) =
-            events_by_window(&chunks).into_iter().partition(|(_, events)| *events >= LARGE_WINDOW);
+        let (large, small): (Vec<_>, Vec<_>) = events.into_iter().partition(|(_, events)| *events >= LARGE_WINDOW);
         let clock = Instant::now();
         let schema = target.layout.stored();
         let ranks = encoders.ranks(schema.groups.len());
@@ -203,6 +216,8 @@ impl<'a> Loader<'a> {
             written.par_extend(small.into_par_iter().map(write));
             written
         });
+        state.chunks = held.map_or(Vec::new(), |window| keep_window(chunks, window));
+        state.bytes = state.chunks.iter().map(|chunk| chunk.bytes).sum();
         // What was finished is kept even where something else failed: it is to be removed.
         let mut failed = Ok(());
         for Finished { place, sst, took } in finished {

@@ -230,7 +230,7 @@ impl<'a> Records<'a> {
                 }
             }));
         }
-        Ok(GroupBlock { row_ends, qualifiers, timestamps, columns })
+        Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() })
     }
 }
 

@@ -206,6 +206,7 @@ mod tests {
                 Some(Arc::new(UInt64Array::from(vec![Some(1), None, Some(1234)]))),
                 Some(Arc::new(StringArray::from(vec![None, Some("text"), Some("longer text")]))),
             ],
+            sums: Vec::new(),
         };
         let schema = StoredSchema { tail: KeyTail::default(), groups: vec![group], upsert: false };
         (schema, Block { keys, groups: vec![Some(held)] })

@@ -70,7 +70,7 @@ impl TargetState {
 
     /// Adds what one piece of input `input` became; it tells in the counts if `counts`.
     fn put(&mut self, input: usize, counts: bool, part: Part) {
-        let Part { counts: rows, bytes, days, chunk } = part;
+        let Part { counts: rows, days, chunk } = part;
         let read = &mut self.read[input];
         read.counts.read += rows.read;
         read.counts.accepted += rows.accepted;
@@ -85,7 +85,7 @@ impl TargetState {
         for (window, days) in days {
             read.days.entry(window).or_default().extend(days);
         }
-        self.bytes += bytes;
+        self.bytes += chunk.bytes;
         self.chunks.push(chunk);
     }
 

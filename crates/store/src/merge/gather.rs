@@ -36,6 +36,7 @@ fn slice_group(group: &GroupBlock, rows: &Range<usize>) -> GroupBlock {
         }),
         timestamps: group.timestamps.as_ref().map(|timestamps| timestamps[start..end].to_vec()),
         columns: group.columns.iter().map(|c| c.as_ref().map(|c| c.slice(start, end - start))).collect(),
+        sums: group.sums.iter().map(|sums| sums.as_ref().map(|sums| sums.slice(rows.start, rows.len()))).collect(),
     }
 }
 
@@ -173,7 +174,7 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
         };
         columns.push(gathered);
     }
-    Ok(GroupBlock { columns, timestamps: timestamps.flatten(), qualifiers, row_ends: picks.row_ends })
+    Ok(GroupBlock { columns, timestamps: timestamps.flatten(), qualifiers, row_ends: picks.row_ends, sums: Vec::new() })
 }
 
 /// Qualifier dictionaries of several sources, made one.

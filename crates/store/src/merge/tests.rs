@@ -85,6 +85,7 @@ fn group_block(at: usize, group: &Group, rows: &[&(String, u64)], cells: &Cells)
         timestamps: (group.timestamps == TimestampKind::Stored).then(|| records.iter().map(|r| r.2).collect()),
         columns: vec![Some(values(0)), Some(values(1))],
         qualifiers: (group.qualifier == QualifierKind::Dynamic).then_some(Qualifiers { dictionary, codes }),
+        sums: Vec::new(),
     }
 }
 

@@ -1,0 +1,177 @@
+//! Sums by row: what the values of a column add up to in each row, kept beside the values.
+//!
+//! A meter's day is 96 values and one sum. Who asks for totals by day or by meter needs the sums alone, which are a few
+//! hundredths of the bytes. They are kept where a row has several values on average and no record lacks one.
+//!
+//! ```text
+//! sums    nothing, or for each column: kept u8 | if 1, a stream with a value for each row
+//! ```
+//! Of floats that are decimals the sum is that of the decimals, rounded once. Integers wrap around, as sums of 64 bits do;
+//! decimals of which a sum does not fit in 64 bits have none.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray, UInt64Array};
+use arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use tidetable_layout::{Column, FieldType, Group, ValueType};
+
+use crate::error::{Part, ReadError, WriteError};
+use crate::scaled;
+use crate::shapes::Records;
+use crate::stream::{PageSource, Stream};
+use crate::values::{self, Target};
+use crate::wire::Input;
+
+/// Values a row, on average, from which sums are worth their bytes.
+const LEAST_VALUES: usize = 8;
+/// Most digits of a decimal; sums have as many.
+const DIGITS: u8 = 38;
+
+/// Appends the sums of `columns`, of which `decimals` says how many decimals floats have, if they are known.
+pub(crate) fn put<'a>(
+    target: &mut Target<'_>,
+    group: &Group,
+    records: &Records<'_>,
+    columns: impl Iterator<Item = (&'a ArrayRef, Option<u8>)>,
+) -> Result<(), WriteError> {
+    if records.len() < LEAST_VALUES * records.ends.len() {
+        return Ok(());
+    }
+    let of_column = |((array, decimals), column): ((&ArrayRef, Option<u8>), &Column)| {
+        let told = array.null_count() == 0 && column.merge.is_newest();
+        told.then(|| of_rows(array, column.value, &records.ends, decimals)).flatten()
+    };
+    let sums: Vec<Option<ArrayRef>> = columns.zip(&group.columns).map(of_column).collect();
+    if sums.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    for sums in sums {
+        target.head.push(u8::from(sums.is_some()));
+        let Some(sums) = sums else { continue };
+        if let Some(floats) = sums.as_primitive_opt::<Float64Type>() {
+            values::put_gapless(target, floats.values())?;
+        } else if let Some(integers) = sums.as_primitive_opt::<UInt64Type>() {
+            values::put_gapless(target, integers.values())?;
+        } else if let Some(integers) = sums.as_primitive_opt::<Int64Type>() {
+            values::put_gapless(target, integers.values())?;
+        } else if let Some(decimals) = sums.as_primitive_opt::<Decimal128Type>() {
+            // In range: see `of_rows`.
+            let narrow: Vec<i64> = decimals.values().iter().map(|sum| *sum as i64).collect();
+            values::put_gapless(target, &narrow)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the entries that [`put`] made, one for each column of `group`, or none.
+pub(crate) fn read_entries(
+    input: &mut Input,
+    (index, group): (usize, &Group),
+    rows: usize,
+    next: &mut u64,
+) -> Result<Vec<Option<Stream>>, ReadError> {
+    if input.left() == 0 {
+        return Ok(Vec::new());
+    }
+    let entry = |(at, column): (usize, &Column)| match input.u8()? {
+        0 => Ok(None),
+        1 if is_summed(column.value) => {
+            Stream::read(input, Part::Sums { group: index, column: at }, rows, next).map(Some)
+        }
+        _ => Err(input.corrupt()),
+    };
+    group.columns.iter().enumerate().map(entry).collect()
+}
+
+/// The sums of the rows `rows`.
+pub(crate) fn read(
+    source: &PageSource<'_>,
+    stream: &Stream,
+    kind: ValueType,
+    rows: Range<usize>,
+) -> Result<ArrayRef, ReadError> {
+    Ok(match kind {
+        ValueType::Field(FieldType::Float64) => array::<Float64Type>(values::read_gapless(source, stream, rows)?),
+        ValueType::Field(FieldType::UInt64) => array::<UInt64Type>(values::read_gapless(source, stream, rows)?),
+        ValueType::Field(FieldType::Int64) => array::<Int64Type>(values::read_gapless(source, stream, rows)?),
+        ValueType::Field(FieldType::Decimal { scale, .. }) => {
+            let narrow = values::read_gapless::<i64>(source, stream, rows)?;
+            let wide: Decimal128Array = narrow.into_iter().map(i128::from).collect::<Vec<_>>().into();
+            let sums = wide.with_precision_and_scale(DIGITS, scale.cast_signed());
+            Arc::new(sums.map_err(|_| stream.setup.corrupt())?)
+        }
+        _ => return Err(stream.setup.corrupt()),
+    })
+}
+
+fn array<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::new(values.into(), None))
+}
+
+fn is_summed(kind: ValueType) -> bool {
+    use FieldType::{Decimal, Float64, Int64, UInt64};
+    matches!(kind, ValueType::Field(Float64 | Int64 | UInt64 | Decimal { .. }))
+}
+
+/// What the values of each row add up to; `None` if they are of a type that has no sums, or are too great.
+pub(crate) fn of_rows(values: &ArrayRef, kind: ValueType, ends: &[u32], decimals: Option<u8>) -> Option<ArrayRef> {
+    match kind {
+        ValueType::Field(FieldType::Float64) => {
+            let values = values.as_primitive_opt::<Float64Type>()?.values();
+            let sum = |row: Range<usize>| scaled::sum(values.get(row).unwrap_or_default(), decimals);
+            Some(Arc::new(Float64Array::from_iter_values(rows(ends).map(sum))))
+        }
+        ValueType::Field(FieldType::UInt64) => {
+            let values = values.as_primitive_opt::<UInt64Type>()?.values();
+            let sum = |row| values.get::<Range<usize>>(row).unwrap_or_default().iter().fold(0, wrapping_u64);
+            Some(Arc::new(UInt64Array::from_iter_values(rows(ends).map(sum))))
+        }
+        ValueType::Field(FieldType::Int64) => {
+            let values = values.as_primitive_opt::<Int64Type>()?.values();
+            let sum = |row| values.get::<Range<usize>>(row).unwrap_or_default().iter().fold(0, wrapping_i64);
+            Some(Arc::new(Int64Array::from_iter_values(rows(ends).map(sum))))
+        }
+        ValueType::Field(FieldType::Decimal { scale, .. }) => {
+            let values = values.as_primitive_opt::<Decimal128Type>()?.values();
+            let sum = |row| {
+                let mut values = values.get::<Range<usize>>(row).unwrap_or_default().iter();
+                let sum = values.try_fold(0i128, |sum, value| sum.checked_add(*value))?;
+                i64::try_from(sum).ok().map(i128::from)
+            };
+            let sums: Decimal128Array = rows(ends).map(sum).collect::<Option<Vec<_>>>()?.into();
+            Some(Arc::new(sums.with_precision_and_scale(DIGITS, scale.cast_signed()).ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// Whether two arrays of sums are the same. How a sum that is no number is written down depends on the machine.
+pub(crate) fn alike(left: &ArrayRef, right: &ArrayRef) -> bool {
+    match (left.as_primitive_opt::<Float64Type>(), right.as_primitive_opt::<Float64Type>()) {
+        (Some(left), Some(right)) => {
+            let same =
+                |(left, right): (&f64, &f64)| left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan();
+            left.len() == right.len() && left.values().iter().zip(right.values()).all(same)
+        }
+        _ => left == right,
+    }
+}
+
+fn wrapping_u64(sum: u64, value: &u64) -> u64 {
+    sum.wrapping_add(*value)
+}
+
+fn wrapping_i64(sum: i64, value: &i64) -> i64 {
+    sum.wrapping_add(*value)
+}
+
+/// The records of each row.
+fn rows(ends: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    ends.iter().map(move |end| {
+        let row = start..(*end as usize).max(start);
+        start = row.end;
+        row
+    })
+}
