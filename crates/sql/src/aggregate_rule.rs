@@ -19,6 +19,8 @@ use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use tidetable_layout::Layout;
 
 use crate::dependence::{is_of_column, is_of_columns, is_of_row};
+use crate::error::external;
+use crate::groups::newest_first;
 use crate::join_rule::below_join;
 use crate::scan_aggregate::{Aggregate, GroupOf, ScanAggregate};
 use crate::source::{Shape, SstSource};
@@ -87,7 +89,7 @@ fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>
     let (filters, schema) = (aggregation.filter_expr().to_vec(), aggregation.input_schema());
     let first = AggregateExec::try_new(AggregateMode::Partial, groups.clone(), functions, filters, input, schema)?;
     let aggregated = match Scanned::below(first.input())? {
-        Some(scan) => scan.aggregate(&first)?.map(|plan| scan.with(plan)),
+        Some(scan) => scan.aggregate(&first)?.map(|plan| scan.with(plan)).transpose()?,
         None => below_join(&first)?,
     };
     let Some(aggregated) = aggregated else { return Ok(None) };
@@ -196,12 +198,17 @@ impl<'a> Scanned<'a> {
         Ok(Some(ScanAggregate { groups, aggregates, time, newest_only, schema: first.schema() }))
     }
 
-    pub(crate) fn with(&self, plan: ScanAggregate) -> Arc<dyn ExecutionPlan> {
+    pub(crate) fn with(&self, plan: ScanAggregate) -> Result<Arc<dyn ExecutionPlan>> {
+        let groups = &self.config.file_groups;
+        let regrouped = match plan.newest_only {
+            true => newest_first(&self.source.scan().snapshot, groups).map_err(external)?,
+            false => None,
+        };
         let source = Arc::new(self.source.aggregating(plan));
         let config = FileScanConfigBuilder::new(self.config.object_store_url.clone(), source)
-            .with_file_groups(self.config.file_groups.clone())
+            .with_file_groups(regrouped.unwrap_or_else(|| groups.clone()))
             .build();
-        DataSourceExec::from_data_source(config)
+        Ok(DataSourceExec::from_data_source(config))
     }
 }
 

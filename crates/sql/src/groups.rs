@@ -11,6 +11,10 @@ use tidetable_store::{Slice, Snapshot, StoreError};
 /// A piece smaller than this is not worth a task of its own.
 const MIN_PIECE: u64 = 1 << 20;
 
+/// What one "file" of a scan stands for: slices, to be read one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Slices(pub(crate) Vec<Slice>);
+
 /// Cuts slices until each of `partitions` has work, where there is enough of it.
 ///
 /// # Errors
@@ -63,9 +67,34 @@ fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Sl
 /// slices that follow one another, so that the groups one after the other are the order of the table.
 pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) -> Vec<FileGroup> {
     let file = |slice: Slice, number| {
-        PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(slice)
+        PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(Slices(vec![slice]))
     };
     contiguous(slices, partitions, file).into_iter().map(FileGroup::new).collect()
+}
+
+/// `groups` anew for a reader who wants of each entity only what is newest: each a range of keys, with the slices of one
+/// time after those of a later one. `None` if slices are not of the same keys.
+///
+/// # Errors
+/// If an SST that must be cut cannot be opened.
+pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<Option<Vec<FileGroup>>, StoreError> {
+    let files = groups.iter().flat_map(FileGroup::iter);
+    let mut slices: Vec<Slice> =
+        files.filter_map(|file| file.extension::<Slices>()).flat_map(|slices| slices.0.clone()).collect();
+    slices.reverse();
+    let alike = slices.windows(2).all(|pair| matches!(pair, [one, other] if one.keys == other.keys));
+    let Some(largest) = slices.iter().max_by_key(|slice| slice.bytes).filter(|_| alike && slices.len() > 1) else {
+        return Ok(None);
+    };
+    let mut out = Vec::with_capacity(groups.len());
+    for (number, part) in pieces_of(snapshot, largest, groups.len())?.into_iter().enumerate() {
+        let of_part = |slice: &Slice| Slice { keys: part.keys.clone(), ..slice.clone() };
+        let parts: Vec<Slice> = slices.iter().map(of_part).collect();
+        let bytes = parts.iter().map(|slice| slice.bytes).sum::<u64>() / groups.len().max(1) as u64;
+        let name = format!("tables/{}/newest/{number}", snapshot.table().name());
+        out.push(FileGroup::new(vec![PartitionedFile::new(name, bytes).with_extension(Slices(parts))]));
+    }
+    Ok(Some(out))
 }
 
 /// Runs of slices; at least one, and none empty but that.

@@ -148,7 +148,7 @@ impl Joined<'_> {
         let by = groups.len();
         let schema = Arc::new(Schema::new(fields));
         let summed =
-            self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema });
+            self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema })?;
 
         // The join of what was summed up, on the same.
         let key = |at: usize| Arc::new(Column::new(summed.schema().field(at).name(), at)) as Expr;

@@ -42,6 +42,7 @@ mod history;
 mod join_rule;
 mod key_filter;
 mod near_filter;
+mod newest;
 mod numbers;
 mod opener;
 mod patterns;

@@ -20,6 +20,8 @@ use tidetable_store::{ScanCounts, ScanOptions, SkipStripes, Slice};
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
+use crate::groups::Slices;
+use crate::newest::Newest;
 use crate::record_reader::{RecordReader, Wanted};
 use crate::row_scan::RowReader;
 use crate::row_table::RowView;
@@ -67,11 +69,11 @@ impl SliceOpener {
 impl FileOpener for SliceOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let missing = || DataFusionError::Internal(format!("{} carries no slice", file.object_meta.location));
-        let slice = file.extension::<Slice>().ok_or_else(missing)?.clone();
+        let Slices(slices) = file.extension::<Slices>().ok_or_else(missing)?.clone();
         let name = file.object_meta.location.to_string();
         let counts = Arc::new(ScanCounts::default());
         let options = ScanOptions { counts: Some(Arc::clone(&counts)), skip: self.skip.clone() };
-        let reading = Reading { work: self.work.clone(), name, slice, options };
+        let reading = Reading { work: self.work.clone(), name, slices, options };
         let metrics = self.metrics.clone();
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
         let sender = builder.tx();
@@ -127,11 +129,11 @@ impl Metrics {
     }
 }
 
-/// One slice being read.
+/// Slices being read.
 struct Reading {
     work: Work,
     name: String,
-    slice: Slice,
+    slices: Vec<Slice>,
     options: ScanOptions,
 }
 
@@ -147,7 +149,12 @@ impl Reading {
     }
 
     fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
-        let blocks = self.work.scan.snapshot.scan_with(&self.slice, projection, &self.options).map_err(external)?;
+        let scan = |slice| self.blocks_of(slice, projection);
+        Ok(self.slices.iter().map(scan).collect::<Result<Vec<_>>>()?.into_iter().flatten())
+    }
+
+    fn blocks_of(&self, slice: &Slice, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<>> {
+        let blocks = self.work.scan.snapshot.scan_with(slice, projection, &self.options).map_err(external)?;
         Ok(blocks.map(|block| block.map_err(external)))
     }
 
@@ -191,12 +198,48 @@ impl Reading {
         }
         let time: Vec<usize> = aggregate.time.into_iter().collect();
         let reader = self.reader(&aggregate.wanted(&time))?;
+        if let Some(newest) = Newest::new(scan, &self.name, stored, filters, aggregate)? {
+            return self.newest(newest, &reader, aggregate, send);
+        }
         let running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
         let add = |running: &mut Running<'_>, block| match reader.read(block)? {
             Some(found) => running.add(found),
             None => Ok(()),
         };
         self.sum_up(running, &reader.projection(), add, send)
+    }
+
+    /// Reads slices, the latest first, and of those after the first only what may be newer than what has been seen.
+    fn newest(
+        &self,
+        mut newest: Newest,
+        reader: &RecordReader,
+        aggregate: &ScanAggregate,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<()> {
+        let mut running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let (keys, all) = (newest.projection(), reader.projection());
+        for (at, slice) in self.slices.iter().enumerate() {
+            let mut wanted = Vec::new();
+            if at == 0 {
+                wanted.push(slice.keys.clone());
+            } else {
+                for block in self.blocks_of(slice, &keys)? {
+                    wanted.extend(newest.may_be_newer(&block?)?);
+                }
+            }
+            for keys in wanted {
+                for block in self.blocks_of(&Slice { keys, ..slice.clone() }, &all)? {
+                    let Some(found) = reader.read(block?)? else { continue };
+                    newest.saw(&found, (reader.row_fields(), reader.record_fields()))?;
+                    running.add(found)?;
+                }
+            }
+        }
+        if let Some(batch) = running.take()? {
+            send(batch.project(&self.work.columns)?);
+        }
+        Ok(())
     }
 
     /// Adds each block, and sends what they add up to.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::and;
 use arrow::datatypes::Schema;
 use datafusion::error::Result;
