@@ -34,7 +34,7 @@ def all_cases(tools, scale):
             "memory",
             "reference, CSV, memory",
             [
-                (Tidetable(tools, "tidetable, 256 MiB, the default"), reference),
+                (Tidetable(tools, "tidetable, 384 MiB, the default"), reference),
                 (Tidetable(tools, "tidetable, 1 GiB", ["--memory", "1GiB"]), reference),
                 (Tidetable(tools, "tidetable, 128 MiB", ["--memory", "128MiB"]), reference),
             ],

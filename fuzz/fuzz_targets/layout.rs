@@ -91,6 +91,7 @@ fn block(layout: &Layout, encoder: &Encoder<'_>, laid: &LaidOut) -> Block {
         let present = group.columns.iter().any(|column| column.is_valid(0)) as u32;
         let cut = |column: &ArrayRef| Some(column.slice(0, present as usize));
         Some(GroupBlock {
+            sums: Vec::new(),
             row_ends: vec![present],
             qualifiers: group.qualifier.as_ref().map(|codes| Qualifiers {
                 dictionary: vec![encoder.qualifiers(at).expect("it is dynamic").get(codes[0]).into()],

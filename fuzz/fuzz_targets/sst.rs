@@ -12,6 +12,8 @@ use tidetable_sstable::Reader;
 fuzz_target!(|data: &[u8]| {
     let Ok(reader) = Reader::open(Arc::new(Bytes::copy_from_slice(data))) else { return };
     let all = Projection::all(reader.schema());
+    let mut sums = all.clone();
+    sums.groups.iter_mut().flatten().for_each(|group| group.sums = true);
     let _ = reader.may_contain(b"0000000001#20170726");
     let _ = reader.verify();
     let _ = reader.inspect();
@@ -27,5 +29,6 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         let _ = reader.read_rows(stripe, &middle, Some(b"9"), &all);
+        let _ = reader.read_stripe(stripe, &sums);
     }
 });

@@ -209,7 +209,7 @@ pub struct RunHow {
     #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
     pub if_locked: IfLocked,
     /// Memory that loading may take, about, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "384MiB", value_parser = parse_size)]
     pub memory: u64,
 }
 

@@ -14,7 +14,7 @@ use tidetable_bench::{Bench, Done, Result, Shape};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const USAGE: &str = "usage: load FOLDER [--memory 256MiB] [--layout meter|metric] [--keep FOLDER]";
+const USAGE: &str = "usage: load FOLDER [--memory 384MiB] [--layout meter|metric] [--keep FOLDER]";
 
 struct Args {
     folder: PathBuf,
@@ -41,7 +41,7 @@ fn main() -> Result<ExitCode> {
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
-    let mut parsed = Args { folder: PathBuf::new(), shape: Shape::Meter, memory: 256 << 20, keep: None };
+    let mut parsed = Args { folder: PathBuf::new(), shape: Shape::Meter, memory: 384 << 20, keep: None };
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--memory" => parsed.memory = size(&args.next()?)?,

@@ -18,7 +18,7 @@ use crate::progress::{Watcher, bytes, count};
 use crate::signals::stop_on_signals;
 
 /// Bytes of a load that only plans.
-const DEFAULT_MEMORY: u64 = 256 << 20;
+const DEFAULT_MEMORY: u64 = 384 << 20;
 
 /// How a run does what it does.
 #[derive(Debug, Clone)]
