@@ -60,6 +60,7 @@ mod skip;
 mod source;
 mod statement;
 mod sum_reader;
+mod value_keep;
 mod values;
 
 pub use catalog::TableVersions;

@@ -16,7 +16,7 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::StreamExt;
 use tidetable_layout::{Block, Projection};
-use tidetable_store::{ScanCounts, ScanOptions, SkipStripes, Slice};
+use tidetable_store::{KeepRecords, ScanCounts, ScanOptions, SkipStripes, Slice};
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
@@ -29,6 +29,7 @@ use crate::scan_aggregate::{Running, ScanAggregate};
 use crate::skip::FilterSkip;
 use crate::source::{Shape, TableScan};
 use crate::sum_reader::SumReader;
+use crate::value_keep::ValueKeep;
 
 /// Batches decoded ahead of the query.
 const AHEAD: usize = 2;
@@ -53,6 +54,7 @@ pub(crate) struct Work {
 pub(crate) struct SliceOpener {
     work: Work,
     skip: Option<Arc<dyn SkipStripes>>,
+    keep: Option<Arc<dyn KeepRecords>>,
     metrics: Metrics,
 }
 
@@ -62,7 +64,14 @@ impl SliceOpener {
         let layout = work.scan.snapshot.layout();
         let filter = conjunction_opt(work.filters.iter().cloned());
         let skip = filter.and_then(|filter| FilterSkip::new(filter, layout, &work.stored));
-        Self { skip: skip.map(|skip| Arc::new(skip) as Arc<dyn SkipStripes>), work, metrics }
+        let of_records = matches!(work.scan.shape, Shape::Records { .. });
+        let keep = ValueKeep::new(&work.filters, layout, &work.stored).filter(|_| of_records);
+        Self {
+            skip: skip.map(|skip| Arc::new(skip) as Arc<dyn SkipStripes>),
+            keep: keep.map(|keep| Arc::new(keep) as Arc<dyn KeepRecords>),
+            work,
+            metrics,
+        }
     }
 }
 
@@ -72,7 +81,8 @@ impl FileOpener for SliceOpener {
         let Slices(slices) = file.extension::<Slices>().ok_or_else(missing)?.clone();
         let name = file.object_meta.location.to_string();
         let counts = Arc::new(ScanCounts::default());
-        let options = ScanOptions { counts: Some(Arc::clone(&counts)), skip: self.skip.clone() };
+        let options =
+            ScanOptions { counts: Some(Arc::clone(&counts)), skip: self.skip.clone(), keep: self.keep.clone() };
         let reading = Reading { work: self.work.clone(), name, slices, options };
         let metrics = self.metrics.clone();
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, UInt64Array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, UInt64Array};
 use arrow::compute::{filter, filter_record_batch, nullif};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use datafusion::common::DataFusionError;
@@ -98,8 +96,9 @@ impl RowState {
             Self::Values => vec![numbers(argument?.counts())],
             Self::Sum(kind) => vec![argument?.sums(kind)?],
             Self::Average => {
-                let counts = argument?.counts().into_iter().map(|count| count as u64);
-                vec![Arc::new(UInt64Array::from_iter_values(counts)), argument?.sums(&DataType::Float64)?]
+                // Where there is no value both are null, as the engine would leave them.
+                let counts = argument?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
+                vec![Arc::new(counts.collect::<UInt64Array>()), argument?.sums(&DataType::Float64)?]
             }
         })
     }

@@ -1,5 +1,7 @@
 //! One group of columns in a stripe: which records each row has, their qualifiers, timestamps and values.
 
+mod kept;
+
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -16,6 +18,8 @@ use crate::stream::{PageSource, Pages, Stream};
 use crate::sums;
 use crate::values::{self, Target};
 use crate::wire::{Input, put_block, put_varint};
+
+pub use kept::KeepRecords;
 
 /// What the stripe table needs of a group.
 pub(crate) struct GroupMeta {

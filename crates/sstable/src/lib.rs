@@ -80,6 +80,7 @@ pub use counts::ReadCounts;
 pub use cuts::stripe_cuts;
 pub use error::{Part, ReadError, WriteError};
 pub use format::{MAX_RAW_BYTES, MAX_RECORDS, PAGE_RECORDS, VERSION};
+pub use group::KeepRecords;
 pub use inspect::{ChunkInspection, Inspection, StripeInspection};
 pub use options::{Compression, StripeLimits, WriteOptions};
 pub use reader::Reader;

@@ -3,6 +3,7 @@
 mod corruption;
 mod generate;
 mod golden;
+mod kept;
 mod round_trip;
 mod sums;
 

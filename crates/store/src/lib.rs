@@ -61,7 +61,7 @@ pub use scan::{BlockScan, ScanCounts, ScanOptions, SkipStripes};
 pub use shared::Shared;
 pub use snapshot::{Slice, Snapshot};
 pub use table::{Store, Table};
-pub use tidetable_sstable::{Scalar, StripeMeta};
+pub use tidetable_sstable::{KeepRecords, Scalar, StripeMeta};
 pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
 pub use verify::{SstReport, TableReport, VerifyOptions};
 pub use version::{Edit, Input, Sst, TableIdentity, Version, WindowState};

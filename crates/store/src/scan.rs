@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidetable_layout::{Block, GroupProjection, KeyRange, Projection, QualifierKind, StoredSchema, TimestampKind};
-use tidetable_sstable::{ReadCounts, ReadError, Reader, StripeMeta};
+use tidetable_sstable::{KeepRecords, ReadCounts, ReadError, Reader, StripeMeta};
 
 use crate::drops::Mask;
 use crate::error::{Result, StoreError};
@@ -47,6 +47,9 @@ pub struct ScanOptions {
     pub counts: Option<Arc<ScanCounts>>,
     /// Says which stripes need not be read.
     pub skip: Option<Arc<dyn SkipStripes>>,
+    /// Says which records need not come. It is not asked where rows of several files are merged, nor of files of which
+    /// something is hidden.
+    pub keep: Option<Arc<dyn KeepRecords>>,
 }
 
 /// A reader who needs only some of the records.
@@ -103,7 +106,7 @@ impl BlockScan {
         keys: KeyRange,
         projection: &Projection,
         collector: Option<Arc<Collector>>,
-        skip: Option<&dyn SkipStripes>,
+        options: &ScanOptions,
     ) -> Self {
         let mut projection = projection.clone();
         let masks: Vec<Mask> = sources.iter().filter_map(|source| source.mask.clone()).collect();
@@ -124,7 +127,7 @@ impl BlockScan {
         // stripe shows that they drop nothing, what they look at need not be read.
         let (before, after) = if runs.len() == 1 { (collector, None) } else { (None, collector) };
         let alone = runs.len() == 1;
-        let skip = skip.filter(|_| alone);
+        let skip = options.skip.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
             let as_stored = alone && source.mask.is_none() && source.windows.is_none();
             let narrow = if as_stored { &sums } else { &narrow };
@@ -132,7 +135,8 @@ impl BlockScan {
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
             let (narrow, collector) = (Arc::clone(narrow), before.clone());
-            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped }
+            let keep = options.keep.clone().filter(|_| as_stored);
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep }
         };
         let run = |(order, run): (u64, Vec<SstSource>)| {
             (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
@@ -226,11 +230,13 @@ pub(crate) struct SstScan {
     collector: Option<Arc<Collector>>,
     /// Which stripes nobody needs; empty if all may be needed.
     skipped: Vec<bool>,
+    /// Which records are needed, if it is not all.
+    keep: Option<Arc<dyn KeepRecords>>,
 }
 
 impl SstScan {
-    /// The wanted rows of a stripe, and whether rules are still to be judged.
-    fn read(&self, index: usize, whole: bool) -> std::result::Result<(Block, bool), ReadError> {
+    /// The wanted rows of a stripe, and whether rules are still to be judged; `None` if none of its records is needed.
+    fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
         let stripe = self.source.reader.stripe(index)?;
         let judged = match &self.collector {
             Some(collector) => !collector.keeps_all(&self.schema, &stripe)?,
@@ -239,7 +245,11 @@ impl SstScan {
         let projection = if judged { &self.projection } else { &self.narrow };
         let rows =
             if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
-        Ok((stripe.into_block(rows, projection)?, judged))
+        let block = match self.keep.as_deref().filter(|_| !judged) {
+            Some(keep) => stripe.into_kept(rows, projection, keep)?,
+            None => Some(stripe.into_block(rows, projection)?),
+        };
+        Ok(block.map(|block| (block, judged)))
     }
 }
 
@@ -257,6 +267,7 @@ impl Iterator for SstScan {
             }
             let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
             let read = self.read(stripe, whole).map_err(|source| StoreError::Sst { path: path.clone(), source });
+            let Some(read) = read.transpose() else { continue };
             return Some(read.and_then(|(block, judged)| {
                 let block = match windows {
                     Some(windows) => windows.apply(&self.schema, block)?,

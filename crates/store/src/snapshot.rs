@@ -210,7 +210,7 @@ impl Snapshot {
         }
         let collector = self.inner.collector.clone();
         let schema = Arc::clone(self.schema());
-        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options.skip.as_deref());
+        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options);
         Ok(scan.of_table(self.inner.table.name()))
     }
 

@@ -13,7 +13,7 @@ use crate::drops::overlaps;
 use crate::error::{Result, StoreError};
 use crate::merge::{self, weight};
 use crate::output::{SST_BYTES, write_error};
-use crate::scan::{BlockScan, SstSource};
+use crate::scan::{BlockScan, ScanOptions, SstSource};
 use crate::snapshot::{ALWAYS, Snapshot};
 use crate::version::Sst;
 
@@ -100,7 +100,14 @@ impl<'a> Inputs<'a> {
         let schema = self.snapshot.schema();
         let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
         let sources = holding.map(|input| input.source.clone()).collect();
-        let scan = BlockScan::new(schema.clone(), sources, keys.clone(), &Projection::all(schema), None, None);
+        let scan = BlockScan::new(
+            schema.clone(),
+            sources,
+            keys.clone(),
+            &Projection::all(schema),
+            None,
+            &ScanOptions::default(),
+        );
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
         for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
             let mut block = block?;

@@ -1,0 +1,87 @@
+//! Filters on the values of one column, looked at while a file is read: of records that do not pass nothing else is made.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::error::Result;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_plan::PhysicalExpr;
+use tidetable_layout::Layout;
+use tidetable_store::KeepRecords;
+
+use crate::dependence::is_of_row;
+use crate::near_filter::NearFilter;
+use crate::record_reader::passing;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Keeps records by one column.
+#[derive(Debug)]
+pub(crate) struct ValueKeep {
+    /// Group and column.
+    place: (usize, usize),
+    /// A schema of the column alone.
+    schema: SchemaRef,
+    near: Vec<NearFilter>,
+    /// Filters that are looked at as they are.
+    exact: Vec<Expr>,
+}
+
+impl ValueKeep {
+    /// By those of `filters`, over the table, that are of one column; `None` if there are none, or if a record without a
+    /// value may pass: such records are not all stored.
+    pub(crate) fn new(filters: &[Expr], layout: &Layout, table: &Schema) -> Option<Self> {
+        let columns = |filter: &Expr| -> HashSet<usize> {
+            collect_columns(filter).into_iter().map(|column| column.index()).collect()
+        };
+        let of_values = || filters.iter().filter(|filter| !is_of_row(layout, filter));
+        let (field, place) =
+            of_values().find_map(|filter| match columns(filter).into_iter().collect::<Vec<_>>().as_slice() {
+                [field] => Some((*field, layout.summed_column(*field)?)),
+                _ => None,
+            })?;
+        let schema = Arc::new(table.project(&[field]).ok()?);
+        let own = of_values().filter(|filter| columns(filter) == HashSet::from([field]));
+        let own: Vec<Expr> =
+            own.map(|filter| reassign_expr_columns(Arc::clone(filter), &schema)).collect::<Result<_>>().ok()?;
+        let absent =
+            RecordBatch::try_new(nullable(&schema), vec![new_null_array(schema.field(0).data_type(), 1)]).ok()?;
+        let passes = passing(&own, &absent).ok().flatten()?;
+        if passes.true_count() > 0 {
+            return None;
+        }
+        let near = own.iter().filter_map(NearFilter::of).collect();
+        let exact = own.into_iter().filter(|filter| NearFilter::of(filter).is_none()).collect();
+        Some(Self { place, schema: nullable(&schema), near, exact })
+    }
+
+    fn verdict(&self, values: &ArrayRef) -> Option<BooleanArray> {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![Arc::clone(values)]).ok()?;
+        let mut masks = self.near.iter().filter_map(|near| near.near(&batch)).collect::<Vec<_>>();
+        masks.extend(passing(&self.exact, &batch).ok()?);
+        masks.into_iter().reduce(|one, other| BooleanArray::new(one.values() & other.values(), None))
+    }
+}
+
+/// Any column may lack values where records are stored.
+fn nullable(schema: &Schema) -> SchemaRef {
+    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    Arc::new(Schema::new(fields))
+}
+
+impl KeepRecords for ValueKeep {
+    fn column(&self) -> (usize, usize) {
+        self.place
+    }
+
+    /// What cannot be judged here is judged later.
+    fn keep(&self, values: &ArrayRef) -> BooleanBuffer {
+        match self.verdict(values) {
+            Some(verdict) => verdict.values().clone(),
+            None => BooleanBuffer::new_set(values.len()),
+        }
+    }
+}

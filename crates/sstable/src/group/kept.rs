@@ -1,0 +1,223 @@
+//! Only those records of a stripe whose values in one column pass: the others' timestamps, qualifiers and values are not
+//! made, and rows without a record are left out.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{filter, take};
+use tidetable_layout::{Block, Group, GroupBlock, GroupProjection, Keys, Projection, Qualifiers, TimestampKind};
+
+use super::{GroupHead, Layout};
+use crate::error::ReadError;
+use crate::stream::PageSource;
+use crate::stripe_reader::StripeReader;
+use crate::values;
+
+/// A reader who needs only some of the records, as one column of theirs shows.
+pub trait KeepRecords: fmt::Debug + Send + Sync {
+    /// The group and the column that it looks at.
+    fn column(&self) -> (usize, usize);
+
+    /// For each of these values, null where a record has none, whether its record is needed.
+    fn keep(&self, values: &ArrayRef) -> BooleanBuffer;
+}
+
+/// As many of a stripe's records in 2^n are picked one by one; of more all are decoded.
+const FEW: usize = 3;
+
+/// The records of some rows that are kept.
+struct Kept {
+    /// Of the stripe's rows, those with such a record.
+    rows: Vec<u32>,
+    /// For each of them, the end of its records.
+    ends: Vec<u32>,
+    /// The records, counted from the first wanted row's first.
+    records: Vec<u32>,
+}
+
+impl StripeReader {
+    /// As [`Self::into_block`], but records that `keep` has no need of may be missing, and rows with them; `None` if
+    /// none is needed.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn into_kept(
+        self,
+        rows: Range<usize>,
+        projection: &Projection,
+        keep: &dyn KeepRecords,
+    ) -> Result<Option<Block>, ReadError> {
+        let (meta, schema) = (self.meta()?, self.reader.schema());
+        let (at, column) = keep.column();
+        let (Some(group), Some(Some(wanted))) = (schema.groups.get(at), projection.groups.get(at)) else {
+            return self.into_block(rows, projection).map(Some);
+        };
+        let head = self.head.group(at, schema, meta)?;
+        let span = head.span_of(&rows);
+        let pages = self.reader.pages(self.index, meta, false)?;
+        let (Some(stream), Some(kind)) = (head.columns.get(column), group.columns.get(column)) else {
+            return self.into_block(rows, projection).map(Some);
+        };
+        let array = values::read(&pages, stream, kind.value, span.clone())?;
+        let mask = keep.keep(&array);
+        let count = mask.count_set_bits();
+        if count == 0 {
+            return Ok(None);
+        }
+        if mask.len() != span.len() || count > span.len() >> FEW {
+            return self.into_block(rows, projection).map(Some);
+        }
+        let kept = head.kept(&rows, &mask);
+        let mut groups = Vec::with_capacity(schema.groups.len());
+        for (other, (schema_of, wanted_of)) in schema.groups.iter().zip(&projection.groups).enumerate() {
+            groups.push(match wanted_of {
+                _ if other == at => {
+                    let known = (column, filtered(&array, &mask)?);
+                    Some(head.decode_kept(&pages, group, &rows, wanted, &kept, &mask, known)?)
+                }
+                Some(wanted) => {
+                    let head = self.head.group(other, schema, meta)?;
+                    Some(take_rows(head.decode(&pages, schema_of, rows.clone(), wanted)?, &kept.rows)?)
+                }
+                None => None,
+            });
+        }
+        let mut keys = Keys::new(Arc::clone(self.keys().tail_shape()));
+        for row in &kept.rows {
+            let (prefix, tail) = self.keys().parts(rows.start + *row as usize);
+            keys.push(prefix, tail);
+        }
+        Ok(Some(Block { keys, groups }))
+    }
+}
+
+impl GroupHead {
+    /// The records of the rows `rows`.
+    fn span_of(&self, rows: &Range<usize>) -> Range<usize> {
+        let end_before = |row: usize| row.checked_sub(1).and_then(|row| self.ends.get(row)).copied().unwrap_or(0);
+        end_before(rows.start) as usize..end_before(rows.end) as usize
+    }
+
+    /// What `mask` keeps of the records of `rows`.
+    fn kept(&self, rows: &Range<usize>, mask: &BooleanBuffer) -> Kept {
+        let first = self.span_of(rows).start;
+        let ends = self.ends.get(rows.clone()).unwrap_or_default();
+        let mut kept = Kept { rows: Vec::new(), ends: Vec::new(), records: Vec::new() };
+        let mut row = 0;
+        for record in mask.set_indices() {
+            while ends.get(row).is_some_and(|end| (*end as usize) - first <= record) {
+                row += 1;
+            }
+            if kept.rows.last() != Some(&(row as u32)) {
+                kept.rows.push(row as u32);
+                kept.ends.push(0);
+            }
+            kept.records.push(record as u32);
+            if let Some(end) = kept.ends.last_mut() {
+                *end = kept.records.len() as u32;
+            }
+        }
+        kept
+    }
+
+    /// The kept records; `known` is one column of them.
+    #[expect(clippy::too_many_arguments, reason = "what is decoded, where from, and which of it")]
+    fn decode_kept(
+        &self,
+        source: &PageSource<'_>,
+        group: &Group,
+        rows: &Range<usize>,
+        wanted: &GroupProjection,
+        kept: &Kept,
+        mask: &BooleanBuffer,
+        (column, known): (usize, ArrayRef),
+    ) -> Result<GroupBlock, ReadError> {
+        let span = self.span_of(rows);
+        let qualifiers = match &self.dictionary {
+            Some(dictionary) if wanted.qualifiers => {
+                let all = self.qualifiers(source, dictionary, rows.clone(), span.clone())?;
+                let codes = kept.records.iter().filter_map(|record| all.codes.get(*record as usize).copied()).collect();
+                Some(Qualifiers { dictionary: all.dictionary, codes })
+            }
+            _ => None,
+        };
+        let timestamps = match group.timestamps {
+            TimestampKind::Stored if wanted.timestamps => Some(self.timestamps_kept(source, rows, kept)?),
+            _ => None,
+        };
+        let mut columns = Vec::with_capacity(group.columns.len());
+        for (at, (stream, own)) in self.columns.iter().zip(&group.columns).enumerate() {
+            columns.push(match wanted.columns.get(at) {
+                Some(true) if at == column => Some(Arc::clone(&known)),
+                Some(true) => Some(filtered(&values::read(source, stream, own.value, span.clone())?, mask)?),
+                _ => None,
+            });
+        }
+        Ok(GroupBlock { row_ends: kept.ends.clone(), qualifiers, timestamps, columns, sums: Vec::new() })
+    }
+
+    fn timestamps_kept(
+        &self,
+        source: &PageSource<'_>,
+        rows: &Range<usize>,
+        kept: &Kept,
+    ) -> Result<Vec<i64>, ReadError> {
+        let span = self.span_of(rows);
+        let Layout::Shapes { spans, offsets, ids, bases: Some(bases), .. } = &self.layout else {
+            let all = self.timestamps(source, rows.clone(), span)?;
+            return Ok(kept.records.iter().filter_map(|record| all.get(*record as usize).copied()).collect());
+        };
+        let bases = values::read_gapless::<i64>(source, bases, rows.clone())?;
+        let ids = ids.get(rows.clone()).unwrap_or_default();
+        let mut out = Vec::with_capacity(kept.records.len());
+        let mut start = 0;
+        for (row, end) in kept.rows.iter().zip(&kept.ends) {
+            let row = *row as usize;
+            let first = self.span_of(&(rows.start..rows.start + row)).len();
+            let shape = ids.get(row).and_then(|id| spans.get(*id as usize));
+            let offsets = shape.and_then(|span| offsets.get(span.clone())).unwrap_or_default();
+            let base = bases.get(row).copied().unwrap_or_default();
+            let records = kept.records.get(start..*end as usize).unwrap_or_default();
+            let offset = |record: &u32| offsets.get((*record as usize).saturating_sub(first)).copied().unwrap_or(0);
+            out.extend(records.iter().map(|record| base.wrapping_add(offset(record))));
+            start = *end as usize;
+        }
+        Ok(out)
+    }
+}
+
+/// The rows `rows` of a group, which ascend.
+fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
+    let (mut records, mut row_ends) = (Vec::new(), Vec::with_capacity(rows.len()));
+    for row in rows {
+        records.extend(group.records(*row as usize).map(|record| record as u32));
+        row_ends.push(records.len() as u32);
+    }
+    let codes = |qualifiers: Qualifiers| Qualifiers {
+        codes: records.iter().filter_map(|record| qualifiers.codes.get(*record as usize).copied()).collect(),
+        dictionary: qualifiers.dictionary,
+    };
+    let indices = UInt32Array::from(records.clone());
+    let column = |values: Option<ArrayRef>| values.map(|values| take(values.as_ref(), &indices, None)).transpose();
+    Ok(GroupBlock {
+        row_ends,
+        qualifiers: group.qualifiers.map(codes),
+        timestamps: group
+            .timestamps
+            .map(|times| records.iter().filter_map(|record| times.get(*record as usize).copied()).collect()),
+        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| odd())?,
+        sums: Vec::new(),
+    })
+}
+
+fn filtered(values: &ArrayRef, mask: &BooleanBuffer) -> Result<ArrayRef, ReadError> {
+    filter(values.as_ref(), &BooleanArray::new(mask.clone(), None)).map_err(|_| odd())
+}
+
+/// Arrays of other lengths than records, which decoding rules out.
+fn odd() -> ReadError {
+    ReadError::Corrupt { what: "records", offset: 0 }
+}
