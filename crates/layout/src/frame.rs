@@ -68,7 +68,10 @@ impl Frame {
             many => join(layout, block, many, &of_rows(block, &of_row)?)?,
         };
         for group in of_row {
-            if let Some(Some(found)) = block.groups.get(group) {
+            // Without values nothing is picked.
+            if let Some(Some(found)) = block.groups.get(group)
+                && found.columns.iter().any(Option::is_some)
+            {
                 let pick = frame.pick_of_row(found);
                 if let Some(slot) = frame.picks.get_mut(group) {
                     *slot = pick;

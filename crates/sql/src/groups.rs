@@ -6,7 +6,7 @@ use datafusion::common::stats::Precision;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileGroup;
 use tidetable_layout::{KeyRange, window_name};
-use tidetable_store::{Slice, Snapshot, StoreError};
+use tidetable_store::{Slice, Snapshot, StoreError, WindowState};
 
 /// A piece smaller than this is not worth a task of its own.
 const MIN_PIECE: u64 = 1 << 20;
@@ -64,12 +64,24 @@ fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Sl
 }
 
 /// One "file" a slice, in at most `partitions` groups of about the same bytes. Each group holds
-/// slices that follow one another, so that the groups one after the other are the order of the table.
+/// slices that follow one another, so that the groups one after the other are the order of the table. Slices of some keys
+/// only are one file a group: to open each by itself would take longer than to read it.
 pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) -> Vec<FileGroup> {
     let file = |slice: Slice, number| {
         PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(Slices(vec![slice]))
     };
-    contiguous(slices, partitions, file).into_iter().map(FileGroup::new).collect()
+    let some_keys = slices.iter().all(|slice| slice.keys != KeyRange::all());
+    let groups = contiguous(slices, partitions, file).into_iter();
+    groups.map(|files| FileGroup::new(if some_keys { together(files) } else { files })).collect()
+}
+
+/// `files` as one, by the name of the first.
+fn together(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+    let slices: Vec<Slice> =
+        files.iter().filter_map(|file| file.extension::<Slices>()).flat_map(|slices| slices.0.clone()).collect();
+    let bytes = files.iter().map(|file| file.object_meta.size).sum();
+    let Some(first) = files.first() else { return files };
+    vec![PartitionedFile::new(first.object_meta.location.to_string(), bytes).with_extension(Slices(slices))]
 }
 
 /// `groups` anew for a reader who wants of each entity only what is newest: each a range of keys, with the slices of one
@@ -123,12 +135,10 @@ fn contiguous<T>(slices: Vec<Slice>, partitions: usize, mut make: impl FnMut(Sli
 
 /// A name a person can make sense of; nothing is read by it.
 fn location(snapshot: &Snapshot, slice: &Slice, number: usize) -> String {
-    let version = snapshot.version();
-    let holding = |start: i64| {
-        let windows = version.windows.iter().filter(move |window| window.start == start);
-        windows.flat_map(|window| &window.ssts).filter(|sst| slice.ssts.contains(&sst.id)).count()
+    let held = |window: &&WindowState| {
+        window.ssts.iter().filter(|sst| slice.ssts.contains(&sst.id)).count() == slice.ssts.len()
     };
-    let whole = version.windows.iter().find(|window| holding(window.start) == slice.ssts.len());
+    let whole = snapshot.version().windows.iter().find(held);
     let window = match whole {
         Some(window) => window_name(snapshot.layout().spec().window, window.start),
         None => "all".to_owned(),

@@ -166,9 +166,9 @@ pub(crate) fn data_source(
     let ssts = ssts.len();
     let statistics = statistics(&scan.snapshot, &slices, &schema);
     let count = slices.len();
-    let groups = file_groups(&scan.snapshot, slices, partitions);
     // One slice after another is in order by itself only, for windows share keys.
-    let orderings = ordering.filter(|_| groups.iter().all(|group| group.len() <= 1));
+    let orderings = ordering.filter(|_| slices.len() <= partitions);
+    let groups = file_groups(&scan.snapshot, slices, partitions);
     let source = Arc::new(SstSource::new(scan, schema, count, ssts));
     let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
         .with_file_groups(groups)
