@@ -5,6 +5,7 @@ mod aggregates;
 mod asking;
 mod backfill;
 mod behaviour;
+mod catch_up;
 mod changes;
 mod current;
 mod damage;

@@ -153,7 +153,11 @@ pub struct Run {
     /// All jobs of the project, each after those that it depends on
     #[arg(long)]
     pub all: bool,
-    /// Only say what would be done, as `tidetable plan` does
+    /// Run what the schedule asked for since the last run: one run for each moment that `catch_up` of the job file makes
+    /// up for, at its logical time, and for this minute if the job is due. If nothing is due, nothing is run
+    #[arg(long, conflicts_with_all = ["all", "day", "from", "to", "only", "force", "rebuild", "adopt"])]
+    pub catch_up: bool,
+    /// Only say what would be done, as `tidetable plan` does; with --catch-up, for which moments
     #[arg(long)]
     pub dry_run: bool,
     /// Which days, and what is done with them.

@@ -74,6 +74,16 @@ pub struct Asked {
     /// Inputs that are read again though they are as they were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reread: Vec<String>,
+    /// Only days in one of these states, such as `failed`; days of any if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+}
+
+impl Asked {
+    /// Whether it was asked for all days: for what a run that nobody limits does.
+    pub fn is_whole(&self) -> bool {
+        self.from.is_none() && self.to.is_none() && self.parts.is_none() && self.only.is_empty()
+    }
 }
 
 /// How a run ended.

@@ -8,7 +8,7 @@
 //! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`]; [`Runs`] reads those of
 //!   past runs, and [`holder`] says who runs a job now.
 //! - [`propose`] makes a [`Proposal`] of a job for a file of which nothing is declared.
-//! - [`moments`] and [`missed`] say when a job runs, and [`job_schema`] what its file may hold.
+//! - [`moments`], [`missed`] and [`to_run`] say when a job runs, and [`job_schema`] what its file may hold.
 //! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away.
 //! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
@@ -46,7 +46,7 @@ pub use run::{
     IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, open_store, plan_job,
     probe_params, run, runtime, tables_read,
 };
-pub use schedule::{is_due, minutes_elsewhere, missed, moments};
+pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
     Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
