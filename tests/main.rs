@@ -31,6 +31,8 @@ mod schedule;
 mod schema;
 mod schema_modes;
 mod shell;
+mod snapshots;
+mod stages;
 mod storage;
 mod upkeep;
 mod verify;

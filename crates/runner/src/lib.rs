@@ -32,7 +32,7 @@ pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
     CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem, ProjectError,
-    Rule, SettingValue, Source, StorageSetting, Table, job_schema,
+    Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
 };
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
@@ -49,6 +49,6 @@ pub use run::{
 pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
-    Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
-    PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
+    Asked, AttemptRecord, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord,
+    Outcome, PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
 };

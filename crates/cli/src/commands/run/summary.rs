@@ -75,6 +75,9 @@ fn summary(record: &RunRecord) -> Rows {
             line("bytes a cell", json!(format!("{:.3}", stats.bytes_out as f64 / stats.cells as f64)));
         }
     }
+    if !record.attempts.is_empty() {
+        line("new attempts", json!(record.attempts.len()));
+    }
     let totals = record.totals();
     for (stage, seconds) in &record.seconds {
         line(&format!("seconds {stage}"), json!(format!("{seconds:.3}")));
