@@ -26,8 +26,8 @@ const SHOWN: usize = 14;
 /// `tidetable schedule`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's:
-a job of another one is started in every hour, and asks whether it is due. Lines and units call `run JOB --catch-up`,
+Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's: \
+a job of another one is started in every hour, and asks whether it is due. Lines and units call `run JOB --catch-up`, \
 which makes up for missed moments as `catch_up` of the job file says.
 
   tidetable schedule                                     lines to add with: crontab -e
