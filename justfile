@@ -48,7 +48,11 @@ install:
 # Run every test.
 test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
-    cargo test --workspace
+    INSTA_UPDATE=no cargo test --workspace
+
+# Write what people read anew, where it was changed on purpose: `git diff tests/snapshots` shows how.
+snapshots:
+    INSTA_UPDATE=always cargo test --workspace --test e2e snapshots::
 
 # Formatting, lints, documentation, and the sample data against its description.
 lint:

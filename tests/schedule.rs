@@ -47,9 +47,10 @@ fn lines_of_a_crontab() {
         shown(&project, &["schedule", "--cron-zone", "Etc/UTC", now[0], now[1]]),
         "# Jobs of tidetable in DIR; add these lines with: crontab -e\n\
          # paris: */30 2 1 * mon in Europe/Paris\n\
-         0,30 * * * * cd DIR && BIN schedule --due paris && mkdir -p DIR/logs && BIN run paris --if-locked skip >> DIR/logs/paris.log 2>&1\n\
+         0,30 * * * * cd DIR && BIN schedule --due paris && mkdir -p DIR/logs && BIN run paris --catch-up --if-locked skip >> DIR/logs/paris.log 2>&1\n\
          # utc: 15 1 * * * in UTC\n\
-         15 1 * * * cd DIR && mkdir -p DIR/logs && BIN run utc --if-locked skip >> DIR/logs/utc.log 2>&1\n"
+         15 1 * * * cd DIR && mkdir -p DIR/logs && BIN run utc --catch-up --if-locked skip >> DIR/logs/utc.log 2>&1\n\
+         @reboot cd DIR && mkdir -p DIR/logs && BIN run utc --catch-up --if-locked skip >> DIR/logs/utc.log 2>&1\n"
     );
     let india =
         shown(&project, &["schedule", "--cron-zone", "Asia/Kolkata", "--logs", "/var/log/50% off", now[0], now[1]]);
@@ -59,7 +60,7 @@ fn lines_of_a_crontab() {
     );
     assert!(india.contains(">> '/var/log/50\\% off'/utc.log 2>&1\n"), "{india}");
     let rooted = shown(&project, &["schedule", "--cron-zone", "UTC", "--root", "elsewhere"]);
-    assert!(rooted.contains("run utc --if-locked skip --root DIR/elsewhere >> "), "{rooted}");
+    assert!(rooted.contains("run utc --catch-up --if-locked skip --root DIR/elsewhere >> "), "{rooted}");
     let none = Project::new("other", &job("other", ""));
     assert!(none.ok(&["schedule"]).ends_with("# No job has a `schedule`.\n"));
     none.write("jobs/bad/job.toml", job("bad", "schedule = \"61 * * * *\""));
@@ -77,7 +78,10 @@ fn units_of_systemd() {
     ), "{}", unit("paris.timer"));
     assert!(unit("utc.timer").contains("OnCalendar=*-*-* 01:15:00 UTC\nPersistent=true\n"));
     let service = unit("utc.service");
-    assert!(service.contains("\" run utc --if-locked skip\n") && service.contains("Type=oneshot"), "{service}");
+    assert!(
+        service.contains("\" run utc --catch-up --if-locked skip\n") && service.contains("Type=oneshot"),
+        "{service}"
+    );
     let printed = shown(&project, &["schedule", "--format", "systemd"]);
     assert!(printed.starts_with("# tidetable-paris.service\n[Unit]\n"), "{printed}");
     project.fails(2, &["schedule", "--write", "units"]);
@@ -200,4 +204,6 @@ fn a_real_cron_runs_a_job_each_minute() {
     let record = record.unwrap_or_else(|| panic!("no run in 150 seconds: {log}"));
     assert_eq!((&record["job"], &record["outcome"]), (&Value::from("each"), &Value::from("ok")), "{log}");
     assert!(log.contains("EACH"), "{log}");
+    // Cron is some seconds late, and the run is that of its minute.
+    assert_eq!(record["now"].as_i64().unwrap() % 60_000_000, 0, "{record}");
 }

@@ -1,18 +1,21 @@
 //! The command line.
 
 mod look_back;
+mod parse;
+mod run;
 
 use std::path::PathBuf;
 
-use chrono::NaiveDate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tidetable_runner::IfLocked;
 
 use crate::commands::completions::{Complete, Completions, Man};
 use crate::commands::new::New;
 use crate::commands::schedule::Schedule;
 use crate::commands::schema::Schema;
 pub use look_back::{Clean, History, Lineage, Rejects, Replay, Since, Status};
+pub use parse::parse_time;
+use parse::{parse_age, parse_size, parse_version};
+pub use run::{OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
@@ -144,104 +147,6 @@ pub enum Command {
     Verify(Verify),
 }
 
-/// `tidetable run`
-#[derive(Debug, Args)]
-pub struct Run {
-    /// Name of a job in jobs/, or path of a job file
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
-    pub job: Option<String>,
-    /// All jobs of the project, each after those that it depends on
-    #[arg(long)]
-    pub all: bool,
-    /// Only say what would be done, as `tidetable plan` does
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Which days, and what is done with them.
-    #[command(flatten)]
-    pub days: RunDays,
-    /// How.
-    #[command(flatten)]
-    pub how: RunHow,
-}
-
-/// Which days a run looks at, and what it does with them.
-#[derive(Debug, Args)]
-pub struct RunDays {
-    /// Only this day, as 2018-01-31
-    #[arg(long, value_name = "DAY", conflicts_with_all = ["from", "to"])]
-    pub day: Option<NaiveDate>,
-    /// Only this day and later
-    #[arg(long, value_name = "DAY")]
-    pub from: Option<NaiveDate>,
-    /// Only this day and earlier
-    #[arg(long, value_name = "DAY")]
-    pub to: Option<NaiveDate>,
-    /// Of these days, only those that failed when last tried, or were never published
-    #[arg(long, value_name = "STATE", value_enum, value_delimiter = ',')]
-    pub only: Option<Vec<OnlyDays>>,
-    /// Publish the days though nothing changed
-    #[arg(long)]
-    pub force: bool,
-    /// Build the job's tables anew from all their inputs (needed after a change of layout)
-    #[arg(long)]
-    pub rebuild: bool,
-    /// Leave out an input that is gone when its windows are built anew; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    pub without: Vec<String>,
-    /// Take published files whose list is gone for those of this job, as they are
-    #[arg(long)]
-    pub adopt: bool,
-    /// The logical time of the run, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub now: Option<i64>,
-}
-
-/// How a run does what it does.
-#[derive(Debug, Args)]
-pub struct RunHow {
-    /// Days that are published side by side [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
-    /// Try no other day after one that failed
-    #[arg(long)]
-    pub fail_fast: bool,
-    /// If another run of the job goes on: fail, skip, wait, or wait=10m at most
-    #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
-    pub if_locked: IfLocked,
-    /// Memory that loading may take, about, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "384MiB", value_parser = parse_size)]
-    pub memory: u64,
-}
-
-/// States of days.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnlyDays {
-    /// Those that could not be published when last tried.
-    Failed,
-    /// Those that were never published.
-    Missing,
-}
-
-/// `tidetable plan`
-#[derive(Debug, Args)]
-pub struct Plan {
-    /// Name of a job in jobs/, or path of a job file
-    pub job: String,
-    /// Which days.
-    #[command(flatten)]
-    pub days: RunDays,
-}
-
-/// `tidetable retry`
-#[derive(Debug, Args)]
-pub struct Retry {
-    /// The run, as `tidetable history` names it
-    pub run: String,
-    /// How.
-    #[command(flatten)]
-    pub how: RunHow,
-}
-
 /// `tidetable sql`
 #[derive(Debug, Args)]
 pub struct Sql {
@@ -255,6 +160,10 @@ pub struct Sql {
     /// Write the rows into this file, in the form that --output or the ending of its name says
     #[arg(short = 'O', long, value_name = "FILE")]
     pub to: Option<PathBuf>,
+    /// Memory that sorting, grouping and joining may take, about, such as 1GiB, on one core: sorts and groups of more are
+    /// written to the folder for temporary files, joins fail [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
     /// Say after each statement how long it took
     #[arg(long)]
     pub timing: bool,
@@ -468,61 +377,6 @@ pub struct Check {
     pub all: bool,
 }
 
-fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
-    match text.split_once('=') {
-        None if text == "fail" => Ok(IfLocked::Fail),
-        None if text == "skip" => Ok(IfLocked::Skip),
-        None if text == "wait" => Ok(IfLocked::Wait(None)),
-        Some(("wait", age)) => {
-            let micros = u64::try_from(parse_age(age)?).unwrap_or_default();
-            Ok(IfLocked::Wait(Some(std::time::Duration::from_micros(micros))))
-        }
-        _ => Err("write fail, skip, wait or wait=10m".to_owned()),
-    }
-}
-
-/// A version, of a table or of the only one.
-fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
-    let (table, number) = match text.rsplit_once('=') {
-        Some((table, number)) => (Some(table.to_owned()), number),
-        None => (None, text),
-    };
-    let number = number.parse().ok().filter(|number| *number > 0);
-    number.map(|number| (table, number)).ok_or_else(|| "write a number, or TABLE=NUMBER".to_owned())
-}
-
-/// A moment of RFC 3339, in microseconds since the epoch.
-pub fn parse_time(text: &str) -> Result<i64, String> {
-    let time = chrono::DateTime::parse_from_rfc3339(text);
-    time.map(|time| time.timestamp_micros()).map_err(|error| format!("{error}; write it as 2018-01-31T01:15:00Z"))
-}
-
-/// A number of days, hours, minutes or seconds, as microseconds.
-fn parse_age(text: &str) -> Result<i64, String> {
-    let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
-    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)));
-    let age = found.and_then(|(number, seconds)| {
-        let number = i64::from(number.parse::<u32>().ok()?);
-        number.checked_mul(seconds)?.checked_mul(1_000_000)
-    });
-    age.ok_or_else(|| "write a number and d, h, m or s, as in 7d".to_owned())
-}
-
-/// Bytes with an optional unit: KiB, MiB, GiB, or K, M, G for the same.
-fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim() {
-        "" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return Err("write a number and KiB, MiB or GiB".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "write a number and KiB, MiB or GiB".to_owned())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "that is no usable size".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -531,33 +385,5 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn versions_may_name_a_table() {
-        assert_eq!(parse_version("7"), Ok((None, 7)));
-        assert_eq!(parse_version("A=7"), Ok((Some("A".to_owned()), 7)));
-        assert!(["0", "A", "A=", "A=x", "-1", ""].iter().all(|wrong| parse_version(wrong).is_err()));
-    }
-
-    #[test]
-    fn ages_have_units() {
-        assert_eq!(parse_age("7d"), Ok(7 * 86_400_000_000));
-        assert_eq!(parse_age("0s"), Ok(0));
-        assert_eq!(parse_age("90m"), parse_age("5400s"));
-        for wrong in ["7", "d", "-1d", "1w", "99999999999d", ""] {
-            assert!(parse_age(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(parse_size("256MiB"), Ok(256 << 20));
-        assert_eq!(parse_size("1G"), Ok(1 << 30));
-        assert_eq!(parse_size("17"), Ok(17));
-        assert!(parse_size("MiB").is_err());
-        assert!(parse_size("1TB").is_err());
-        assert!(parse_size("0").is_err());
-        assert!(parse_size("99999999999999999999G").is_err());
     }
 }

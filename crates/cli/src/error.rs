@@ -190,6 +190,14 @@ pub enum CliError {
         /// The exit code of the first.
         code: u8,
     },
+    /// Of several runs the last one was good, and one before it was not.
+    #[error(
+        "a run before the last left days that were not published, see above; `tidetable status` says what is missing"
+    )]
+    InPart {
+        /// The exit code of that run.
+        code: u8,
+    },
     /// A file or folder that cannot be written.
     #[error("cannot write {path}: {source}")]
     Folder {
@@ -222,7 +230,7 @@ impl CliError {
             Self::Cancelled => 130,
             Self::Checks { .. } => 3,
             Self::Partial { .. } => 4,
-            Self::Several { code, .. } => *code,
+            Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),
             Self::NoRun { .. }
             | Self::NoJob { .. }

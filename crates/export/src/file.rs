@@ -1,9 +1,6 @@
 //! The rows of one query in one file, for whoever asks.
 
-use std::sync::Arc;
-
 use datafusion::error::DataFusionError;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use tidetable_sql::{Session, SqlError};
@@ -12,9 +9,7 @@ use tidetable_store::BlobWriter;
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
 use crate::mode::{cell_columns, cells_in_order};
-use crate::ordering::sorting_columns;
-use crate::publish::{in_order, write_rows};
-use crate::shape::{duplicate, file_schema};
+use crate::rows::Planned;
 use crate::writer::{FileSpec, FileWriter};
 
 /// A query whose rows go into a file.
@@ -46,16 +41,11 @@ impl QueryFile<'_> {
         let engine = |source: DataFusionError| failed(source.into());
         let write = |source| ExportError::Write { path: self.name.to_owned(), source };
         let frame = self.frame().await.map_err(failed)?;
-        let context = Arc::new(frame.task_ctx());
-        let plan: Arc<dyn ExecutionPlan> = in_order(frame.create_physical_plan().await.map_err(engine)?);
-        let schema = file_schema(&plan.schema());
-        if let Some(column) = duplicate(&schema) {
-            return Err(ExportError::DuplicateColumn { export: self.name.to_owned(), column: column.to_owned() });
-        }
+        let planned = Planned::of(frame, self.name, engine).await?;
         let spec = FileSpec {
             format: self.format,
-            schema: schema.clone(),
-            sorting: sorting_columns(plan.as_ref(), &schema),
+            schema: planned.schema.clone(),
+            sorting: planned.sorting(),
             metadata: &[],
             columns: match self.format {
                 FileFormat::CbtCsv => cell_columns(self.session, self.sql, self.params).await.map_err(failed)?,
@@ -63,7 +53,7 @@ impl QueryFile<'_> {
             },
         };
         let writer = FileWriter::new(blob, &spec).map_err(write)?;
-        let (writer, rows) = write_rows(plan, context, &spec, writer, (engine, write)).await?;
+        let (writer, rows) = planned.write(writer, (engine, write)).await?;
         let file = writer.finish().map_err(write)?;
         let bytes = file.bytes;
         file.publish()?;

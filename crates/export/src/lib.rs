@@ -22,6 +22,7 @@ mod format;
 mod mode;
 mod ordering;
 mod publish;
+mod rows;
 mod shape;
 mod stale;
 mod writer;

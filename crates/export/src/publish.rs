@@ -1,17 +1,12 @@
 //! Publishing one part of an export, and listing it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use datafusion::execution::TaskContext;
-use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
-use futures::TryStreamExt;
 use tidetable_sql::{Session, SqlError};
 use tidetable_sstable::ReadAt;
 use tidetable_store::{MadeFrom, Part, Published, Store};
@@ -21,8 +16,8 @@ use crate::adopt::{MADE, already_made};
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
 use crate::mode::{FileMode, cell_columns, cells_in_order, combined};
-use crate::ordering::sorting_columns;
-use crate::shape::{columns, duplicate, file_schema, to_file};
+use crate::rows::{Planned, Rows};
+use crate::shape::columns;
 use crate::writer::{FileSpec, FileWriter, WrittenFile, hexadecimal};
 
 const COMPARED: u64 = 1 << 20;
@@ -129,12 +124,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         }
     }
     let frame = rows(request).await.map_err(failed)?;
-    let context = Arc::new(frame.task_ctx());
-    let plan = in_order(frame.create_physical_plan().await.map_err(engine)?);
-    let schema = file_schema(&plan.schema());
-    if let Some(column) = duplicate(&schema) {
-        return Err(ExportError::DuplicateColumn { export: request.export.to_owned(), column: column.to_owned() });
-    }
+    let planned = Planned::of(frame, request.export, engine).await?;
     let write = |source| ExportError::Write { path: path.clone(), source };
     let cells = if request.format == FileFormat::CbtCsv {
         cell_columns(request.session, request.sql, request.params).await.map_err(failed)?
@@ -148,8 +138,8 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     }
     let spec = FileSpec {
         format: request.format,
-        schema: schema.clone(),
-        sorting: sorting_columns(plan.as_ref(), &schema),
+        schema: planned.schema.clone(),
+        sorting: planned.sorting(),
         metadata: &metadata,
         columns: cells,
     };
@@ -157,14 +147,13 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         let blob = request.store.blobs().replacer(&path)?;
         FileWriter::new(blob, &spec).map_err(write)
     };
-    let (writer, rows) =
-        write_rows(plan, context, &spec, Lazy { writer: None, create: &create }, (engine, write)).await?;
+    let (writer, rows) = planned.write(Lazy { writer: None, create: &create }, (engine, write)).await?;
     let mut published = PublishedPart {
         label: request.label.to_owned(),
         outcome: Outcome::Skipped,
         part: None,
         made_from,
-        columns: columns(&schema),
+        columns: columns(&planned.schema),
         obsolete: None,
     };
     let writer = match writer.writer {
@@ -219,18 +208,6 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
     cells_in_order(frame)
 }
 
-/// Takes the rows of a file.
-pub(crate) trait Rows {
-    /// Takes some.
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()>;
-}
-
-impl Rows for FileWriter {
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
-        Self::write(self, batch).map_err(wrap)
-    }
-}
-
 /// A file that is made with its first rows, so that a part without rows leaves no folder behind.
 struct Lazy<'a> {
     writer: Option<FileWriter>,
@@ -244,40 +221,6 @@ impl Rows for Lazy<'_> {
             none => none.insert((self.create)()?),
         };
         writer.write(batch).map_err(wrap)
-    }
-}
-
-/// Writes all rows of `plan`; how many there were.
-pub(crate) async fn write_rows<R: Rows>(
-    plan: Arc<dyn ExecutionPlan>,
-    context: Arc<TaskContext>,
-    spec: &FileSpec<'_>,
-    mut to: R,
-    (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),
-) -> Result<(R, u64)> {
-    let mut rows = 0;
-    // One after the other, so that the same rows come in the same order.
-    for part in 0..plan.output_partitioning().partition_count() {
-        let mut stream = plan.execute(part, Arc::clone(&context)).map_err(&engine)?;
-        while let Some(batch) = stream.try_next().await.map_err(&engine)? {
-            if batch.num_rows() == 0 {
-                continue;
-            }
-            rows += batch.num_rows() as u64;
-            to.write(&to_file(&batch, &spec.schema).map_err(&write)?, &write)?;
-        }
-    }
-    Ok((to, rows))
-}
-
-/// The plan as one part where its parts are each in order: a union is in several parts even in a session of one.
-pub(crate) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-    if plan.output_partitioning().partition_count() == 1 {
-        return plan;
-    }
-    match plan.output_ordering().cloned() {
-        Some(ordering) => Arc::new(SortPreservingMergeExec::new(ordering, plan)),
-        None => plan,
     }
 }
 

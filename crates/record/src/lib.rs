@@ -1,6 +1,7 @@
 //! Records of runs.
 //!
-//! - [`RunRecord`] is what a run did: its loads ([`LoadRecord`]), compactions, parts of exports and checks.
+//! - [`RunRecord`] is what a run did: its loads ([`LoadRecord`]), compactions, parts of exports, checks, and attempts in
+//!   vain ([`AttemptRecord`]).
 //! - [`Runs`] reads the records in a store.
 //! - [`Holder`] says who runs a job now ([`holder`]): a record that says `running` while nobody does was killed.
 //! - [`rejected_rows`] reads the rows that a run kept because it could not load them.
@@ -19,6 +20,7 @@
 //! # }
 //! ```
 
+mod attempt;
 mod compaction;
 mod holder;
 mod load;
@@ -27,6 +29,7 @@ mod rejects;
 mod run;
 mod runs;
 
+pub use attempt::AttemptRecord;
 pub use compaction::CompactionRecord;
 pub use holder::{Holder, holder, lock_path, read_holder, state_of};
 pub use load::{InputRecord, InputState, LoadRecord};

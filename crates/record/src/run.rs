@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use tidetable_store::{Blobs, LoadStats, StoreError};
 
+use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
 use crate::load::LoadRecord;
 use crate::part::{CheckRecord, ExportRecord, PartState, Severity};
@@ -47,6 +48,9 @@ pub struct RunRecord {
     pub exports: Vec<ExportRecord>,
     /// What the job's checks measured.
     pub checks: Vec<CheckRecord>,
+    /// What failed for a reason that might pass, and was tried again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptRecord>,
     /// Where the rejected rows of its sources are, if it has any.
     pub rejected: Option<String>,
     /// How many those are. A row that two tables could not take counts twice.
@@ -74,6 +78,16 @@ pub struct Asked {
     /// Inputs that are read again though they are as they were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reread: Vec<String>,
+    /// Only days in one of these states, such as `failed`; days of any if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+}
+
+impl Asked {
+    /// Whether it was asked for all days: for what a run that nobody limits does.
+    pub fn is_whole(&self) -> bool {
+        self.from.is_none() && self.to.is_none() && self.parts.is_none() && self.only.is_empty()
+    }
 }
 
 /// How a run ended.

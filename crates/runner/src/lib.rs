@@ -8,7 +8,7 @@
 //! - [`run`] runs a job, telling an [`Observer`] what it does, and returns its [`RunRecord`]; [`Runs`] reads those of
 //!   past runs, and [`holder`] says who runs a job now.
 //! - [`propose`] makes a [`Proposal`] of a job for a file of which nothing is declared.
-//! - [`moments`] and [`missed`] say when a job runs, and [`job_schema`] what its file may hold.
+//! - [`moments`], [`missed`] and [`to_run`] say when a job runs, and [`job_schema`] what its file may hold.
 //! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away.
 //! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
@@ -32,7 +32,7 @@ pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
     CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem, ProjectError,
-    Rule, SettingValue, Source, StorageSetting, Table, job_schema,
+    Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
 };
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
@@ -46,9 +46,9 @@ pub use run::{
     IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, open_store, plan_job,
     probe_params, run, runtime, tables_read,
 };
-pub use schedule::{is_due, minutes_elsewhere, missed, moments};
+pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
-    Asked, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord, Outcome,
-    PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
+    Asked, AttemptRecord, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord,
+    Outcome, PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
 };

@@ -1,12 +1,17 @@
-//! When jobs run: the moments of a schedule, and those that were missed.
+//! When jobs run: the moments of a schedule, those that were missed, and those that are to be run now. Decides, and
+//! touches nothing; [`done_until`] reads the records that it is decided from.
 //!
 //! A local time that a clock change skips is taken as much later as the clocks go forward. Of a local time that comes
 //! twice the first is meant; a schedule that goes round (`*/5 * * * *`, `30 * * * *`) takes both.
 
+mod done;
+
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
+use crate::day::MICROS_PER_DAY;
 use crate::job::{CatchUp, Cron, Job};
+pub use done::done_until;
 
 /// Days that are looked through for the next moment: 29 February may be eight years away.
 const FAR: u64 = 366 * 9;
@@ -51,21 +56,50 @@ pub fn moments(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
     found
 }
 
-/// The scheduled moments since the run of logical time `last` that `catch_up` makes up for at `now`: none from before
-/// the last `window` microseconds. The newest may be `now` itself. A job that never ran has missed nothing.
-pub fn missed(cron: &Cron, zone: Tz, catch_up: CatchUp, window: i64, last: Option<i64>, now: i64) -> Vec<i64> {
-    let Some(last) = last.filter(|_| catch_up != CatchUp::None) else { return Vec::new() };
-    let all = moments(cron, zone, last.max(now.saturating_sub(window)), now);
+/// The scheduled moments since the run of logical time `last`, none from before the last `window` microseconds. The newest
+/// may be `now` itself. A job that never ran has missed nothing.
+pub fn missed(cron: &Cron, zone: Tz, window: i64, last: Option<i64>, now: i64) -> Vec<i64> {
+    last.map(|last| moments(cron, zone, last.max(now.saturating_sub(window)), now)).unwrap_or_default()
+}
+
+/// The scheduled moments for which a job is to be run at `now`, in order: the missed ones that `catch_up` makes up for,
+/// and the present minute if it is due. `last` and `window` are those of [`missed`]; what the run of `last` took in is not
+/// due again.
+pub fn to_run(cron: &Cron, zone: Tz, catch_up: CatchUp, window: i64, last: Option<i64>, now: i64) -> Vec<i64> {
+    let minute = minute_of(now);
+    let since = match (catch_up, last) {
+        (CatchUp::All | CatchUp::Latest, Some(last)) => last.max(now.saturating_sub(window)),
+        (_, last) => last.unwrap_or(i64::MIN).max(minute - 1),
+    };
     match catch_up {
-        CatchUp::Latest => all.last().copied().into_iter().collect(),
-        _ => all,
+        CatchUp::All => moments(cron, zone, since, now),
+        CatchUp::Latest | CatchUp::None => latest(cron, zone, since, now).into_iter().collect(),
     }
+}
+
+/// The last of the moments of `cron` after `after` and up to `to`.
+fn latest(cron: &Cron, zone: Tz, after: i64, to: i64) -> Option<i64> {
+    let mut end = to;
+    while end > after {
+        // A day at a time: the moments of a longer time may be too many to list.
+        let start = after.max(end.saturating_sub(MICROS_PER_DAY));
+        if let Some(last) = moments(cron, zone, start, end).last() {
+            return Some(*last);
+        }
+        end = start;
+    }
+    None
 }
 
 /// Whether `now`, microseconds since the epoch, lies in a minute of the schedule.
 pub fn is_due(cron: &Cron, zone: Tz, now: i64) -> bool {
-    let minute = now - now.rem_euclid(60_000_000);
+    let minute = minute_of(now);
     !moments(cron, zone, minute - 1, minute).is_empty()
+}
+
+/// When the minute of `now` began.
+pub fn minute_of(now: i64) -> i64 {
+    now - now.rem_euclid(60_000_000)
 }
 
 /// The moments that a local time means.

@@ -88,6 +88,14 @@ pub enum SourceError {
         /// The store's answer.
         source: StoreError,
     },
+    /// Settings that make no object store.
+    #[error("{url}: {source}; check the address and `storage` of the source")]
+    StoreSettings {
+        /// Address.
+        url: String,
+        /// What is wrong with them.
+        source: StoreError,
+    },
     /// A declared column that the file does not have.
     #[error("{path}: no column {column:?}; the file has {}{}", names(header), did_you_mean(hint.as_deref()))]
     MissingColumn {

@@ -13,6 +13,7 @@ use tidetable_store::{Snapshot, Store, StoreError};
 use crate::cell_table::CellsTable;
 use crate::error::external;
 use crate::exports::{ExportsSchema, Listed};
+use crate::external::ExternalTables;
 use crate::history::CellsShown;
 use crate::records::RecordsTable;
 use crate::relations::Views;
@@ -59,6 +60,7 @@ pub(crate) struct Tables {
     store: Store,
     names: Vec<String>,
     versions: TableVersions,
+    external: ExternalTables,
     snapshots: Mutex<HashMap<String, Snapshot>>,
     published: Arc<Listed>,
 }
@@ -66,10 +68,10 @@ pub(crate) struct Tables {
 impl Tables {
     /// # Errors
     /// If the store cannot be listed.
-    pub(crate) fn list(store: &Store, versions: TableVersions) -> Result<Self, StoreError> {
+    pub(crate) fn list(store: &Store, versions: TableVersions, external: ExternalTables) -> Result<Self, StoreError> {
         let names = store.tables()?;
         let published = Arc::new(Listed::new(store.clone()));
-        Ok(Self { store: store.clone(), names, versions, snapshots: Mutex::default(), published })
+        Ok(Self { store: store.clone(), names, versions, external, snapshots: Mutex::default(), published })
     }
 
     pub(crate) fn names(&self) -> &[String] {
@@ -155,15 +157,23 @@ struct TablesSchema {
     push_down: bool,
 }
 
+impl TablesSchema {
+    /// Tables over files have records only.
+    fn external(&self) -> Option<&ExternalTables> {
+        matches!(self.view, View::Records(_)).then_some(&self.tables.external)
+    }
+}
+
 #[async_trait]
 impl SchemaProvider for TablesSchema {
     fn table_names(&self) -> Vec<String> {
-        self.tables.names.clone()
+        let external = self.external().map(ExternalTables::names).unwrap_or_default();
+        self.tables.names.iter().cloned().chain(external).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         if !self.tables.has(name) {
-            return Ok(None);
+            return Ok(self.external().and_then(|external| external.get(name)));
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
         Ok(Some(match &self.view {
@@ -175,11 +185,11 @@ impl SchemaProvider for TablesSchema {
 
     // A list of tables opens none, so that one that cannot be opened does not spoil the list.
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        Ok(self.tables.has(name).then_some(TableType::Base))
+        Ok(self.table_exist(name).then_some(TableType::Base))
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.tables.has(name)
+        self.tables.has(name) || self.external().is_some_and(|external| external.get(name).is_some())
     }
 }
 

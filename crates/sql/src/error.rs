@@ -118,6 +118,40 @@ pub enum SqlError {
         /// The table.
         table: String,
     },
+    /// A table is declared over files of a form that there is no reader for.
+    #[error("there is no STORED AS {found}: write one of {known}")]
+    ExternalFormat {
+        /// As written.
+        found: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A table is declared under the name of another.
+    #[error(
+        "there is a table {name} already: give the external table another name, or write CREATE OR REPLACE if it is one"
+    )]
+    ExternalTaken {
+        /// The name.
+        name: String,
+    },
+    /// A table is declared in a schema.
+    #[error("an external table has a name without a schema, not {name}")]
+    ExternalName {
+        /// As written.
+        name: String,
+    },
+    /// A table is declared over what is not there.
+    #[error("there is no file or folder {location}; paths are relative to the folder of the command")]
+    ExternalMissing {
+        /// As written.
+        location: String,
+    },
+    /// A query that does not fit into the memory it was given, and has nothing to write to disk.
+    #[error("the query does not fit into the memory it may take: {said}; give it more, or no limit")]
+    Memory {
+        /// What asked for more.
+        said: String,
+    },
     /// A block lacks what its schema says.
     #[error("a block does not have the shape of its table ({what}); the SST it comes from may be damaged: run verify")]
     Shape {
@@ -140,6 +174,10 @@ pub type Result<T, E = SqlError> = std::result::Result<T, E>;
 impl From<DataFusionError> for SqlError {
     /// An error of this crate that the engine carried is that error again.
     fn from(error: DataFusionError) -> Self {
+        if let DataFusionError::ResourcesExhausted(said) = error.find_root() {
+            // Its first line says who asked for how much, the others who holds how much.
+            return Self::Memory { said: said.lines().next().unwrap_or_default().to_owned() };
+        }
         match error {
             DataFusionError::External(carried) => match carried.downcast::<Self>() {
                 Ok(own) => *own,

@@ -11,7 +11,7 @@
 //! | `T(..)`, `rows(T, ..)` | the same of other cells: versions, a moment of the past, what is expired |
 //! | `unpack(T, ..)` | a row at one of its timestamps |
 //! | `exports.NAME` | a published row, of one part or of all parts of an export |
-//! | `runs.runs`, `runs.loads`, .. | a run, a table's load in a run, an input, a part, a check, a rejected row |
+//! | `runs.runs`, `runs.loads`, .. | a run, a table's load in a run, an input, a part, a check, an attempt in vain, a rejected row |
 //!
 //! A row of `rows.T` has an empty map for a family that it has no cell of, and `family['qualifier']` is
 //! null for a cell it does not have. The options of `T(..)` are those of GoogleSQL: `with_history => true`
@@ -22,6 +22,8 @@
 //! has columns with history, as in `unpack((SELECT _key, f['q'] AS q FROM T(with_history => true)))`.
 //!
 //! `hll_estimate(value)` counts the distinct values of a cell of an HLL family.
+//!
+//! Beside these, a session that is given [`ExternalTables`] has tables that were declared over files.
 //!
 //! Planning cuts a table into slices ([`tidetable_store::Slice`]); each is a "file" of a DataFusion
 //! file scan, whose opener merges and decodes it. Names keep their case.
@@ -35,6 +37,7 @@ mod dependence;
 mod error;
 mod exports;
 mod expressions;
+mod external;
 mod filter;
 mod functions;
 mod groups;
@@ -69,6 +72,7 @@ pub use datafusion::scalar::ScalarValue;
 pub use declared::{Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by};
 pub use error::{Result, SqlError};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
+pub use external::ExternalTables;
 pub use numbers::{name, numbers};
 pub use script::{ScriptError, Statement, is_complete, statements};
 pub use session::{Session, SessionOptions};

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
+use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -15,22 +16,29 @@ use tidetable_store::Store;
 use crate::aggregate_rule::AggregateInScan;
 use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
+use crate::external::ExternalTables;
 use crate::functions::register;
 use crate::records::ALWAYS;
 use crate::relations::{ViewPlanner, Views, name_tables};
 use crate::statement::{GoogleTypes, parse, plan};
+
+/// Rows that are worked on at a time, at least.
+const LEAST_ROWS: usize = 128;
 
 /// How a session runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Parts of a query that run side by side; as many as there are cores by default.
     pub target_partitions: Option<usize>,
-    /// Bytes that sorting, grouping and joining may hold before they spill; no limit by default.
+    /// Bytes that sorting, grouping and joining may hold; no limit by default. Sorts and groups of more spill, joins fail.
+    /// With a limit a query runs as one part.
     pub memory: Option<u64>,
     /// Which versions of tables are read; the newest by default.
     pub versions: TableVersions,
     /// Whether files are tables by their names in quotes: `SELECT * FROM 'readings.parquet'`.
     pub files: bool,
+    /// Tables that were declared over files, and may be; without, none can be declared.
+    pub external: Option<ExternalTables>,
     /// Reads whole tables whatever the query asks for. Slower, and with the same answers.
     pub without_push_down: bool,
 }
@@ -43,6 +51,7 @@ pub struct Session {
     tables: Arc<Tables>,
     time: Range<i64>,
     push_down: bool,
+    external: Option<ExternalTables>,
 }
 
 impl std::fmt::Debug for Session {
@@ -58,7 +67,8 @@ impl Session {
     /// # Errors
     /// If the store cannot be listed.
     pub fn open(store: &Store, options: &SessionOptions) -> Result<Self> {
-        let tables = Arc::new(Tables::list(store, options.versions.clone())?);
+        let tables =
+            Arc::new(Tables::list(store, options.versions.clone(), options.external.clone().unwrap_or_default())?);
         let mut config = SessionConfig::new()
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
@@ -69,7 +79,9 @@ impl Session {
         }
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(memory) = options.memory {
-            runtime = runtime.with_memory_limit(usize::try_from(memory).unwrap_or(usize::MAX), 1.0);
+            let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+            runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
+            spill(&mut config, memory);
         }
         let push_down = !options.without_push_down;
         let views = TableViews { tables: Arc::clone(&tables), push_down };
@@ -81,7 +93,7 @@ impl Session {
         let state = with_views(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
         let context = if options.files { context.enable_url_table() } else { context };
-        Ok(Self { context, tables, time: ALWAYS, push_down })
+        Ok(Self { context, tables, time: ALWAYS, push_down, external: options.external.clone() })
     }
 
     /// A session in which every `records.T` shows only records whose event time lies in `time`
@@ -117,6 +129,17 @@ impl Session {
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
         let plan = plan(&self.context.state(), query).await?;
         Ok(self.context.execute_logical_plan(plan).await?)
+    }
+
+    /// Declares a table over files, if `statement` is a `CREATE EXTERNAL TABLE` and this session may have such tables. Returns
+    /// its name; `None` for any other statement, of which nothing is done.
+    ///
+    /// # Errors
+    /// If the statement is not SQL, or the table cannot be declared.
+    pub async fn declare(&self, statement: &str) -> Result<Option<String>> {
+        let Some(external) = &self.external else { return Ok(None) };
+        let state = self.context.state();
+        external.declare(&state, parse(&state, statement)?, self.tables.names()).await
     }
 
     /// Plans a query with values for its `$name` parameters; values it does not ask for are ignored.
@@ -185,6 +208,19 @@ pub(crate) fn read_as_written(config: &mut SessionConfig) {
     parser.parse_float_as_decimal = true;
     // So that a mistake has a place.
     parser.collect_spans = true;
+}
+
+/// Settings with which sorts and groups do with `memory` bytes, and write to disk what does not fit. A join holds one side
+/// whole, and fails if that does not fit.
+fn spill(config: &mut SessionConfig, memory: usize) {
+    // What a part holds at a time, of rows of a kilobyte, so that some of it fits.
+    let rows = config.batch_size().min(memory / (16 * 1024)).max(LEAST_ROWS);
+    // Parts that run side by side wait for each other's memory, and may wait for ever where rows are dealt out between them.
+    *config = config.clone().with_batch_size(rows).with_target_partitions(1);
+    let options = config.options_mut();
+    // Kept free for merging what was written; the usual 10 MiB may be more than there is.
+    let merging = &mut options.execution.sort_spill_reservation_bytes;
+    *merging = (*merging).min(memory / 8);
 }
 
 /// The engine's rules, and ours once filters are where they belong and before parts of a plan are brought together.

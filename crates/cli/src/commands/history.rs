@@ -19,8 +19,20 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         Since::At(time) => time,
         Since::Ago(age) => chrono::Utc::now().timestamp_micros().saturating_sub(age),
     });
-    let mut columns =
-        vec!["run", "job", "outcome", "now", "started", "seconds", "read", "rejected", "published", "failed", "error"];
+    let mut columns = vec![
+        "run",
+        "job",
+        "outcome",
+        "now",
+        "started",
+        "seconds",
+        "read",
+        "rejected",
+        "published",
+        "failed",
+        "new attempts",
+        "error",
+    ];
     if global.output == Output::Table {
         // Errors are sentences: `status JOB` shows the last one.
         columns.pop();
@@ -71,6 +83,7 @@ fn row(record: &RunRecord, state: &str) -> Vec<serde_json::Value> {
         json!(record.all_rejected()),
         json!(parts(&[PartState::Published])),
         json!(parts(&[PartState::Failed, PartState::Checks])),
+        json!(record.attempts.len()),
         json!(record.error),
     ]
 }

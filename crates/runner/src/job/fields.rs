@@ -229,6 +229,12 @@ impl<'a> Fields<'a> {
         self.value(key)?.get_ref().as_bool()
     }
 
+    /// An integer; `None` also for one that is too large to be meant.
+    pub(crate) fn whole(&self, key: &str) -> Option<i64> {
+        let number = self.value(key)?.get_ref().as_integer()?;
+        i64::from_str_radix(number.as_str(), number.radix()).ok().or(Some(i64::MAX))
+    }
+
     pub(crate) fn list(&self, key: &str) -> Option<&'a DeArray<'a>> {
         self.value(key)?.get_ref().as_array()
     }

@@ -92,7 +92,7 @@ pub(crate) fn metrics(reader: &mut Reader<'_>, job: &Fields<'_>) -> Option<PathB
 }
 
 /// `90s`, `10m` or `1h`, and no less than a second.
-fn seconds(text: &str) -> Option<Duration> {
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let units = [('h', 3_600), ('m', 60), ('s', 1)];
     let (number, unit) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)))?;
     let number = number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse::<u32>().ok())??;

@@ -29,6 +29,7 @@ pub(crate) enum Shape {
     TextOrTable,
     TextOrWhole,
     Texts,
+    Whole,
 }
 
 impl Shape {
@@ -51,6 +52,7 @@ impl Shape {
             Self::Text => value.is_str(),
             Self::TextOrTable => value.is_str() || value.is_table(),
             Self::TextOrWhole => value.is_str() || value.is_integer(),
+            Self::Whole => value.is_integer(),
         }
     }
 
@@ -65,6 +67,7 @@ impl Shape {
             Self::TextOrTable => "a string or a table",
             Self::TextOrWhole => "a string or an integer",
             Self::Texts => "a list of strings `[\"..\", ..]`",
+            Self::Whole => "an integer",
         }
     }
 }
@@ -92,6 +95,7 @@ pub(crate) static JOB: Section = Section {
         key("checks", Shape::Table),
         key("hooks", Shape::Table),
         key("metrics", Shape::Table),
+        key("stages", Shape::Table),
     ],
 };
 
@@ -147,6 +151,20 @@ pub(crate) static HOOKS: Section = Section {
         key("timeout", Shape::Text),
     ],
 };
+
+/// Stages of a run, by the names of [`super::Stage`].
+pub(crate) static STAGES: Section = Section {
+    noun: "`stages`",
+    keys: &[
+        key("load", Shape::Table),
+        key("derive", Shape::Table),
+        key("publish", Shape::Table),
+        key("compact", Shape::Table),
+    ],
+};
+
+pub(crate) static STAGE: Section =
+    Section { noun: "stage", keys: &[key("retries", Shape::Whole), key("wait", Shape::Text)] };
 
 pub(crate) static METRICS: Section = Section { noun: "`metrics`", keys: &[key("file", Shape::Text)] };
 

@@ -15,6 +15,7 @@ mod places;
 mod problem;
 mod schema;
 mod source;
+mod stages;
 mod storage;
 mod table;
 mod types;
@@ -46,6 +47,7 @@ pub(crate) use names::Id;
 pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
 pub use schema::job_schema;
+pub use stages::{Retries, Stage, Stages};
 pub use storage::{SettingValue, StorageSetting};
 pub(crate) use types::shown as shown_type;
 pub(crate) use words::{listed, nearest};
@@ -78,6 +80,8 @@ pub struct Job {
     pub checks: Vec<Check>,
     /// What is run after each run.
     pub hooks: Hooks,
+    /// How often each stage of a run is tried again.
+    pub stages: Stages,
     /// Where the figures of the last run are written, relative to the project's folder.
     pub metrics: Option<PathBuf>,
     /// Jobs that run before it, beside those whose tables its queries read.
@@ -243,6 +247,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let checks = checks.iter().filter_map(|named| checks::read(reader, named, &known, folder)).collect();
     let after = after(reader, &fields, name.as_deref());
     let (hooks, metrics) = (hooks::hooks(reader, &fields), hooks::metrics(reader, &fields));
+    let stages = stages::read(reader, &fields);
     if !fields.has("tables") && !fields.has("exports") {
         reader.refuse(0..0, Mistake::NothingToDo);
     }
@@ -266,6 +271,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         exports,
         checks,
         hooks,
+        stages,
         metrics,
         after,
         path: PathBuf::new(),

@@ -202,6 +202,10 @@ pub(crate) enum Mistake {
     NoProgram { key: &'static str },
     #[error("`timeout` cannot be `{value}`")]
     Timeout { value: String },
+    #[error("`retries` cannot be `{value}`")]
+    Retries { value: i64, most: i64 },
+    #[error("`wait` cannot be `{value}`")]
+    Wait { value: String },
     #[error("`{value}` is no path of a file")]
     NoFileName { value: String },
     #[error("`storage` is for files in object stores, and the source has none there")]
@@ -378,7 +382,8 @@ impl Mistake {
             Self::NoProgram { key } => {
                 format!("for example `{key} = [\"notify\", \"--quiet\"]`: a program and its arguments, without a shell")
             }
-            Self::Timeout { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
+            Self::Timeout { .. } | Self::Wait { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
+            Self::Retries { most, .. } => format!("write 0 to {most}: so often a stage is tried again"),
             Self::NoFileName { .. } => "for example `metrics/job.prom`, relative to the project's folder".to_owned(),
             Self::PlainSecret { key } | Self::EnvOrFile { key } => format!(
                 "write `{key} = {{ env = \"NAME\" }}` for an environment variable, or `{key} = {{ file = \"PATH\" }}`"

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{
     CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, QUERY, SECRET,
-    SOURCE, STORAGE, Section, Shape, TABLE,
+    SOURCE, STAGE, STAGES, STORAGE, Section, Shape, TABLE,
 };
 
 /// What a key holds, where its [`Shape`] does not say all.
@@ -36,6 +36,8 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("job", "checks") => Named(&CHECK),
         ("job", "hooks") => One(&HOOKS),
         ("job", "metrics") => One(&METRICS),
+        ("job", "stages") => One(&STAGES),
+        ("`stages`", _) => One(&STAGE),
         ("source", "storage") => One(&STORAGE),
         (
             "`storage`",
@@ -140,5 +142,6 @@ fn of_shape(shape: Shape) -> Value {
         Shape::TextOrTable => json!({ "type": ["string", "object"] }),
         Shape::TextOrWhole => json!({ "type": ["string", "integer"] }),
         Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Whole => json!({ "type": "integer" }),
     }
 }

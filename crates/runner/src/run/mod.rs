@@ -5,6 +5,7 @@ mod after;
 mod columns;
 mod derived;
 mod error;
+mod exports;
 mod hooks;
 mod load;
 mod lock;
@@ -14,21 +15,21 @@ mod metrics;
 mod options;
 mod params;
 mod parts;
+mod passing;
 mod publish;
 mod rejects;
+mod retry;
 mod secrets;
 mod stop;
+mod tables;
 
-use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use chrono::NaiveDate;
-use tidetable_record::{FORMAT, Holder, InputRecord, InputState, Outcome, PartState, RunRecord, Runs};
+use tidetable_record::{FORMAT, Holder, Outcome, RunRecord, Runs};
 use tidetable_source::Storage;
-use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{CompactionExtent, CompactionPlan, Ids, LocalBlobs, RejectedRow, Store, StoreError};
+use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 
 pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
@@ -38,20 +39,14 @@ pub use params::probe_params;
 pub use publish::tables_read;
 pub use stop::{Stop, Stopped};
 
-use crate::compact::compact;
-use crate::day::day_bounds;
-use crate::job::{Export, From, Job};
+use crate::job::{Job, Stage};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
 use after::After;
 use columns::OtherColumns;
-use derived::check_query_rejected;
-use load::{LoadStage, Pending, PlannedSource, check_rejected};
-use measure::{Checker, DayOf};
-use parts::Wanted;
-use publish::PublishStage;
-use rejects::RejectLog;
+use load::LoadStage;
+use retry::Retry;
 
 /// What a run did: its record, and a few of the rows it rejected.
 #[derive(Debug)]
@@ -131,9 +126,8 @@ pub fn run(
         observer.event(Event::Note(note));
     }
     record.save(blobs)?;
-    let rejects = RejectLog::new(blobs, &options.run, None);
     let stages = Run { job, options, ids, observer, store: &store, storage, runtime: runtime.handle() };
-    let done = stages.run(rejects, &mut record);
+    let done = stages.run(&mut record);
     record.outcome = match &done {
         Ok(_) => record.outcome_of_parts(),
         Err(_) if options.stop.asked().is_some() => Outcome::Interrupted,
@@ -166,211 +160,40 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Returns the first rejected rows.
-    fn run(&self, rejects: RejectLog<'_>, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
-        let clock = Instant::now();
-        let on_reject = |row: &RejectedRow| rejects.keep(row);
-        let stage = self.stage(&on_reject);
-        let sources = stage.plan()?;
-        let plan = self.plan(&sources)?;
-        self.observer.event(Event::Plan(plan.clone()));
-        record.seconds.insert("plan".to_owned(), clock.elapsed().as_secs_f64());
-        let clock = Instant::now();
-        let loaded = self.load(&stage, sources, record);
-        record.seconds.insert("load".to_owned(), clock.elapsed().as_secs_f64());
-        // Rejected rows are on disk before anything is committed without them.
-        let kept = rejects.finish();
-        if let Ok(Some(kept)) = &kept {
-            record.rejected = Some(kept.path.clone());
-            record.rows_rejected = kept.rows;
-        }
-        let pending = loaded?;
-        record.loads = pending.iter().map(|load| load.record.clone()).collect();
-        let allowed = pending.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load));
-        let allowed = allowed.and_then(|()| self.options.stop.check());
-        let rejected = match (allowed, kept) {
-            (Ok(()), Ok(kept)) => kept.map(|kept| kept.first).unwrap_or_default(),
-            (allowed, kept) => {
-                pending.iter().for_each(Pending::discard);
-                allowed?;
-                return Err(kept.err().map_or(RunError::RejectLog, RunError::from));
-            }
-        };
-        let clock = Instant::now();
-        record.loads.clear();
-        for load in pending {
-            record.loads.push(load.commit(self.ids, self.options.now)?);
-        }
-        record.seconds.insert("commit".to_owned(), clock.elapsed().as_secs_f64());
+    fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
+        let (plan, rejected) = self.load(record)?;
         self.derive(record)?;
         let clock = Instant::now();
         self.publish(&plan, record)?;
-        record.seconds.insert("publish".to_owned(), clock.elapsed().as_secs_f64());
+        took(record, "publish", clock);
         // Afterwards: a day is read from its own files, and not from those of a month that days were joined into.
         self.compact(record)?;
         Ok(rejected)
     }
 
-    /// Publishes what is stale now that the tables have changed.
-    fn publish(&self, plan: &Plan, record: &mut RunRecord) -> Result<(), RunError> {
-        let checker = Checker::new(self.job);
-        let mut read: HashSet<String> = HashSet::new();
-        for export in &self.job.exports {
-            self.options.stop.check()?;
-            let wanted = Wanted::new(self.options, self.failed_before(export)?);
-            let reads = self.reads(export)?;
-            let looked = self.publish_stage().look(export, &reads, &wanted)?;
-            read.extend(reads);
-            let planned = plan.exports.iter().find(|planned| planned.export == export.name);
-            if let Some(planned) = planned.filter(|planned| !planned.unknown) {
-                let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
-                let labels = looked.parts.iter().map(|part| part.label.as_str());
-                let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
-                if !others.is_empty() {
-                    let days = crate::plan::ranges(&others);
-                    self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
-                }
-            }
-            let (parts, checks) = self.publish_stage().publish(looked, &checker)?;
-            record.exports.extend(parts);
-            record.checks.extend(checks);
-            let failed = |part: &&tidetable_record::ExportRecord| part.state == PartState::Failed;
-            if self.options.fail_fast && record.exports.iter().any(|part| failed(&part)) {
-                break;
-            }
-        }
-        self.check_unread(&checker, &read, record)?;
-        // A check of a table speaks once, however many exports read the table.
-        let mut seen = HashSet::new();
-        record.checks.retain(|check| {
-            seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
-        });
-        Ok(())
-    }
-
-    /// Measures the checks of tables that no export reads, in the days that the run changed.
-    fn check_unread(
+    /// Does `work`, a part of `stage` that is about `name`, and again as often as the job file says if it fails for a reason
+    /// that may pass. What a failed attempt has committed stands, so `work` looks anew at what is left.
+    fn attempts<T>(
         &self,
-        checker: &Checker<'_>,
-        read: &HashSet<String>,
+        (stage, name): (Stage, &str),
         record: &mut RunRecord,
-    ) -> Result<(), RunError> {
-        let checked = |table: &String| self.job.checks.iter().any(|check| check.on == *table) && !read.contains(table);
-        let mut found = Vec::new();
-        for load in record.loads.iter().filter(|load| load.version != load.before && checked(&load.table)) {
-            let failed = |source| RunError::Check { table: load.table.clone(), source: Box::new(source) };
-            let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
-            let snapshot = self.store.snapshot(&load.table)?;
-            let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
-            let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
-            let days: BTreeSet<NaiveDate> = changed.flat_map(|day| look::local_days(self.job, day)).collect();
-            let in_range = |day: &&NaiveDate| self.options.days.as_ref().is_none_or(|days| days.contains(day));
-            for day in days.iter().filter(in_range) {
-                self.options.stop.check()?;
-                let restricted = session.restricted(day_bounds(self.job.timezone, *day));
-                let label = day.to_string();
-                let day = DayOf { session: &restricted, label: &label, params: &[] };
-                found.extend(self.runtime.block_on(checker.table(&day, &load.table)).map_err(failed)?);
+        mut work: impl FnMut(&mut RunRecord) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let mut retry = Retry::new(stage, self.job, self.options, self.observer);
+        loop {
+            match work(record) {
+                Ok(done) => return Ok(done),
+                Err(error) => retry.after(name, error, &mut record.attempts)?,
             }
         }
-        record.checks.extend(found);
-        Ok(())
-    }
-
-    fn publish_stage(&self) -> PublishStage<'_> {
-        PublishStage {
-            job: self.job,
-            store: self.store,
-            options: self.options,
-            observer: self.observer,
-            runtime: self.runtime,
-        }
-    }
-
-    /// The labels of an export that could not be published when they were last tried.
-    fn failed_before(&self, export: &Export) -> Result<HashSet<String>, RunError> {
-        let mut failed = HashSet::new();
-        if self.options.only.is_none() {
-            return Ok(failed);
-        }
-        let mut seen = HashSet::new();
-        for record in Runs::of(self.store.blobs().as_ref()).newest_first(Some(&self.job.name))? {
-            for part in record?.exports.into_iter().filter(|part| part.export == export.name) {
-                let missed = matches!(part.state, PartState::Failed | PartState::Checks);
-                if seen.insert(part.label.clone()) && missed {
-                    failed.insert(part.label);
-                }
-            }
-        }
-        Ok(failed)
     }
 
     /// Tells a person, now and in the record.
     fn note(&self, record: &mut RunRecord, note: String) {
-        self.observer.event(Event::Note(note.clone()));
-        record.notes.push(note);
-    }
-
-    /// Brings the tables that are made from others up to date, in the order of the job file. Each is
-    /// committed before the next, which may read it.
-    fn derive(&self, record: &mut RunRecord) -> Result<(), RunError> {
-        let derived = self.job.tables.iter().filter_map(|table| match &table.from {
-            From::Query { sql, shape } => Some((table, sql.as_str(), shape)),
-            From::Source(_) => None,
-        });
-        let mut derived = derived.peekable();
-        if derived.peek().is_none() {
-            return Ok(());
+        if !record.notes.contains(&note) {
+            self.observer.event(Event::Note(note.clone()));
+            record.notes.push(note);
         }
-        let clock = Instant::now();
-        for (table, sql, shape) in derived {
-            self.options.stop.check()?;
-            let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(&table.spec.name));
-            let on_reject = |row: &RejectedRow| rejects.keep(row);
-            let stage = self.stage(&on_reject);
-            let loaded = stage.load_derived(table, (sql, shape), self.runtime);
-            let kept = rejects.finish();
-            let pending = loaded?;
-            let checked = pending.iter().try_for_each(|load| check_query_rejected(&self.options.run, load));
-            match (checked, kept) {
-                (Ok(()), Ok(kept)) => {
-                    for mut load in pending {
-                        load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
-                        record.loads.push(load.commit(self.ids, self.options.now)?);
-                    }
-                }
-                (checked, kept) => {
-                    pending.iter().for_each(Pending::discard);
-                    checked?;
-                    kept?;
-                }
-            }
-        }
-        record.seconds.insert("derive".to_owned(), clock.elapsed().as_secs_f64());
-        Ok(())
-    }
-
-    /// Compacts the tables that were loaded, where that is due. It changes no answer; if another is faster, it is
-    /// left to the next run.
-    fn compact(&self, record: &mut RunRecord) -> Result<(), RunError> {
-        let clock = Instant::now();
-        for load in record.loads.iter().filter(|load| load.version != load.before) {
-            self.options.stop.check()?;
-            let snapshot = self.store.snapshot(&load.table)?;
-            let plan = CompactionPlan::of_extent(&snapshot, self.options.now, CompactionExtent::Due)?;
-            if plan.is_empty() {
-                continue;
-            }
-            self.observer.event(Event::Stage { name: format!("compact {}", load.table), total: 0 });
-            match compact(self.store, plan, CompactionExtent::Due, self.ids) {
-                Ok(done) => record.compactions.push(done),
-                Err(error @ StoreError::Conflict { .. }) => self.observer.event(Event::Note(error.to_string())),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if !record.compactions.is_empty() {
-            record.seconds.insert("compact".to_owned(), clock.elapsed().as_secs_f64());
-        }
-        Ok(())
     }
 
     fn stage<'b>(&'b self, on_reject: &'b (dyn Fn(&RejectedRow) + Sync)) -> LoadStage<'b> {
@@ -385,45 +208,9 @@ impl Run<'_> {
             others: OtherColumns::default(),
         }
     }
-
-    fn load(
-        &self,
-        stage: &LoadStage<'_>,
-        sources: Vec<PlannedSource<'_>>,
-        record: &mut RunRecord,
-    ) -> Result<Vec<Pending>, RunError> {
-        let pending = stage.load(sources);
-        // Also where this is why the load failed.
-        stage.others.notes().into_iter().for_each(|note| self.note(record, note));
-        let pending = pending?;
-        let left_out = |path: &String| {
-            self.options.rebuild
-                || pending
-                    .iter()
-                    .flat_map(|load| &load.record.inputs)
-                    .any(|input| input.path == *path && input.state == InputState::LeftOut)
-        };
-        for path in self.options.without.iter().filter(|path| !left_out(path)) {
-            self.note(record, format!("--without {path} changed nothing: no such input is gone"));
-        }
-        for input in pending.iter().flat_map(|load| &load.record.inputs) {
-            if let Some(note) = note(input) {
-                self.note(record, note);
-            }
-        }
-        Ok(pending)
-    }
 }
 
-/// What a user must know about an input that is neither new nor as it was.
-fn note(input: &InputRecord) -> Option<String> {
-    match (input.state, &input.same_as) {
-        (InputState::SameContent, Some(other)) => {
-            Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
-        }
-        (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
-        (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
-        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
-        _ => None,
-    }
+/// Adds what a part of the run took since `clock`.
+fn took(record: &mut RunRecord, part: &str, clock: Instant) {
+    *record.seconds.entry(part.to_owned()).or_default() += clock.elapsed().as_secs_f64();
 }

@@ -58,6 +58,16 @@ pub enum Only {
     Missing,
 }
 
+impl Only {
+    /// How records call it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 impl RunOptions {
     /// What becomes of an input that is loaded in the place of what the table holds of it.
     pub(super) fn state_of(&self, file: &InputFile, held: &Input) -> InputState {
@@ -76,6 +86,7 @@ impl RunOptions {
             without: self.without.clone(),
             parts: self.parts.clone(),
             reread: self.reread.clone(),
+            only: self.only.iter().flatten().map(|only| only.name().to_owned()).collect(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Keeps the rejected rows of a run, as they come.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +11,8 @@ use tidetable_store::{BlobWriter, Blobs, RejectedRow, Result, StoreError};
 pub(super) struct RejectLog<'a> {
     blobs: &'a dyn Blobs,
     path: String,
+    /// Rows that are in it already, as they are written.
+    known: HashSet<String>,
     state: Mutex<State>,
 }
 
@@ -27,11 +30,21 @@ const SHOWN: usize = 3;
 impl<'a> RejectLog<'a> {
     /// The log of run `run`: of its sources, or of the query of one table.
     pub(super) fn new(blobs: &'a dyn Blobs, run: &str, table: Option<&str>) -> Self {
-        Self { blobs, path: rejects_path(run, table), state: Mutex::default() }
+        Self { blobs, path: rejects_path(run, table), known: HashSet::new(), state: Mutex::default() }
+    }
+
+    /// The same, beginning with `rows` of an attempt before this one. Those are not kept twice.
+    pub(super) fn after(mut self, rows: Vec<RejectedRow>) -> Self {
+        rows.iter().for_each(|row| self.keep(row));
+        self.known = rows.iter().filter_map(|row| serde_json::to_string(row).ok()).collect();
+        self
     }
 
     /// Keeps a row. An error is kept for [`Self::finish`]: the caller is in the middle of a batch.
     pub(super) fn keep(&self, row: &RejectedRow) {
+        if !self.known.is_empty() && serde_json::to_string(row).is_ok_and(|line| self.known.contains(&line)) {
+            return;
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.rows += 1;
         if state.first.len() < SHOWN {
@@ -45,7 +58,8 @@ impl<'a> RejectLog<'a> {
     fn write(&self, state: &mut State, row: &RejectedRow) -> Result<()> {
         let file = match &mut state.file {
             Some(file) => file,
-            none => none.insert(self.blobs.writer(&self.path)?),
+            // In the place of what an attempt before this one may have left.
+            none => none.insert(self.blobs.replacer(&self.path)?),
         };
         let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n"));

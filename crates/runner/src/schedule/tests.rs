@@ -55,18 +55,42 @@ fn a_day_of_25_hours_runs_once_what_it_has_twice() {
 fn what_was_missed() {
     let cron = Cron::parse("0 * * * *").unwrap();
     let now = micros("2026-05-02T12:30:00Z");
-    let hours = |catch_up, window: i64, last: Option<&str>| {
-        let last = last.map(micros);
-        missed(&cron, Tz::UTC, catch_up, window * 3_600_000_000, last, now).len()
+    let hours =
+        |window: i64, last: Option<&str>| missed(&cron, Tz::UTC, window * 3_600_000_000, last.map(micros), now).len();
+    assert_eq!(hours(24, Some("2026-05-02T09:00:00Z")), 3);
+    assert_eq!(hours(24, Some("2026-05-02T08:59:59Z")), 4);
+    assert_eq!(hours(2, Some("2026-05-01T00:00:00Z")), 2);
+    assert_eq!(hours(24, None), 0);
+    assert_eq!(hours(24, Some("2026-05-02T12:30:00Z")), 0);
+}
+
+#[test]
+fn what_is_run_now() {
+    let shown = |schedule: &str, catch_up, window: i64, last: Option<&str>, now: &str| -> Vec<String> {
+        let cron = Cron::parse(schedule).unwrap();
+        let found = to_run(&cron, Tz::UTC, catch_up, window * 3_600_000_000, last.map(micros), micros(now));
+        found.iter().map(|moment| Tz::UTC.timestamp_micros(*moment).unwrap().format("%dT%H:%M").to_string()).collect()
     };
-    assert_eq!(hours(CatchUp::All, 24, Some("2026-05-02T09:00:00Z")), 3);
-    assert_eq!(hours(CatchUp::All, 24, Some("2026-05-02T08:59:59Z")), 4);
-    assert_eq!(hours(CatchUp::All, 2, Some("2026-05-01T00:00:00Z")), 2);
-    assert_eq!(hours(CatchUp::None, 24, Some("2026-05-02T09:00:00Z")), 0);
-    assert_eq!(hours(CatchUp::All, 24, None), 0);
-    assert_eq!(hours(CatchUp::All, 24, Some("2026-05-02T12:30:00Z")), 0);
-    let latest = missed(&cron, Tz::UTC, CatchUp::Latest, i64::MAX, Some(micros("2026-05-01T00:00:00Z")), now);
-    assert_eq!(latest, [micros("2026-05-02T12:00:00Z")]);
+    let hourly = |catch_up, last, now| shown("0 * * * *", catch_up, 24, last, now);
+    let last = Some("2026-05-02T09:00:01Z");
+    assert_eq!(hourly(CatchUp::All, last, "2026-05-02T12:00:01Z"), ["02T10:00", "02T11:00", "02T12:00"]);
+    assert_eq!(hourly(CatchUp::All, last, "2026-05-02T11:59:59Z"), ["02T10:00", "02T11:00"]);
+    assert_eq!(hourly(CatchUp::Latest, last, "2026-05-02T12:30:00Z"), ["02T12:00"]);
+    // Only the present minute, and not a minute later.
+    assert_eq!(hourly(CatchUp::None, last, "2026-05-02T12:00:59Z"), ["02T12:00"]);
+    assert!(hourly(CatchUp::None, last, "2026-05-02T12:01:00Z").is_empty());
+    for catch_up in [CatchUp::All, CatchUp::Latest, CatchUp::None] {
+        // A job that never ran has missed nothing.
+        assert_eq!(hourly(catch_up, None, "2026-05-02T12:00:59Z"), ["02T12:00"]);
+        assert!(hourly(catch_up, None, "2026-05-02T12:01:00Z").is_empty());
+        // A run that a person began in the minute counts.
+        assert!(hourly(catch_up, Some("2026-05-02T12:00:00Z"), "2026-05-02T12:00:01Z").is_empty());
+    }
+    // Of more moments than are listed, the last; and one that lies far back.
+    let last = Some("2026-01-01T00:00:00Z");
+    assert_eq!(shown("* * * * *", CatchUp::Latest, 24 * 365, last, "2026-05-02T12:00:01Z"), ["02T12:00"]);
+    assert_eq!(shown("0 0 3 2 *", CatchUp::Latest, 24 * 365, last, "2026-05-02T12:00:01Z"), ["03T00:00"]);
+    assert!(shown("0 0 3 2 *", CatchUp::Latest, 24, last, "2026-05-02T12:00:01Z").is_empty());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where inputs are: a folder, the local disk, or an object store.
 
 mod discover;
+mod passing;
 mod pattern;
 mod remote;
 mod secret;
@@ -25,6 +26,7 @@ use crate::plan::plans;
 use crate::reader::InputReader;
 use crate::spec::{Format, SourceSpec};
 
+pub use passing::store_may_pass;
 use remote::{RangeReader, fetch};
 pub use secret::Secret;
 
@@ -214,7 +216,7 @@ impl Storage {
         // Clients of a store look for the runtime that drives them.
         let _inside = handle.enter();
         let (store, _) = parse_url_opts(&url, environment.chain(settings))
-            .map_err(|source| SourceError::Store { path: base.to_owned(), source })?;
+            .map_err(|source| SourceError::StoreSettings { url: base.to_owned(), source })?;
         let store: Arc<dyn ObjectStore> = Arc::from(store);
         stores.insert(name, Arc::clone(&store));
         Ok((store, handle))

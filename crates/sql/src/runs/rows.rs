@@ -54,6 +54,7 @@ pub(super) const TABLES: &[Table] = &[
             ("bytes_out", Number),
             ("published", Number),
             ("failed", Number),
+            ("new_attempts", Number),
         ],
         rows: Of::Run(run),
     },
@@ -125,6 +126,20 @@ pub(super) const TABLES: &[Table] = &[
         rows: Of::Parts(checks),
     },
     Table {
+        name: "attempts",
+        columns: &[
+            ("run", Text),
+            ("job", Text),
+            ("stage", Text),
+            ("name", Text),
+            ("attempt", Number),
+            ("failed_at", Time),
+            ("wait_seconds", Number),
+            ("error", Text),
+        ],
+        rows: Of::Parts(attempts),
+    },
+    Table {
         name: "rejects",
         columns: &[
             ("run", Text),
@@ -168,6 +183,7 @@ fn run(record: &RunRecord, state: &str) -> Row {
         totals.bytes_out.into(),
         parts(PartState::Published).into(),
         (parts(PartState::Failed) + parts(PartState::Checks)).into(),
+        record.attempts.len().into(),
     ]
 }
 
@@ -248,6 +264,21 @@ fn checks(record: &RunRecord, rows: &mut Vec<Row>) {
     }));
 }
 
+fn attempts(record: &RunRecord, rows: &mut Vec<Row>) {
+    rows.extend(record.attempts.iter().map(|attempt| {
+        vec![
+            (&record.run).into(),
+            (&record.job).into(),
+            (&attempt.stage).into(),
+            (&attempt.name).into(),
+            u64::from(attempt.attempt).into(),
+            Value::Time(attempt.failed),
+            attempt.wait.into(),
+            (&attempt.error).into(),
+        ]
+    }));
+}
+
 fn reject(record: &RunRecord, reject: &RejectedRow) -> Row {
     vec![
         (&record.run).into(),
@@ -263,7 +294,7 @@ fn reject(record: &RunRecord, reject: &RejectedRow) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use tidetable_record::{CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord};
+    use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord};
 
     use super::*;
 
@@ -295,6 +326,7 @@ mod tests {
                 measured: -1,
                 passed: false,
             }],
+            attempts: vec![AttemptRecord::default()],
             asked: tidetable_record::Asked {
                 from: "2020-02-29".parse().ok(),
                 to: "2020-02-29".parse().ok(),

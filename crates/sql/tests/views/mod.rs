@@ -46,7 +46,7 @@ fn table() -> (Vec<SourceColumn>, TableSpec) {
     (columns, spec)
 }
 
-fn world() -> World {
+pub fn world() -> World {
     let (columns, spec) = table();
     World::with_table(columns, spec, &[], CSV)
 }

@@ -1,11 +1,11 @@
 //! Lines of a crontab, for the cron of Debian and others: it knows one time zone, and takes `%` for a line end.
 
 use chrono_tz::Tz;
-use tidetable_runner::minutes_elsewhere;
+use tidetable_runner::{CatchUp, minutes_elsewhere};
 
 use super::{Place, Scheduled};
 
-/// A line for each job.
+/// A line for each job, and one for when the machine starts where missed moments are made up for.
 pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, now: i64) -> String {
     let mut text =
         format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", place.folder.replace('\n', " "));
@@ -31,16 +31,23 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
                 format!("{} schedule --due {}{} && ", quoted(&place.binary), job.name, root(place)),
             )
         };
-        let logs = quoted(&place.logs);
-        let command = format!(
-            "cd {} && {guard}mkdir -p {logs} && {} run {} --if-locked skip{} >> {logs}/{}.log 2>&1",
-            quoted(&place.folder),
-            quoted(&place.binary),
-            job.name,
-            root(place),
-            job.name
-        );
-        text.push_str(&format!("{times} {}\n", command.replace('%', "\\%")));
+        let mut line = |times: &str, guard: &str| {
+            let logs = quoted(&place.logs);
+            let command = format!(
+                "cd {} && {guard}mkdir -p {logs} && {} run {} --catch-up --if-locked skip{} >> {logs}/{}.log 2>&1",
+                quoted(&place.folder),
+                quoted(&place.binary),
+                job.name,
+                root(place),
+                job.name
+            );
+            text.push_str(&format!("{times} {}\n", command.replace('%', "\\%")));
+        };
+        line(&times, &guard);
+        if job.catch_up != CatchUp::None {
+            // What was missed while the machine was off.
+            line("@reboot", "");
+        }
     }
     text
 }

@@ -10,7 +10,7 @@ use chrono::{SecondsFormat, TimeZone};
 use chrono_tz::Tz;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tidetable_runner::{CatchUp, Cron, Job, Project, Runs, is_due, missed, moments, open_store};
+use tidetable_runner::{Cron, Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
 use super::new::parse_zone;
 use super::project;
@@ -26,8 +26,9 @@ const SHOWN: usize = 14;
 /// `tidetable schedule`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's:
-a job of another one is started in every hour, and asks whether it is due.
+Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's: \
+a job of another one is started in every hour, and asks whether it is due. Lines and units call `run JOB --catch-up`, \
+which makes up for missed moments as `catch_up` of the job file says.
 
   tidetable schedule                                     lines to add with: crontab -e
   tidetable schedule --format systemd --write ~/.config/systemd/user
@@ -165,7 +166,10 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
             json!(time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)))
         };
         let before = runs.last(&job.name)?;
-        let gone = missed(cron, zone, CatchUp::All, job.catch_up_window, before.as_ref().map(|run| run.now), now);
+        let done = done_until(runs, &job.name, now)?;
+        let due = to_run(cron, zone, job.catch_up, job.catch_up_window, done, now);
+        let mut gone = missed(cron, zone, job.catch_up_window, done, now);
+        gone.extend(due.iter().filter(|moment| !gone.contains(moment)).copied().collect::<Vec<_>>());
         let mut list = |moments: &[i64], what: &dyn Fn(usize) -> String| {
             let short = if global.output == Output::Table { SHOWN } else { usize::MAX };
             for (at, moment) in moments.iter().enumerate().take(short) {
@@ -179,10 +183,9 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
             let outcome = run.outcome.name();
             list(&[run.now], &|_| format!("last run: {}", outcome));
         }
-        let newest = gone.len().saturating_sub(1);
-        list(&gone, &|at| match job.catch_up {
-            CatchUp::All => "missed, to be made up".to_owned(),
-            CatchUp::Latest if at == newest => "missed, to be made up".to_owned(),
+        list(&gone, &|at| match gone.get(at) {
+            Some(moment) if due.contains(moment) && *moment >= minute_of(now) => "due now".to_owned(),
+            Some(moment) if due.contains(moment) => "missed, to be made up".to_owned(),
             _ => "missed".to_owned(),
         });
         list(&moments(cron, zone, now, now.saturating_add(AHEAD)), &|_| "to run".to_owned());

@@ -16,7 +16,7 @@ fn service(scheduled: &Scheduled, place: &Place) -> (String, String) {
     let root = place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default();
     let text = format!(
         "[Unit]\nDescription=tidetable job {name}\n\n[Service]\nType=oneshot\nWorkingDirectory={}\nExecStart={} run {name} \
-         --if-locked skip{root}\nSyslogIdentifier=tidetable-{name}\n",
+         --catch-up --if-locked skip{root}\nSyslogIdentifier=tidetable-{name}\n",
         // The one place where a path is not quoted.
         place.folder.replace('%', "%%"),
         quoted(&place.binary),

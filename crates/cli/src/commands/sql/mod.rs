@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 
 use tidetable_runner::runtime;
-use tidetable_sql::{Session, SessionOptions, TableVersions, statements};
+use tidetable_sql::{ExternalTables, Session, SessionOptions, TableVersions, statements};
 use tidetable_store::Store;
 
 use super::store;
@@ -20,7 +20,8 @@ use run::Runner;
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = store(global)?;
     let runtime = runtime()?;
-    let runner = Runner { store: &store, args, output: global.output, runtime: &runtime, timing: args.timing };
+    let (output, timing, external) = (global.output, args.timing, ExternalTables::default());
+    let runner = Runner { store: &store, args, output, runtime: &runtime, timing, external: &external };
     let Some(script) = script(args)? else { return prompt::prompt(runner) };
     let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
     if found.is_empty() {

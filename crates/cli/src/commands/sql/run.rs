@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use tidetable_export::{FileFormat, QueryFile};
-use tidetable_sql::{Session, SessionOptions, SqlError, Statement};
+use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
 use tidetable_store::{BlobWriter, Blobs, LocalBlobs, Store};
 use tokio::runtime::Runtime;
 
@@ -22,6 +22,8 @@ pub(super) struct Runner<'a> {
     pub(super) output: Output,
     pub(super) runtime: &'a Runtime,
     pub(super) timing: bool,
+    /// Tables over files, which statements before the present one have declared.
+    pub(super) external: &'a ExternalTables,
 }
 
 impl Runner<'_> {
@@ -40,12 +42,21 @@ impl Runner<'_> {
     /// A session over the store as it is now.
     pub(super) fn session(&self, query: &str) -> Result<Session, CliError> {
         let versions = versions(self.store, self.args, query)?;
-        let options = SessionOptions { versions, files: true, ..SessionOptions::default() };
+        let options = SessionOptions {
+            versions,
+            files: true,
+            memory: self.args.memory,
+            external: Some(self.external.clone()),
+            ..SessionOptions::default()
+        };
         Ok(Session::open(self.store, &options)?)
     }
 
     fn run(&self, query: &str) -> Result<(), CliError> {
         let session = self.session(query)?;
+        if self.runtime.block_on(session.declare(query))?.is_some() {
+            return Ok(());
+        }
         let Some(path) = &self.args.to else { return self.show(&session, query) };
         let output = match (self.output, path.extension().and_then(|ending| ending.to_str())) {
             (Output::Table, Some("parquet")) => Output::Parquet,

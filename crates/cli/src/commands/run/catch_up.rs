@@ -1,0 +1,130 @@
+//! `tidetable run JOB --catch-up`: a run for each scheduled moment that is to be made up for, at its logical time.
+
+use std::io::Write;
+
+use chrono::{SecondsFormat, TimeZone};
+use serde_json::json;
+use tidetable_runner::{
+    Cron, Job, Project, RunOptions, Runs, UlidIds, done_until, minute_of, moments, open_store, to_run,
+};
+use tidetable_store::{Ids, Store, ulid_text};
+
+use super::run_one;
+use crate::args::Global;
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::count;
+
+/// How far the next moment is looked for where nothing is to be run.
+const AHEAD: i64 = 366 * 86_400 * 1_000_000;
+
+/// What a run that catches up goes by.
+struct CatchUp<'a> {
+    job: &'a Job,
+    cron: Cron,
+    store: Store,
+    /// The time it is.
+    now: i64,
+}
+
+/// Runs `job` for the moments of its schedule that are due, or lists them. A moment that fails keeps those after it from
+/// being run; days that could not be published do not, since the next run tries them again.
+pub(super) fn catch_up(
+    global: &Global,
+    project: &Project,
+    job: &Job,
+    options: &RunOptions,
+    dry_run: bool,
+    ids: &UlidIds,
+) -> Result<(), CliError> {
+    let cron = job.cron().ok_or_else(|| CliError::NoSchedule { job: job.name.clone() })?;
+    let due = CatchUp { job, cron, store: open_store(project)?, now: options.now };
+    let moments = due.moments()?;
+    if dry_run {
+        return due.list(global, &moments);
+    }
+    if moments.is_empty() {
+        crate::tell_line(global, &due.nothing());
+        return Ok(());
+    }
+    let mut in_part = None;
+    for (at, moment) in moments.iter().enumerate() {
+        // Another run may have done it meanwhile.
+        if at > 0 && !due.moments()?.contains(moment) {
+            crate::tell_line(global, &format!("{} is done already", due.shown(*moment)));
+            continue;
+        }
+        let of = if moments.len() > 1 { format!(" ({} of {})", at + 1, moments.len()) } else { String::new() };
+        crate::tell_line(global, &format!("{} as of {}{of}", job.name, due.shown(*moment)));
+        let later = moments.get(at + 1..).unwrap_or_default();
+        let options = RunOptions { now: *moment, run: ulid_text(ids.next()), ..options.clone() };
+        match run_one(global, project, job, &options, ids) {
+            Ok(Some(_)) => {}
+            // Whoever runs the job now is asked for no more.
+            Ok(None) => return Ok(()),
+            Err(error @ (CliError::Partial { .. } | CliError::Checks { .. }))
+                if !later.is_empty() && !options.fail_fast =>
+            {
+                in_part = Some(error.exit_code());
+                crate::tell(global, error);
+            }
+            Err(error) => {
+                due.tell_left(global, later);
+                return Err(error);
+            }
+        }
+    }
+    match in_part {
+        Some(code) => Err(CliError::InPart { code }),
+        None => Ok(()),
+    }
+}
+
+impl CatchUp<'_> {
+    /// The moments for which the job is to be run, by the records that are there now.
+    fn moments(&self) -> Result<Vec<i64>, CliError> {
+        let Self { job, cron, store, now } = self;
+        let last = done_until(Runs::of(store.blobs().as_ref()), &job.name, *now)?;
+        Ok(to_run(cron, job.timezone, job.catch_up, job.catch_up_window, last, *now))
+    }
+
+    /// A moment in the time zone of the job.
+    fn shown(&self, moment: i64) -> String {
+        let time = self.job.timezone.timestamp_micros(moment).single();
+        time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default()
+    }
+
+    /// Says that there is nothing to run, and until when.
+    fn nothing(&self) -> String {
+        let next = moments(&self.cron, self.job.timezone, self.now, self.now.saturating_add(AHEAD));
+        let next = next.first().map(|next| format!("; next is {}", self.shown(*next))).unwrap_or_default();
+        format!("{} is not due, and has no missed moment to make up for{next}", self.job.name)
+    }
+
+    fn list(&self, global: &Global, found: &[i64]) -> Result<(), CliError> {
+        let mut rows = Rows::new(&["job", "time", "why"]);
+        for moment in found {
+            let why = if *moment >= minute_of(self.now) { "due" } else { "missed" };
+            rows.push(vec![json!(self.job.name), json!(self.shown(*moment)), json!(why)]);
+        }
+        let mut out = stdout();
+        rows.write(global.output, &mut out)?;
+        out.flush()?;
+        if found.is_empty() {
+            crate::tell_line(global, &self.nothing());
+        }
+        Ok(())
+    }
+
+    /// Says which moments are not run because one before them failed.
+    fn tell_left(&self, global: &Global, left: &[i64]) {
+        let (Some(first), Some(last)) = (left.first(), left.last()) else { return };
+        let which = match left.len() {
+            1 => self.shown(*first),
+            number => {
+                format!("{}, {} to {}", count(number as u64, "moment"), self.shown(*first), self.shown(*last))
+            }
+        };
+        crate::tell_line(global, &format!("not run after that: {which}; run --catch-up again makes up for all"));
+    }
+}

@@ -1,0 +1,99 @@
+//! The rows of a query on their way into a file: planned, put in order, and written one batch after the other.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::prelude::DataFrame;
+use futures::TryStreamExt;
+use parquet::file::metadata::SortingColumn;
+
+use crate::error::{ExportError, Result};
+use crate::ordering::sorting_columns;
+use crate::shape::{duplicate, file_schema, to_file};
+use crate::writer::FileWriter;
+
+/// Takes the rows of a file.
+pub(crate) trait Rows {
+    /// Takes some.
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()>;
+}
+
+impl Rows for FileWriter {
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
+        Self::write(self, batch).map_err(wrap)
+    }
+}
+
+/// A query that is about to be run for a file.
+pub(crate) struct Planned {
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    /// The columns of the file.
+    pub(crate) schema: SchemaRef,
+}
+
+impl Planned {
+    /// Plans the rows of `frame` for a file of `export`.
+    ///
+    /// # Errors
+    /// If the query cannot be planned, or two of its columns have one name.
+    pub(crate) async fn of(
+        frame: DataFrame,
+        export: &str,
+        engine: impl Fn(DataFusionError) -> ExportError,
+    ) -> Result<Self> {
+        let context = Arc::new(frame.task_ctx());
+        let plan = in_order(frame.create_physical_plan().await.map_err(engine)?);
+        let schema = file_schema(&plan.schema());
+        match duplicate(&schema) {
+            Some(column) => Err(ExportError::DuplicateColumn { export: export.to_owned(), column: column.to_owned() }),
+            None => Ok(Self { plan, context, schema }),
+        }
+    }
+
+    /// The columns that the rows are in the order of.
+    pub(crate) fn sorting(&self) -> Vec<SortingColumn> {
+        sorting_columns(self.plan.as_ref(), &self.schema)
+    }
+
+    /// Writes all rows; how many there were.
+    ///
+    /// # Errors
+    /// Those of the query and of writing.
+    pub(crate) async fn write<R: Rows>(
+        &self,
+        mut to: R,
+        (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),
+    ) -> Result<(R, u64)> {
+        let mut rows = 0;
+        // One after the other, so that the same rows come in the same order.
+        for part in 0..self.plan.output_partitioning().partition_count() {
+            let mut stream = self.plan.execute(part, Arc::clone(&self.context)).map_err(&engine)?;
+            while let Some(batch) = stream.try_next().await.map_err(&engine)? {
+                if batch.num_rows() == 0 {
+                    continue;
+                }
+                rows += batch.num_rows() as u64;
+                to.write(&to_file(&batch, &self.schema).map_err(&write)?, &write)?;
+            }
+        }
+        Ok((to, rows))
+    }
+}
+
+/// The plan as one part where its parts are each in order: a union is in several parts even in a session of one.
+fn in_order(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    if plan.output_partitioning().partition_count() == 1 {
+        return plan;
+    }
+    match plan.output_ordering().cloned() {
+        Some(ordering) => Arc::new(SortPreservingMergeExec::new(ordering, plan)),
+        None => plan,
+    }
+}

@@ -1,0 +1,165 @@
+//! Which parts of an export are to be published, and why. Decides, and touches nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use chrono_tz::Tz;
+use tidetable_export::{Reason, stale};
+use tidetable_store::{GcRule, Published, Snapshot};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::super::error::RunError;
+use super::super::parts::{Part, Wanted};
+use crate::day::MICROS_PER_DAY;
+use crate::job::{Export, Per};
+use crate::period::Period;
+
+/// What an export is that says nothing else.
+const PLAIN: &str = "Day Parquet Replace []";
+
+/// A period that tables have cells for.
+pub(super) struct Made {
+    pub(super) period: Period,
+    /// For each table, the last version that changed it.
+    pub(super) sources: BTreeMap<String, u64>,
+}
+
+/// An export, and what is known of the tables it reads.
+pub(super) struct Compared<'a> {
+    pub(super) export: &'a Export,
+    /// What a day is.
+    pub(super) zone: Tz,
+    /// Of the tables it reads.
+    pub(super) snapshots: &'a [Snapshot],
+    /// The logical time of the run.
+    pub(super) now: i64,
+}
+
+impl Compared<'_> {
+    /// The parts to publish, and how many others there are. `query` is the fingerprint of the export.
+    pub(super) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> (Vec<Part>, usize) {
+        let Self { export, zone, .. } = *self;
+        let mut made = self.periods(published);
+        made.retain(|made| wanted.is_in_range(&made.period, zone));
+        let labelled: Vec<(String, BTreeMap<String, u64>)> =
+            made.iter().map(|made| (made.period.label(), made.sources.clone())).collect();
+        let stale: BTreeMap<String, Reason> =
+            stale(published, &labelled, query).into_iter().map(|stale| (stale.label, stale.reason)).collect();
+        let total = made.len();
+        let parts = made.into_iter().filter_map(|Made { period, sources }| {
+            let label = period.label();
+            let reason = match stale.get(&label) {
+                Some(reason) => why(reason),
+                None if wanted.force => "forced".to_owned(),
+                None => return None,
+            };
+            let previous = published.parts.get(&label).cloned();
+            let folder = export.name_template.render_at(period.start);
+            let sealed = previous.is_some() && !wanted.force && self.is_sealed(&period);
+            let takes = wanted.takes(&export.name, &period, zone, previous.is_none());
+            takes.then_some(Part { period, label, folder, reason, sources, previous, sealed })
+        });
+        let parts: Vec<Part> = parts.collect();
+        let others = total - parts.len();
+        (parts, others)
+    }
+
+    /// The periods to look at: those that the tables have cells for, and those that were published.
+    pub(super) fn periods(&self, published: &Published) -> Vec<Made> {
+        let (per, zone) = (self.export.per, self.zone);
+        let mut periods: BTreeSet<Period> =
+            published.parts.keys().filter_map(|label| Period::of_label(per, label)).collect();
+        let mut changed: Vec<(&str, BTreeMap<i32, u64>)> = Vec::new();
+        for snapshot in self.snapshots {
+            let by_day = changes_by_utc_day(snapshot);
+            for day in by_day.keys() {
+                periods.extend(Period::touched(per, zone, utc_day(*day)));
+            }
+            changed.push((snapshot.table().name(), by_day));
+        }
+        if per == Per::Query {
+            periods.insert(Period::all());
+        }
+        let sources = |period: &Period| {
+            let bounds = period.bounds(zone);
+            let day = |micros: i64| i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok();
+            let utc = day(bounds.start).unwrap_or(i32::MIN)..=day(bounds.end - 1).unwrap_or(i32::MAX);
+            let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
+            changed.iter().filter_map(|(table, by_day)| Some(((*table).to_owned(), version(by_day)?))).collect()
+        };
+        periods.into_iter().map(|period| Made { sources: sources(&period), period }).collect()
+    }
+
+    /// Whether cells of `period` may have expired: what is published of it is more than there is now.
+    fn is_sealed(&self, period: &Period) -> bool {
+        let start = period.bounds(self.zone).start;
+        let rules = self.snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
+        let ages = rules.filter_map(|rule| GcRule::parse(rule).ok()?.least_age());
+        ages.min().is_some_and(|age| period.per != Per::Query && start < self.now.saturating_sub(age))
+    }
+
+    /// Names what is published besides the data: another fingerprint, and every part is published
+    /// again. A table that was made anew counts its versions from 1 again, so it is part of it.
+    pub(super) fn fingerprint(&self) -> String {
+        let Self { export, zone, .. } = *self;
+        let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
+        let form = format!("{:?} {:?} {:?} {:?}", export.per, export.format, export.mode, export.keys);
+        if export.delta {
+            settings.push("delta");
+        }
+        // Lists from before there was a choice stay good.
+        if form != PLAIN {
+            settings.push(&form);
+        }
+        settings.extend(self.snapshots.iter().map(|snapshot| snapshot.version().born.as_str()));
+        format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
+    }
+}
+
+/// The tables that the query of an export reads. One for single periods reads their records and nothing else: only those
+/// can be restricted to a period. What is published is followed as tables change, so nothing but tables may be read.
+///
+/// # Errors
+/// What else `references` name.
+pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
+    let wrong = |found: String| {
+        let export = export.name.clone();
+        RunError::NotByPeriod { export, found }
+    };
+    let may_read = |schema: &str| match export.per {
+        Per::Query => matches!(schema, "records" | "rows" | "cells"),
+        _ => schema == "records",
+    };
+    if let Some((schema, table)) = references.iter().find(|(schema, _)| !may_read(schema)) {
+        return Err(wrong(format!("its query reads {schema}.{table}")));
+    }
+    if references.is_empty() {
+        return Err(wrong("its query reads no table".to_owned()));
+    }
+    let mut tables: Vec<String> = references.into_iter().map(|(_, table)| table).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    Ok(tables)
+}
+
+fn why(reason: &Reason) -> String {
+    match reason {
+        Reason::Missing => "missing".to_owned(),
+        Reason::QueryChanged => "query changed".to_owned(),
+        Reason::SourceChanged { table } => format!("{table} changed"),
+    }
+}
+
+fn utc_day(day: i32) -> Range<i64> {
+    let start = i64::from(day) * MICROS_PER_DAY;
+    start..start + MICROS_PER_DAY
+}
+
+fn changes_by_utc_day(snapshot: &Snapshot) -> BTreeMap<i32, u64> {
+    let mut changed = BTreeMap::new();
+    for (day, version) in snapshot.version().windows.iter().flat_map(|window| &window.days) {
+        let known: &mut u64 = changed.entry(*day).or_default();
+        *known = (*known).max(*version);
+    }
+    changed
+}

@@ -1,0 +1,310 @@
+//! The publish stage: one file a day of each export, for the days whose cells changed. `decide` says which and why,
+//! `look` reads what that is decided from, and here it is done.
+
+mod decide;
+mod look;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use tidetable_export::{FileMode, Outcome, PublishRequest, PublishedPart, publish, record, sweep, write_log};
+use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord, PartState};
+use tidetable_sql::SqlError;
+use tidetable_store::{MadeFrom, Part as ListedPart, Published, Store};
+
+use super::RunOptions;
+use super::error::RunError;
+use super::measure::{Checker, DayOf, may_publish};
+use super::params::period_params;
+use super::parts::Part;
+use super::passing::may_pass;
+use super::retry::Retry;
+use crate::job::{Export, ExportMode, Job};
+use crate::observe::{Event, Observer};
+use crate::period::Period;
+pub use decide::tables_read;
+use look::Looked;
+
+/// What the publish stage works with.
+pub(super) struct PublishStage<'a> {
+    pub(super) job: &'a Job,
+    pub(super) store: &'a Store,
+    pub(super) options: &'a RunOptions,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) runtime: &'a tokio::runtime::Handle,
+}
+
+/// What became of the parts of an export, also of one whose publishing stopped on its way.
+#[derive(Default)]
+pub(super) struct PublishDone {
+    /// As they were when last tried.
+    pub(super) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
+}
+
+/// What became of a part that was tried.
+enum Tried {
+    Published(Box<PublishedPart>),
+    /// Its checks say no.
+    Refused,
+    /// Cells of it have expired.
+    Sealed,
+    Failed(RunError),
+}
+
+/// One look at some of the parts of an export.
+struct Round<'a> {
+    looked: &'a Looked<'a>,
+    checker: &'a Checker<'a>,
+    /// Places of the parts.
+    places: &'a [usize],
+    /// Whether parts that fail for a reason that may pass are tried again after it.
+    more: bool,
+}
+
+/// What a round leaves.
+#[derive(Default)]
+struct Left {
+    /// Files under former names.
+    obsolete: Vec<String>,
+    /// Parts to be tried again, and why.
+    again: BTreeMap<usize, String>,
+}
+
+impl PublishStage<'_> {
+    /// Publishes what was found to be stale, several parts at a time. One that fails leaves the others be, and is tried
+    /// again after them if that may help.
+    pub(super) fn publish(
+        &self,
+        looked: &Looked<'_>,
+        checker: &Checker<'_>,
+        retry: &mut Retry<'_>,
+        (done, attempts): (&mut PublishDone, &mut Vec<AttemptRecord>),
+    ) -> Result<(), RunError> {
+        let Looked { parts, .. } = looked;
+        for part in parts {
+            if let Some(owner) = looked.others.get(&part.folder) {
+                return Err(owned(looked.export, &part.folder, owner));
+            }
+        }
+        let mut published = looked.published.clone();
+        let mut places: Vec<usize> = (0..parts.len()).collect();
+        loop {
+            let name = format!("publish {}", looked.export.name);
+            self.observer.event(Event::Stage { name, total: places.len() as u64 });
+            let round = Round { looked, checker, places: &places, more: retry.has_more() };
+            let left = self.round(&round, &mut published, done)?;
+            sweep(self.store, &left.obsolete)?;
+            self.options.stop.check()?;
+            places = left.again.keys().copied().collect();
+            if places.is_empty() {
+                break;
+            }
+            let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
+            retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
+        }
+        if looked.export.delta && !published.parts.is_empty() {
+            let template = looked.export.name_template.as_str();
+            let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
+            write_log(self.store.blobs().as_ref(), &published, folder, self.options.now)?;
+        }
+        Ok(())
+    }
+
+    /// Tries parts side by side.
+    fn round(&self, round: &Round<'_>, published: &mut Published, done: &mut PublishDone) -> Result<Left, RunError> {
+        let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..self.options.jobs.clamp(1, round.places.len().max(1)) {
+                let (sender, next, halt) = (sender.clone(), &next, &halt);
+                scope.spawn(move || {
+                    while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
+                        let place = round.places.get(next.fetch_add(1, Ordering::Relaxed));
+                        let Some((place, part)) = place.and_then(|at| Some((*at, round.looked.parts.get(*at)?))) else {
+                            return;
+                        };
+                        let mut found = Vec::new();
+                        let work = self.try_part(round.looked, part, round.checker, &mut found);
+                        let tried = self.runtime.block_on(work);
+                        let stays = !matches!(tried, Tried::Published(_)) && !round.tries_again(&tried);
+                        if self.options.fail_fast && stays {
+                            halt.store(true, Ordering::Relaxed);
+                        }
+                        if sender.send((place, tried, found)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let left = self.collect(round, &receiver, published, done);
+            halt.store(true, Ordering::Relaxed);
+            left
+        })
+    }
+
+    /// Lists parts as they are published: a run that is stopped keeps those it has.
+    fn collect(
+        &self,
+        round: &Round<'_>,
+        receiver: &mpsc::Receiver<(usize, Tried, Vec<CheckRecord>)>,
+        published: &mut Published,
+        done: &mut PublishDone,
+    ) -> Result<Left, RunError> {
+        let looked = round.looked;
+        let mut left = Left::default();
+        while let Ok(first) = receiver.recv() {
+            let (mut listed, mut records) = (Vec::new(), Vec::new());
+            // What came meanwhile is listed with it.
+            for (place, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
+                let Some(part) = looked.parts.get(place) else { continue };
+                if let Tried::Failed(RunError::Interrupted { .. }) = &tried {
+                    continue;
+                }
+                let record = part_record(looked.export, part, &tried);
+                match &tried {
+                    Tried::Failed(error) if round.tries_again(&tried) => {
+                        left.again.insert(place, error.to_string());
+                    }
+                    _ => self.tell(&record),
+                }
+                records.push((part.period.clone(), (record, found)));
+                match tried {
+                    Tried::Published(part) => listed.push(*part),
+                    Tried::Sealed => listed.extend(as_sealed(looked, part)),
+                    Tried::Refused | Tried::Failed(_) => {}
+                }
+            }
+            record(self.store, published, &self.job.name, &listed)?;
+            done.parts.extend(records);
+            left.obsolete.extend(listed.into_iter().filter_map(|part| part.obsolete));
+        }
+        Ok(left)
+    }
+
+    /// Says what became of a part.
+    fn tell(&self, record: &ExportRecord) {
+        let name = record.part.clone();
+        let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
+        self.observer.event(match record.state {
+            PartState::Checks => missed("its checks failed"),
+            PartState::Sealed => missed("cells of it have passed their retention, --force publishes what is left"),
+            PartState::Failed => missed(record.error.as_deref().unwrap_or_default()),
+            PartState::Published | PartState::Unchanged | PartState::Empty => {
+                Event::Published { name, rows: record.rows, changed: record.state == PartState::Published }
+            }
+        });
+    }
+
+    /// Checks and publishes one part.
+    async fn try_part(
+        &self,
+        looked: &Looked<'_>,
+        part: &Part,
+        checker: &Checker<'_>,
+        found: &mut Vec<CheckRecord>,
+    ) -> Tried {
+        let work = async {
+            let (export, options) = (looked.export, self.options);
+            if part.sealed {
+                return Ok(Tried::Sealed);
+            }
+            let bounds = part.period.bounds(self.job.timezone);
+            let params = period_params(&part.period, &bounds, options.now);
+            let restricted = looked.session.restricted(bounds);
+            let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
+            let day = DayOf { session: &restricted, label: &part.label, params: &params };
+            *found = checker.part(&day, export, &looked.tables).await.map_err(failed)?;
+            if !may_publish(found) {
+                return Ok(Tried::Refused);
+            }
+            let request = PublishRequest {
+                store: self.store,
+                session: &restricted,
+                export: &export.name,
+                job: &self.job.name,
+                folder: &part.folder,
+                label: &part.label,
+                sql: &export.sql,
+                params: &params,
+                query: &looked.query,
+                sources: &part.sources,
+                now: options.now,
+                run: &options.run,
+                previous: part.previous.as_ref(),
+                format: export.format,
+                mode: match export.mode {
+                    ExportMode::Replace => FileMode::Replace,
+                    ExportMode::Append => FileMode::Append,
+                    ExportMode::Upsert => FileMode::Upsert(&export.keys),
+                },
+                keep_old: export.delta,
+            };
+            Ok(Tried::Published(Box::new(publish(&request).await?)))
+        };
+        let done: Result<Tried, RunError> = tokio::select! {
+            done = work => done,
+            stopped = self.options.stop.wait() => Err(stopped),
+        };
+        done.unwrap_or_else(Tried::Failed)
+    }
+}
+
+impl Round<'_> {
+    fn tries_again(&self, tried: &Tried) -> bool {
+        matches!(tried, Tried::Failed(error) if self.more && may_pass(error))
+    }
+}
+
+/// What the record of the run says of a part.
+fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
+    let state = match tried {
+        Tried::Published(done) => match done.outcome {
+            Outcome::Created | Outcome::Replaced => PartState::Published,
+            Outcome::Unchanged => PartState::Unchanged,
+            Outcome::Skipped => PartState::Empty,
+        },
+        Tried::Refused => PartState::Checks,
+        Tried::Sealed => PartState::Sealed,
+        Tried::Failed(_) => PartState::Failed,
+    };
+    let listed = match tried {
+        Tried::Published(done) => done.part.as_ref(),
+        _ => None,
+    };
+    let (rows, bytes) = listed.map_or((0, 0), |part| (part.rows, part.bytes));
+    let error = match tried {
+        Tried::Failed(error) => Some(error.to_string()),
+        _ => None,
+    };
+    ExportRecord {
+        export: export.name.clone(),
+        label: part.label.clone(),
+        part: part.folder.clone(),
+        reason: part.reason.clone(),
+        state,
+        rows,
+        bytes,
+        error,
+    }
+}
+
+fn owned(export: &Export, name: &str, owner: &str) -> RunError {
+    RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
+}
+
+/// A sealed part is as it was, and not stale any more: it is told once.
+fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
+    let made_from = MadeFrom { query: looked.query.clone(), sources: part.sources.clone() };
+    let previous = part.previous.clone()?;
+    let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
+    Some(PublishedPart {
+        label: part.label.clone(),
+        outcome: Outcome::Unchanged,
+        part: Some(listed),
+        made_from,
+        columns: looked.published.columns.clone(),
+        obsolete: None,
+    })
+}

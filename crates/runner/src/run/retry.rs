@@ -1,0 +1,90 @@
+//! Trying a stage again after a failure that may pass.
+
+use std::time::{Duration, Instant};
+
+use tidetable_record::AttemptRecord;
+
+use super::error::RunError;
+use super::options::RunOptions;
+use super::passing::may_pass;
+use crate::job::{Job, Retries, Stage};
+use crate::observe::{Event, Observer};
+
+/// Between two looks at whether the run is asked to stop.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often something was tried, and how often it may be.
+pub(super) struct Retry<'a> {
+    stage: Stage,
+    retries: Retries,
+    options: &'a RunOptions,
+    observer: &'a dyn Observer,
+    /// The attempt that is being made, from 1.
+    attempt: u32,
+}
+
+impl<'a> Retry<'a> {
+    /// The first attempt.
+    pub(super) fn new(stage: Stage, job: &Job, options: &'a RunOptions, observer: &'a dyn Observer) -> Self {
+        Self { stage, retries: job.stages.of(stage), options, observer, attempt: 1 }
+    }
+
+    /// Whether there is another attempt after this one.
+    pub(super) fn has_more(&self) -> bool {
+        self.retries.wait_after(self.attempt).is_some()
+    }
+
+    /// After `error` of `name`: notes it in `records`, and waits for the next attempt.
+    ///
+    /// # Errors
+    /// `error` itself if it does not pass, or was the last; [`RunError::Interrupted`] if the run is asked to stop.
+    pub(super) fn after(
+        &mut self,
+        name: &str,
+        error: RunError,
+        records: &mut Vec<AttemptRecord>,
+    ) -> Result<(), RunError> {
+        self.options.stop.check()?;
+        if !self.has_more() || !may_pass(&error) {
+            return Err(error);
+        }
+        self.wait(vec![(name.to_owned(), error.to_string())], records)
+    }
+
+    /// Notes in `records` what has failed, by name and with its error, and waits for the next attempt at it.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`] if the run is asked to stop.
+    pub(super) fn wait(
+        &mut self,
+        failed: Vec<(String, String)>,
+        records: &mut Vec<AttemptRecord>,
+    ) -> Result<(), RunError> {
+        let wait = self.retries.wait_after(self.attempt).unwrap_or_default();
+        if let Some((name, error)) = failed.first() {
+            let others = if failed.len() > 1 { format!(" and {} others", failed.len() - 1) } else { String::new() };
+            let (stage, next, all) = (self.stage.name(), self.attempt + 1, self.retries.retries + 1);
+            let text = format!(
+                "{stage} of {name}{others} failed: {error}; attempt {next} of {all} follows in {} s",
+                wait.as_secs()
+            );
+            self.observer.event(Event::Note(text));
+        }
+        let record = |(name, error): (String, String)| AttemptRecord {
+            stage: self.stage.name().to_owned(),
+            name,
+            attempt: self.attempt,
+            failed: (self.options.clock)(),
+            error,
+            wait: wait.as_secs(),
+        };
+        records.extend(failed.into_iter().map(record));
+        self.attempt += 1;
+        let begun = Instant::now();
+        while begun.elapsed() < wait {
+            self.options.stop.check()?;
+            std::thread::sleep(PAUSE.min(wait.saturating_sub(begun.elapsed())));
+        }
+        self.options.stop.check()
+    }
+}

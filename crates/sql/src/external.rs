@@ -1,0 +1,88 @@
+//! Tables over files that a person declares with `CREATE EXTERNAL TABLE`. They write nothing, and last as long as the
+//! sessions that share them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::catalog::{TableProvider, TableProviderFactory};
+use datafusion::common::TableReference;
+use datafusion::datasource::listing_table_factory::ListingTableFactory;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
+use datafusion::sql::parser::Statement;
+
+use crate::error::{Result, SqlError};
+
+/// Forms of files that a table can be declared over.
+const FORMATS: [&str; 3] = ["PARQUET", "CSV", "ARROW"];
+
+/// The tables that were declared. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct ExternalTables(Arc<Mutex<BTreeMap<String, Arc<dyn TableProvider>>>>);
+
+impl PartialEq for ExternalTables {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ExternalTables {}
+
+impl ExternalTables {
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Declares the table of `statement`, if that is a `CREATE EXTERNAL TABLE`; the name of it. `taken` are names of other
+    /// tables.
+    ///
+    /// # Errors
+    /// If the name is taken, there is no such form of files or no such file, or the files cannot be read.
+    pub(crate) async fn declare(
+        &self,
+        state: &SessionState,
+        statement: Statement,
+        taken: &[String],
+    ) -> Result<Option<String>> {
+        if !matches!(statement, Statement::CreateExternalTable(_)) {
+            return Ok(None);
+        }
+        let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(asked)) = state.statement_to_plan(statement).await?
+        else {
+            return Ok(None);
+        };
+        let name = check(&asked)?;
+        let known = self.get(&name).is_some();
+        if known && asked.if_not_exists {
+            return Ok(Some(name));
+        }
+        if taken.contains(&name) || known && !asked.or_replace {
+            return Err(SqlError::ExternalTaken { name });
+        }
+        let table = ListingTableFactory::new().create(state, &asked).await?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), table);
+        Ok(Some(name))
+    }
+}
+
+/// What can be said of a declaration before its files are read; its name.
+fn check(asked: &CreateExternalTable) -> Result<String> {
+    let TableReference::Bare { table } = &asked.name else {
+        return Err(SqlError::ExternalName { name: asked.name.to_string() });
+    };
+    if !FORMATS.contains(&asked.file_type.to_uppercase().as_str()) {
+        let known = FORMATS.join(", ");
+        return Err(SqlError::ExternalFormat { found: asked.file_type.clone(), known });
+    }
+    // The engine takes a path that is not there for an empty folder.
+    let is_plain = |location: &&String| !location.contains("://") && !location.contains(['*', '?', '[']);
+    match asked.locations.iter().filter(is_plain).find(|location| !Path::new(location).exists()) {
+        Some(location) => Err(SqlError::ExternalMissing { location: location.clone() }),
+        None => Ok(table.to_string()),
+    }
+}

@@ -1,0 +1,150 @@
+//! The stores that files of queries ask.
+
+use std::collections::BTreeMap;
+
+use tidetable_layout::{FamilySpec, FieldType, Merge, TableSpec};
+use tidetable_record::{
+    Asked, AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState,
+    RunRecord, Severity,
+};
+use tidetable_source::ColumnSpec as SourceColumn;
+use tidetable_store::{Blobs, LoadStats, Part, Published};
+
+use crate::views;
+use crate::world::{START, World, column};
+
+/// The store of this name.
+pub(super) fn of(name: &str) -> World {
+    match name {
+        "readings" => readings(),
+        "versions" => views::world(),
+        "sketches" => sketches(),
+        _ => panic!("no store {name}"),
+    }
+}
+
+/// Three days of six meters, two published days, and two runs.
+fn readings() -> World {
+    let world = World::with_days(3);
+    let store = world.store();
+    let blobs = store.blobs().as_ref();
+    publish(blobs);
+    runs(blobs);
+    world
+}
+
+fn publish(blobs: &dyn Blobs) {
+    let mut parts = BTreeMap::new();
+    for (day, rows) in [("2018-01-01", "1,14250\n2,23850\n"), ("2018-01-02", "1,14250\n3,\n")] {
+        let (folder, text) = (format!("DAY_{}", day.replace('-', "")), format!("meter,kwh\n{rows}"));
+        blobs.replace(&format!("exports/{folder}/part-0.csv"), text.as_bytes()).unwrap();
+        let part = Part { folder, file: "part-0.csv".to_owned(), rows: 2, bytes: text.len() as u64, ..Part::default() };
+        parts.insert(day.to_owned(), part);
+    }
+    let columns = [("meter", "UInt64"), ("kwh", "Float64")];
+    let list = Published {
+        columns: columns.map(|(name, kind)| (name.to_owned(), kind.to_owned())).into(),
+        parts,
+        ..Published::load(blobs, "DAY").unwrap()
+    };
+    list.save(blobs).unwrap();
+}
+
+fn runs(blobs: &dyn Blobs) {
+    let text = str::to_owned;
+    let part = ExportRecord {
+        export: text("DAY"),
+        label: text("2018-01-01"),
+        part: text("DAY_20180101"),
+        reason: text("missing"),
+        state: PartState::Published,
+        rows: 2,
+        bytes: 30,
+        error: None,
+    };
+    let failed = ExportRecord {
+        label: text("2018-01-02"),
+        part: text("DAY_20180102"),
+        state: PartState::Failed,
+        error: Some(text("no room")),
+        ..part.clone()
+    };
+    let input = InputRecord { path: text("a.csv"), state: InputState::New, same_as: None };
+    let stats = LoadStats { rows_read: 1728, rows_accepted: 1728, cells: 1746, ..LoadStats::default() };
+    let load = LoadRecord {
+        table: text("SENSOR"),
+        source: text("readings"),
+        version: 1,
+        inputs: vec![input],
+        stats,
+        ..LoadRecord::default()
+    };
+    let check = CheckRecord {
+        check: text("complete"),
+        on: text("DAY"),
+        label: text("2018-01-01"),
+        rule: text("not_null kwh"),
+        severity: Severity::Warn,
+        measured: 1,
+        passed: false,
+    };
+    let attempt = AttemptRecord {
+        stage: text("publish"),
+        name: text("DAY_20180101"),
+        attempt: 1,
+        failed: START + 1_000_000,
+        error: text("no room"),
+        wait: 30,
+    };
+    let first = RunRecord {
+        format: 2,
+        run: text("01A"),
+        job: text("j"),
+        now: START,
+        started: START,
+        finished: Some(START + 2_500_000),
+        outcome: Outcome::Partial,
+        loads: vec![load],
+        exports: vec![part, failed],
+        checks: vec![check],
+        attempts: vec![attempt],
+        ..RunRecord::default()
+    };
+    let asked = Asked { from: "2018-01-02".parse().ok(), force: true, ..Asked::default() };
+    let second = RunRecord {
+        format: 2,
+        run: text("01B"),
+        job: text("j"),
+        now: START + 5_000_000,
+        started: START + 5_000_000,
+        finished: Some(START + 6_000_000),
+        outcome: Outcome::Failed,
+        error: Some(text("no network")),
+        asked,
+        continues: Some(text("01A")),
+        ..RunRecord::default()
+    };
+    first.save(blobs).unwrap();
+    second.save(blobs).unwrap();
+}
+
+/// Distinct visitors of pages, a sketch a page.
+fn sketches() -> World {
+    let columns = vec![
+        SourceColumn::new("page", FieldType::Text),
+        SourceColumn::new("ts", FieldType::Timestamp),
+        SourceColumn::new("visitor", FieldType::Text),
+    ];
+    let spec = TableSpec {
+        name: "PAGES".to_owned(),
+        row_key: "{page}".to_owned(),
+        families: vec![FamilySpec {
+            name: "V".to_owned(),
+            columns: vec![column("visitors", "{visitor}")],
+            kind: Merge::Hll,
+        }],
+        ..TableSpec::default()
+    };
+    let csv = "page,ts,visitor\na,2018-01-01T00:00:00Z,x\na,2018-01-01T00:00:00Z,y\na,2018-01-01T00:00:00Z,x\nb,2018-01-01T00:00:00Z,x\n";
+    World::with_table(columns, spec, &[], csv)
+}

@@ -1,0 +1,110 @@
+//! `CREATE EXTERNAL TABLE` in `tidetable sql`: files as tables, for as long as the command lasts.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::harness::{Project, json_lines};
+
+/// A store with a table, and files of meters in every form beside it.
+fn project() -> Project {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    project.write("meters.csv", "meter,town\n7,Ghent\n42,Lyon\n");
+    for file in ["meters.parquet", "meters.arrow", "folder/part 1.parquet"] {
+        std::fs::create_dir_all(project.path("folder")).unwrap();
+        project.ok(&["sql", "-c", "select * from 'meters.csv'", "-O", file]);
+    }
+    project
+}
+
+#[test]
+fn files_are_declared_and_joined() {
+    let project = project();
+    for (form, location) in [
+        ("CSV", "meters.csv"),
+        ("PARQUET", "meters.parquet"),
+        ("parquet", "folder/"),
+        ("PARQUET", "folder/*.parquet"),
+        ("ARROW", "meters.arrow"),
+    ] {
+        let script = format!(
+            "create external table meters stored as {form} location '{location}';\n\
+             select m.town, count(*) as n from SENSOR s join meters m on s.meter = m.meter group by m.town order by m.town"
+        );
+        let found = json_lines(&project.ok(&["sql", "--output", "json", "-c", &script]));
+        assert_eq!(
+            found,
+            [json!({ "town": "Ghent", "n": 360 }), json!({ "town": "Lyon", "n": 360 })],
+            "{form} {location}"
+        );
+    }
+    let columns = "create external table m (a bigint, b varchar) stored as csv location 'meters.csv' \
+                   options ('format.has_header' 'true'); select b, a + 1 as a from m order by a desc limit 1";
+    let found = json_lines(&project.ok(&["sql", "--output", "json", "-c", columns]));
+    assert_eq!(found, [json!({ "b": "Lyon", "a": 43 })]);
+    // The list of tables has it, and so has a statement of a later script on standard input.
+    let mut child =
+        project.command(&["sql", "--output", "csv"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let script = b"create external table meters stored as csv location 'meters.csv';\n\
+                   create external table if not exists meters stored as csv location 'meters.csv';\n\
+                   select table_schema, table_name from information_schema.tables where table_name in ('meters', 'SENSOR') \
+                   and table_schema = 'records' order by table_name;\n\
+                   create or replace external table meters stored as parquet location 'meters.parquet';\n\
+                   select count(*) as n from records.meters;";
+    child.stdin.take().unwrap().write_all(script).unwrap();
+    let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(output, "table_schema,table_name\nrecords,SENSOR\nrecords,meters\nn\n2\n");
+    // It is gone with the command, and nothing of it is in the store.
+    assert!(project.fails(1, &["sql", "-c", "select * from meters"]).contains("meters"));
+    assert_eq!(
+        json_lines(&project.ok(&["tables", "--output", "json"])).iter().filter(|row| row["name"] == "meters").count(),
+        0
+    );
+}
+
+#[test]
+fn what_cannot_be_declared_is_said() {
+    let project = project();
+    let fails = |statement: &str| {
+        let told = project.fails(1, &["sql", "-c", statement]);
+        assert!(told.starts_with("error: ") && !told.contains("panicked"), "{told}");
+        told
+    };
+    assert!(fails("create external table m stored as orc location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
+    assert!(fails("create external table m stored as json location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
+    assert!(
+        fails("create external table m stored as csv location 'no.csv'").contains("there is no file or folder no.csv")
+    );
+    assert!(fails("create external table m stored as parquet location 'meters.csv'").len() > 20);
+    let taken = "create external table SENSOR stored as csv location 'meters.csv'";
+    assert!(fails(taken).contains("there is a table SENSOR already"));
+    let replaced = taken.replace("create", "create or replace");
+    assert!(fails(&replaced).contains("there is a table SENSOR already"));
+    let twice = "create external table m stored as csv location 'meters.csv';";
+    assert!(fails(&twice.repeat(2)).contains("there is a table m already"));
+    let named = "create external table cells.m stored as csv location 'meters.csv'";
+    assert!(fails(named).contains("a name without a schema, not cells.m"));
+    assert!(fails("create external table m stored as csv location 's3://nowhere/m.csv'").contains("s3://nowhere"));
+    // What would write, or change a table, is refused as it ever was.
+    for statement in [
+        "create table m as select 1 as one",
+        "create view m as select 1 as one",
+        "drop table SENSOR",
+        "insert into SENSOR select * from SENSOR",
+        "copy SENSOR to 'x.parquet'",
+        "create external table m stored as csv location 'meters.csv'; drop table m",
+        "create external table m stored as csv location 'meters.csv'; insert into m values (1, 'x')",
+    ] {
+        assert!(fails(statement).contains("not supported"), "{statement}");
+    }
+    assert!(!project.path("x.parquet").exists());
+    assert_eq!(project.read("meters.csv"), "meter,town\n7,Ghent\n42,Lyon\n");
+    // A query of an export reads the store, and nothing beside it.
+    let job = project
+        .read("jobs/smart-meters/job.toml")
+        .replace("{ file = \"sensor_day.sql\" }", &format!("{{ sql = \"{taken}\" }}"));
+    project.write("jobs/smart-meters/job.toml", job);
+    project.fails(2, &["check", "smart-meters"]);
+}

@@ -1,0 +1,91 @@
+//! `tidetable sql --memory`: sorts and groups of more than fits are written to disk, give the same rows, and leave nothing
+//! behind; a join that does not fit says so.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::harness::Project;
+
+/// Rows of more than 100 bytes each: 20 times what the queries may hold.
+const ROWS: &str =
+    "(select value as n, repeat(cast(value * 7919 % 100003 as varchar), 20) as t from generate_series(1, 200000))";
+
+fn project() -> Project {
+    let project = Project::empty();
+    fs::create_dir_all(project.path("tmp")).unwrap();
+    project
+}
+
+/// The command, whose temporary files go where the test sees them.
+fn sql(project: &Project, args: &[&str]) -> Command {
+    let mut command = project.command(&[&["sql"], args].concat());
+    command.env("TMPDIR", project.path("tmp"));
+    command
+}
+
+fn ok(project: &Project, args: &[&str]) -> String {
+    let output = sql(project, args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(is_clean(project), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn is_clean(project: &Project) -> bool {
+    fs::read_dir(project.path("tmp")).unwrap().next().is_none()
+}
+
+/// How often the parts of a plan wrote to disk.
+fn spills(project: &Project, query: &str) -> u64 {
+    let plan = ok(project, &["--memory", "8MiB", "--output", "json", "-c", &format!("explain analyze {query}")]);
+    let counts = plan.split("spill_count=").skip(1);
+    counts.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn more_than_fits_is_sorted_and_grouped_on_disk() {
+    let project = project();
+    for (name, query) in [
+        ("sort", format!("select n, t from {ROWS} order by t, n")),
+        ("group", format!("select t, count(*) as c, sum(n) as s from {ROWS} group by t order by t")),
+    ] {
+        assert!(spills(&project, &query) > 0, "{name}");
+        for (file, memory) in [("small.csv", "8MiB"), ("large.csv", "8GiB")] {
+            ok(&project, &["--memory", memory, "-O", file, "-c", &query]);
+        }
+        let (small, large) = (project.read("small.csv"), project.read("large.csv"));
+        assert!(small == large && small.lines().count() > 100_000, "{name}: {} lines", small.lines().count());
+    }
+    // What fits is not written.
+    assert_eq!(spills(&project, "select value from generate_series(1, 1000) order by value desc"), 0);
+}
+
+#[test]
+fn what_ends_early_leaves_nothing_behind() {
+    let project = project();
+    let query = format!("select n, t from {ROWS} order by t, n");
+    let mut child = sql(&project, &["--memory", "8MiB", "--output", "csv", "-c", &query])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A reader that goes away.
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    assert!(is_clean(&project));
+    // A query that fails when much of it is done.
+    let fails = format!("select n, t, 1 / (200000 - n) as x from {ROWS} order by t, n, x");
+    let output = sql(&project, &["--memory", "8MiB", "-c", &fails]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(is_clean(&project));
+    // And those that cannot do with so little: any, and a join that holds much.
+    let join = format!("select count(*) from {ROWS} a join {ROWS} b on a.t = b.t");
+    for (memory, query) in [("1KiB", &query), ("8MiB", &join)] {
+        let output = sql(&project, &["--memory", memory, "-c", query]).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("does not fit into the memory it may take") && told.contains("give it more"), "{told}");
+        assert!(told.lines().count() < 5 && is_clean(&project), "{told}");
+    }
+    assert_eq!(sql(&project, &["--memory", "much", "-c", "select 1"]).output().unwrap().status.code(), Some(2));
+}
