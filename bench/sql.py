@@ -16,6 +16,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -109,6 +110,13 @@ class DuckDb:
     def rows(self, sql):
         return self.db.execute(sql).fetchall()
 
+    def publish(self, out):
+        """Seconds of writing each day's readings by itself, in order."""
+        start = time.perf_counter()
+        rows = "SELECT *, CAST(ts AS DATE) AS day FROM SENSOR ORDER BY meter, ts"
+        self.db.execute(f"COPY ({rows}) TO '{out}' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (day))")
+        return time.perf_counter() - start
+
 
 class Session:
     """The warm process."""
@@ -186,6 +194,34 @@ def measure(query, session, peer, runs, work, state):
     return "| " + " | ".join(cells) + " |", right
 
 
+EXPORT = """[exports.DAY]
+per = "day"
+name = "DAY_{day:%Y%m%d}"
+query = { file = "day.sql" }
+"""
+
+
+def publish(loaded, given, peer, runs):
+    """A line of the table: every day as a Parquet file of its own, and whether there are as many rows in them."""
+    folder = loaded.home / "jobs" / given.shape.name
+    (folder / "day.sql").write_text("SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts\n")
+    job = folder / "job.toml"
+    job.write_text(job.read_text() + EXPORT)
+    ours, theirs, out = [], [], peer.home / "days"
+    for _ in range(runs):
+        record = json.loads(loaded.command("run", given.shape.name, "--force", "--output", "json")[2].splitlines()[-1])
+        ours.append(record["seconds"]["publish"])
+        shutil.rmtree(out, ignore_errors=True)
+        theirs.append(peer.publish(out))
+    published = f"'{loaded.home}/data/exports/**/*.parquet'"
+    (rows,), (expected,) = peer.rows(f"SELECT count(*) FROM {published}"), peer.rows("SELECT count(*) FROM SENSOR")
+    shutil.rmtree(out)
+    ours, theirs = statistics.median(ours), statistics.median(theirs)
+    verdict = "wrong answer" if rows != expected else "yes" if ours <= 1.0 else "no"
+    cells = ["ten days published", "as loaded", text(ours), text(theirs), "", f"{ours / theirs:.2f} x", "1.0 s", verdict]
+    return "| " + " | ".join(cells) + " |", rows == expected
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("tidetable", "queries", "generators", "python", "work"):
@@ -213,6 +249,9 @@ def main():
     print("| query | store | tidetable | DuckDB, own table | DuckDB, Parquet | against the better | wanted | held |")
     print("|---|---|---|---|---|---|---|---|")
     right = True
+    if not args.only or "published" in args.only:
+        line, right = publish(loaded, given, peer, min(args.runs, 3))
+        print(line, flush=True)
     for state in ("as loaded", "compacted"):
         if state == "compacted":
             loaded.compact(given)
