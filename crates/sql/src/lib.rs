@@ -32,6 +32,7 @@ mod aggregate_rule;
 mod catalog;
 mod cell_table;
 mod cells;
+mod day_rule;
 mod declared;
 mod dependence;
 mod error;
@@ -63,6 +64,7 @@ mod skip;
 mod source;
 mod statement;
 mod sum_reader;
+mod top_rule;
 mod value_keep;
 mod values;
 

@@ -167,9 +167,9 @@ pub(crate) fn data_source(
     let statistics = statistics(&scan.snapshot, &slices, &schema);
     let count = slices.len();
     // One slice after another is in order by itself only, for windows share keys.
-    let orderings = ordering.filter(|_| slices.len() <= partitions);
+    let orderings = ordering.clone().filter(|_| slices.len() <= partitions);
     let groups = file_groups(&scan.snapshot, slices, partitions);
-    let source = Arc::new(SstSource::new(scan, schema, count, ssts));
+    let source = Arc::new(SstSource::new(scan, schema, ordering, (count, ssts)));
     let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
         .with_file_groups(groups)
         .with_statistics(statistics)

@@ -15,12 +15,14 @@ use tidetable_store::Store;
 
 use crate::aggregate_rule::AggregateInScan;
 use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
+use crate::day_rule;
 use crate::error::Result;
 use crate::external::ExternalTables;
 use crate::functions::register;
 use crate::records::ALWAYS;
 use crate::relations::{ViewPlanner, Views, name_tables};
 use crate::statement::{GoogleTypes, parse, plan};
+use crate::top_rule::TopInOrder;
 
 /// Rows that are worked on at a time, at least.
 const LEAST_ROWS: usize = 128;
@@ -88,6 +90,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
+            .with_optimizer_rules(day_rule::optimizer_rules())
             .with_physical_optimizer_rules(optimizer_rules())
             .with_catalog_list(catalogs(&tables, &ALWAYS, push_down));
         let state = with_views(state, Arc::new(views)).build();
@@ -228,6 +231,8 @@ fn optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     rules.insert(place, Arc::new(AggregateInScan));
+    let last = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
+    rules.insert(last, Arc::new(TopInOrder));
     rules
 }
 

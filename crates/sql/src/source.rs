@@ -16,7 +16,7 @@ use datafusion::error::Result;
 use datafusion::object_store::ObjectStore;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -64,6 +64,8 @@ pub(crate) struct SstSource {
     /// Expressions over what slices hold; rows that do not pass them do not come.
     filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
+    /// The order of what one slice gives.
+    order: Option<LexOrdering>,
     /// What comes of slices: what they hold, or what was summed up of it.
     table_schema: TableSchema,
     projection: SplitProjection,
@@ -74,13 +76,19 @@ pub(crate) struct SstSource {
 }
 
 impl SstSource {
-    pub(crate) fn new(scan: TableScan, schema: SchemaRef, slices: usize, ssts: usize) -> Self {
+    pub(crate) fn new(
+        scan: TableScan,
+        schema: SchemaRef,
+        order: Option<LexOrdering>,
+        (slices, ssts): (usize, usize),
+    ) -> Self {
         let table_schema = TableSchema::from(&schema);
         Self {
             scan: Arc::new(scan),
             stored: schema,
             filters: Vec::new(),
             aggregate: None,
+            order,
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
             batch_size: 8192,
@@ -92,6 +100,11 @@ impl SstSource {
     /// What it reads.
     pub(crate) fn scan(&self) -> &TableScan {
         &self.scan
+    }
+
+    /// The order of what one slice gives, over what slices hold; none if that is summed up.
+    pub(crate) fn slice_order(&self) -> Option<&LexOrdering> {
+        self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
     }
 
     /// What slices hold.

@@ -226,9 +226,12 @@ async fn what_scans_work_out_is_what_the_engine_would() {
                 assert_eq!(rows(&run(session, &query).await), expected, "{name}: {query}");
                 compared += 1;
             }
-            let query = format!("SELECT * FROM T WHERE {filter}");
-            let expected = rows(&run(&plain, &query).await);
-            assert_eq!(rows(&run(&sessions[at % 2], &query).await), expected, "{name}: {query}");
+            let all = format!("SELECT * FROM T WHERE {filter}");
+            let top = format!("SELECT meter, ts FROM T WHERE {filter} ORDER BY meter, ts LIMIT 7 OFFSET {at}");
+            for query in [all, top].iter().filter(|query| has(query)) {
+                let expected = rows(&run(&plain, query).await);
+                assert_eq!(rows(&run(&sessions[at % 2], query).await), expected, "{name}: {query}");
+            }
         }
     }
     assert!(compared > 1000, "{compared}");
@@ -288,6 +291,18 @@ async fn plans_say_what_is_left_to_scans() {
             assert!(plan.contains(part), "{part} is not in\n{plan}");
         }
         assert!(!plan.contains("FilterExec") && !plan.contains("mode=Partial"), "{plan}");
+    }
+    let two = SessionOptions { target_partitions: Some(2), ..SessionOptions::default() };
+    let session = world.open(&two);
+    // The first rows in the order of keys are merged from slices, not sorted out of all.
+    for (query, sorted) in [
+        ("SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts LIMIT 3", false),
+        ("SELECT ts, meter FROM SENSOR WHERE kwh > 100 ORDER BY meter LIMIT 3 OFFSET 2", false),
+        ("SELECT meter, ts FROM SENSOR ORDER BY meter DESC, ts LIMIT 3", true),
+        ("SELECT meter, ts FROM SENSOR ORDER BY ts, meter LIMIT 3", true),
+    ] {
+        let plan = plan(&session, query).await;
+        assert_eq!(plan.contains("SortExec"), sorted, "{plan}");
     }
     // What depends on values is the engine's.
     for query in [

@@ -1,0 +1,104 @@
+//! Comparisons of days as comparisons of times.
+//!
+//! `CAST(ts AS DATE) = '2018-01-02'` says of a day what `ts >= .. AND ts < ..` says of times. It is rewritten so, and not for speed
+//! alone: of such a cast the engine (DataFusion 55.2, issue 25523) concludes that the time itself is one moment, and leaves out
+//! an `ORDER BY ts`.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::scalar::ScalarValue;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// The engine's rules and [`DaysAsTimes`], which looks at expressions once they are simple.
+pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
+    rules.insert(place, Arc::new(DaysAsTimes));
+    rules
+}
+
+/// Rewrites comparisons of days in filters.
+#[derive(Debug)]
+struct DaysAsTimes;
+
+impl OptimizerRule for DaysAsTimes {
+    fn name(&self) -> &str {
+        "days_as_times"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        // Elsewhere an expression gives a column its name.
+        let LogicalPlan::Filter(filter) = &plan else { return Ok(Transformed::no(plan)) };
+        let schema = Arc::clone(filter.input.schema());
+        plan.map_expressions(|expr| {
+            expr.transform_up(|expr| {
+                Ok(match by_times(&expr, &schema) {
+                    Some(times) => Transformed::yes(times),
+                    None => Transformed::no(expr),
+                })
+            })
+        })
+    }
+}
+
+/// `CAST(time AS DATE) op day` as a comparison of times; `None` if it is none, or not of times in UTC.
+fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
+    let (time, op, day) = match (left.as_ref(), right.as_ref()) {
+        (Expr::Cast(cast), Expr::Literal(ScalarValue::Date32(Some(day)), _)) => (cast, *op, *day),
+        (Expr::Literal(ScalarValue::Date32(Some(day)), _), Expr::Cast(cast)) => (cast, op.swap()?, *day),
+        _ => return None,
+    };
+    if *time.field.data_type() != DataType::Date32 {
+        return None;
+    }
+    let time = time.expr.as_ref();
+    let DataType::Timestamp(unit, zone) = time.get_type(schema).ok()? else { return None };
+    if !zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z")) {
+        return None;
+    }
+    let midnight = |day: i64| -> Option<Expr> {
+        let ticks = day.checked_mul(SECONDS_PER_DAY)?.checked_mul(per_second(unit))?;
+        Some(lit(match unit {
+            TimeUnit::Second => ScalarValue::TimestampSecond(Some(ticks), zone.clone()),
+            TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(ticks), zone.clone()),
+            TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(Some(ticks), zone.clone()),
+            TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(Some(ticks), zone.clone()),
+        }))
+    };
+    let (start, end) = (midnight(i64::from(day))?, midnight(i64::from(day) + 1)?);
+    let time = time.clone();
+    Some(match op {
+        Operator::Eq => time.clone().gt_eq(start).and(time.lt(end)),
+        Operator::NotEq => time.clone().lt(start).or(time.gt_eq(end)),
+        Operator::Lt => time.lt(start),
+        Operator::LtEq => time.lt(end),
+        Operator::Gt => time.gt_eq(end),
+        Operator::GtEq => time.gt_eq(start),
+        _ => return None,
+    })
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
