@@ -243,6 +243,12 @@ impl Reading {
                     let Some(found) = reader.read(block?)? else { continue };
                     newest.saw(&found, (reader.row_fields(), reader.record_fields()))?;
                     running.add(found)?;
+                    if running.is_full()
+                        && let Some(batch) = running.take()?
+                        && !send(batch.project(&self.work.columns)?)
+                    {
+                        return Ok(());
+                    }
                 }
             }
         }

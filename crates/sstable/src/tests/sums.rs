@@ -141,7 +141,7 @@ fn rows_of_few_records_have_none() {
         let group = GroupBlock { row_ends, qualifiers: None, timestamps, columns, sums: Vec::new() };
         Block { keys: block.keys.clone(), groups: vec![Some(group)] }
     };
-    let reader = open(&write(&schema, &few, &[0..ROWS], &WriteOptions::new(UID)).0);
+    let reader = open(&write(&schema, &few, std::slice::from_ref(&(0..ROWS)), &WriteOptions::new(UID)).0);
     let found = reader.read_stripe(0, &sums(&schema)).unwrap();
     let group = found.groups[0].as_ref().unwrap();
     assert!(group.sums.iter().all(Option::is_none) && group.columns.iter().all(Option::is_some));
