@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Schema, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::physical_plan::PhysicalExpr;
@@ -14,9 +14,9 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidetable_layout::{Block, KeyRange, Projection, record_counts};
 
 use crate::dependence::is_of_row;
-use crate::record_reader::{Fields, Records, passing, undecoded};
+use crate::record_reader::{Fields, Records, passing, read_rows};
 use crate::row_states::unlike;
-use crate::scan_aggregate::ScanAggregate;
+use crate::scan_aggregate::{ScanAggregate, evaluate};
 use crate::source::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -80,14 +80,11 @@ impl Newest {
 
     /// The keys, from the first to the last, of the rows of `block` that may hold what is newer than what has been seen.
     pub(crate) fn may_be_newer(&mut self, block: &Block) -> Result<Option<KeyRange>> {
-        let undecoded = |error| undecoded(&self.scan, &self.name, error);
-        let values = self.scan.snapshot.layout().decode_rows(block, self.rows.at()).map_err(undecoded)?;
-        let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
-        let rows = RecordBatch::try_new_with_options(Arc::clone(self.rows.schema()), values.columns, &options)?;
+        let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
         let kept = passing(&self.row_filter, &rows)?;
         let groups = self.groups_of(&rows)?;
         let times = times(&rows, self.rows.place(self.time))?;
-        let wanted: Vec<usize> = record_counts(&values.ends)
+        let wanted: Vec<usize> = record_counts(&ends)
             .enumerate()
             .filter(|(row, count)| *count > 0 && kept.as_ref().is_none_or(|kept| kept.value(*row)))
             .map(|(row, _)| row)
@@ -126,10 +123,6 @@ impl Newest {
         self.seen.resize(self.groups.len(), i64::MIN);
         Ok(groups)
     }
-}
-
-fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
 }
 
 /// The event times of `batch`, its column `at`.

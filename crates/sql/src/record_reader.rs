@@ -163,10 +163,7 @@ impl RecordReader {
         let (mut ends, mut mask) = (Vec::new(), None);
         let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
         if self.by_row {
-            let values = self.layout().decode_rows(&block, &self.rows.at).map_err(|error| self.undecoded(error))?;
-            let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
-            rows = RecordBatch::try_new_with_options(Arc::clone(&self.rows.schema), values.columns, &options)?;
-            ends = values.ends;
+            (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, &block)?;
             if let Some(kept) = passing(&self.row_filter, &rows)? {
                 if kept.true_count() == 0 {
                     return Ok(None);
@@ -208,8 +205,22 @@ impl RecordReader {
     }
 }
 
+/// `fields` of the rows of a block, as keys tell them, and for each row the end of its records.
+pub(crate) fn read_rows(
+    scan: &TableScan,
+    slice: &str,
+    fields: &Fields,
+    block: &Block,
+) -> Result<(RecordBatch, Vec<u32>)> {
+    let values = scan.snapshot.layout().decode_rows(block, &fields.at);
+    let values = values.map_err(|error| undecoded(scan, slice, error))?;
+    let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
+    let rows = RecordBatch::try_new_with_options(Arc::clone(&fields.schema), values.columns, &options)?;
+    Ok((rows, values.ends))
+}
+
 /// What is wrong with a slice of this name.
-pub(crate) fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
+fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
     let table = scan.snapshot.table().name().to_owned();
     external(SqlError::Decode { table, slice: slice.to_owned(), source })
 }

@@ -374,7 +374,8 @@ fn rows_with_records(records: &Records) -> Result<RecordBatch> {
     Ok(take_record_batch(&records.rows, &filled)?)
 }
 
-fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+/// The values of each expression over a batch.
+pub(crate) fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::BooleanArray;
 use arrow::compute::and;
 use arrow::datatypes::Schema;
 use datafusion::error::Result;
@@ -14,7 +14,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::{Block, Projection, record_counts};
 
 use crate::dependence::is_of_row;
-use crate::record_reader::{Fields, passing, undecoded};
+use crate::record_reader::{Fields, passing, read_rows};
 use crate::row_states::{RowArgument, RowState, RowStates, unlike};
 use crate::scan_aggregate::ScanAggregate;
 use crate::source::{Shape, TableScan};
@@ -90,12 +90,8 @@ impl SumReader {
 
     /// The rows of a block that pass the filters and have records.
     pub(crate) fn read(&self, block: &Block) -> Result<RowStates> {
-        let layout = self.scan.snapshot.layout();
-        let undecoded = |error| undecoded(&self.scan, &self.name, error);
-        let values = layout.decode_rows(block, self.rows.at()).map_err(undecoded)?;
-        let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
-        let rows = RecordBatch::try_new_with_options(Arc::clone(self.rows.schema()), values.columns, &options)?;
-        let mut kept: BooleanArray = record_counts(&values.ends).map(|count| Some(count > 0)).collect();
+        let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
+        let mut kept: BooleanArray = record_counts(&ends).map(|count| Some(count > 0)).collect();
         if let Some(passing) = passing(&self.row_filter, &rows)? {
             kept = and(&kept, &passing)?;
         }
@@ -105,7 +101,7 @@ impl SumReader {
                 Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(unlike)?),
                 None => None,
             };
-            states.push(state.states(&values.ends, argument.as_ref()).ok_or_else(unlike)?);
+            states.push(state.states(&ends, argument.as_ref()).ok_or_else(unlike)?);
         }
         RowStates { rows, states }.filter(&kept)
     }
