@@ -1,12 +1,12 @@
-//! `tidetable sql --memory`: sorts and groups of more than fits are written to disk, give the same rows, and leave nothing
-//! behind; a join that does not fit says so.
+//! `tidetable sql --memory`: sorts, groups and joins of more than fits are written to disk, give the same rows, and leave
+//! nothing behind; what cannot be written there says so.
 
 use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::harness::Project;
 
-/// Rows of more than 100 bytes each: 20 times what the queries may hold.
+/// Rows of more than 100 bytes each, twice what the queries may hold.
 const ROWS: &str =
     "(select value as n, repeat(cast(value * 7919 % 100003 as varchar), 20) as t from generate_series(1, 200000))";
 
@@ -36,25 +36,54 @@ fn is_clean(project: &Project) -> bool {
 
 /// How often the parts of a plan wrote to disk.
 fn spills(project: &Project, query: &str) -> u64 {
-    let plan = ok(project, &["--memory", "8MiB", "--output", "json", "-c", &format!("explain analyze {query}")]);
+    let plan = ok(project, &["--memory", "16MiB", "--output", "json", "-c", &format!("explain analyze {query}")]);
     let counts = plan.split("spill_count=").skip(1);
     counts.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u64>().unwrap()).sum()
 }
 
 #[test]
-fn more_than_fits_is_sorted_and_grouped_on_disk() {
+fn more_than_fits_is_sorted_grouped_and_joined_on_disk() {
     let project = project();
     for (name, query) in [
         ("sort", format!("select n, t from {ROWS} order by t, n")),
         ("group", format!("select t, count(*) as c, sum(n) as s from {ROWS} group by t order by t")),
+        ("join", format!("select a.n, b.n as m, a.t from {ROWS} a join {ROWS} b on a.t = b.t order by a.n, m")),
+        (
+            "outer join",
+            format!("select a.n, b.n as m from {ROWS} a full join {ROWS} b on a.n = b.n + 100000 order by a.n, m"),
+        ),
+        // Sides of different lengths and types, so that the engine swaps them, and a condition that is not the same swapped.
+        (
+            "join with a condition",
+            format!(
+                "select a.n, b.m from {ROWS} a join (select n as m, n + 0.5 as x, t from {ROWS} s where n < 150000) b \
+                 on a.t = b.t and a.n < b.x order by a.n, b.m"
+            ),
+        ),
+        (
+            "outer join with a condition",
+            format!(
+                "select a.n, b.m from {ROWS} a left join (select n as m, t from {ROWS} s where n < 150000) b \
+                 on a.t = b.t and a.n % 50 = 0 and a.n < b.m order by a.n, b.m"
+            ),
+        ),
+        (
+            "semi join",
+            format!("select a.n from {ROWS} a where a.t in (select b.t from {ROWS} b where b.n > 50000) order by a.n"),
+        ),
     ] {
         assert!(spills(&project, &query) > 0, "{name}");
-        for (file, memory) in [("small.csv", "8MiB"), ("large.csv", "8GiB")] {
+        for (file, memory) in [("small.csv", "16MiB"), ("large.csv", "8GiB")] {
             ok(&project, &["--memory", memory, "-O", file, "-c", &query]);
         }
         let (small, large) = (project.read("small.csv"), project.read("large.csv"));
         assert!(small == large && small.lines().count() > 100_000, "{name}: {} lines", small.lines().count());
     }
+    // A merge of floats that are no numbers would not do; they fit as a table.
+    let floats = "select case when value % 1000 = 0 then 'nan'::double else value::double end as x from generate_series(1, 20000)";
+    let exists =
+        format!("with n as ({floats}) select count(*) as n from n a where exists (select 1 from n b where a.x = b.x)");
+    assert_eq!(ok(&project, &["--memory", "16MiB", "--output", "csv", "-c", &exists]), "n\n20000\n");
     // What fits is not written.
     assert_eq!(spills(&project, "select value from generate_series(1, 1000) order by value desc"), 0);
 }
@@ -63,7 +92,7 @@ fn more_than_fits_is_sorted_and_grouped_on_disk() {
 fn what_ends_early_leaves_nothing_behind() {
     let project = project();
     let query = format!("select n, t from {ROWS} order by t, n");
-    let mut child = sql(&project, &["--memory", "8MiB", "--output", "csv", "-c", &query])
+    let mut child = sql(&project, &["--memory", "16MiB", "--output", "csv", "-c", &query])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -75,12 +104,12 @@ fn what_ends_early_leaves_nothing_behind() {
     assert!(is_clean(&project));
     // A query that fails when much of it is done.
     let fails = format!("select n, t, 1 / (200000 - n) as x from {ROWS} order by t, n, x");
-    let output = sql(&project, &["--memory", "8MiB", "-c", &fails]).output().unwrap();
+    let output = sql(&project, &["--memory", "16MiB", "-c", &fails]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(is_clean(&project));
-    // And those that cannot do with so little: any, and a join that holds much.
-    let join = format!("select count(*) from {ROWS} a join {ROWS} b on a.t = b.t");
-    for (memory, query) in [("1KiB", &query), ("8MiB", &join)] {
+    // And those that cannot do with so little: any, and one that must hold all to know that nothing is unknown.
+    let unknown = format!("select count(*) from {ROWS} where t not in (select nullif(t, '') from {ROWS})");
+    for (memory, query) in [("1KiB", &query), ("16MiB", &unknown)] {
         let output = sql(&project, &["--memory", memory, "-c", query]).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{told}");

@@ -36,6 +36,7 @@ mod shell;
 mod snapshots;
 mod stages;
 mod storage;
+mod together;
 mod upkeep;
 mod verify;
 mod views;

@@ -160,8 +160,8 @@ pub struct Sql {
     /// Write the rows into this file, in the form that --output or the ending of its name says
     #[arg(short = 'O', long, value_name = "FILE")]
     pub to: Option<PathBuf>,
-    /// Memory that sorting, grouping and joining may take, about, such as 1GiB, on one core: sorts and groups of more are
-    /// written to the folder for temporary files, joins fail [default: no limit]
+    /// Memory that sorting, grouping and joining may take, about, such as 1GiB, on one core: what is more is written to the
+    /// folder for temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Say after each statement how long it took

@@ -17,6 +17,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub struct Watcher {
     bar: Option<ProgressBar>,
     log: Log,
+    verbose: bool,
     rows: AtomicU64,
     stage: Mutex<Stage>,
 }
@@ -30,12 +31,12 @@ struct Stage {
 }
 
 impl Watcher {
-    /// A watcher that suits standard error.
-    pub fn new(log: Log) -> Self {
+    /// A watcher that suits standard error; a verbose one tells more.
+    pub fn new(log: Log, verbose: bool) -> Self {
         let bar = (log == Log::Text && std::io::stderr().is_terminal()).then(ProgressBar::new_spinner);
         let now = Instant::now();
         let stage = Stage { name: String::new(), total: 0, done: 0, begun: now, told: now };
-        Self { bar, log, rows: AtomicU64::new(0), stage: Mutex::new(stage) }
+        Self { bar, log, verbose, rows: AtomicU64::new(0), stage: Mutex::new(stage) }
     }
 
     /// Takes the bar off the screen.
@@ -112,6 +113,10 @@ impl Observer for Watcher {
             Event::Missed { name, reason } => {
                 self.line(&format!("{name} is not published: {reason}"));
                 self.advance(1, 0);
+            }
+            Event::ReadTogether { export, parts, reads } if self.verbose => {
+                let times = if reads == 1 { "once".to_owned() } else { format!("{reads} times") };
+                self.line(&format!("{export}: files that {parts} parts share were read {times}"));
             }
             Event::Note(text) => self.line(&text),
             _ => {}

@@ -12,6 +12,7 @@ use crate::error::DecodeError;
 use crate::frame::Frame;
 use crate::layout::Layout;
 use crate::records::{Origin, RecordField};
+use crate::schema::TimestampKind;
 use crate::value::ValueType;
 
 /// The rows of a block, for those who read its records.
@@ -64,13 +65,31 @@ impl Layout {
     /// of a row is that of one of its records.
     pub fn summed_column(&self, field: usize) -> Option<(usize, usize)> {
         let (group, at) = self.value_column(field)?;
-        let stored = self.stored.groups.get(group)?;
-        let column = stored.columns.get(at)?;
+        let column = self.stored.groups.get(group)?.columns.get(at)?;
         let alike = column.value == ValueType::Field(self.records.get(field)?.kind) && column.merge.is_newest();
-        // Records of several groups are joined, and those of packed groups may be freed of doubles.
-        let mut events = self.groups.iter().enumerate().filter(|(_, plan)| !plan.is_of_row());
-        let alone = events.next().is_some_and(|(at, _)| at == group) && events.next().is_none();
-        (alike && alone && stored.packed.is_none()).then_some((group, at))
+        (alike && self.group_of_records() == Some(group)).then_some((group, at))
+    }
+
+    /// The group whose stored records are those of the table, where each row has some of it: the only one of events.
+    pub fn group_of_records(&self) -> Option<usize> {
+        let mut events =
+            self.groups.iter().zip(&self.stored.groups).enumerate().filter(|(_, (plan, _))| !plan.is_of_row());
+        match (events.next(), events.next()) {
+            // Records of several groups are joined, and those of packed groups may be freed of doubles.
+            (Some((group, (_, stored))), None) if stored.packed.is_none() => Some(group),
+            _ => None,
+        }
+    }
+
+    /// Whether this record field of every stored record of a group is its timestamp, and no other group stores any.
+    pub fn is_timestamp_of(&self, field: usize, group: usize) -> bool {
+        let stored =
+            self.stored.groups.iter().enumerate().filter(|(_, group)| group.timestamps == TimestampKind::Stored);
+        if stored.map(|(at, _)| at).ne([group]) {
+            return false;
+        }
+        let first = self.records.get(field).and_then(|record| record.origins.first());
+        first.is_some_and(|origin| matches!(origin, Origin::Cell { group: own } if *own == group))
     }
 
     /// Whether this record field is a timestamp of cells and nothing else: a record has one that is stored, or none.

@@ -43,6 +43,15 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// Files that several parts of an export are made from were read once for all of them.
+    ReadTogether {
+        /// The export.
+        export: String,
+        /// Parts that were read so.
+        parts: u64,
+        /// How often files were read for that.
+        reads: u64,
+    },
     /// A sentence for the user.
     Note(String),
 }

@@ -15,6 +15,7 @@ use crate::error::external;
 use crate::exports::{ExportsSchema, Listed};
 use crate::external::ExternalTables;
 use crate::history::CellsShown;
+use crate::pass::InPass;
 use crate::records::RecordsTable;
 use crate::relations::Views;
 use crate::row_table::RowsTable;
@@ -116,13 +117,13 @@ pub(crate) struct StoreCatalog {
 }
 
 impl StoreCatalog {
-    /// Shows `tables`, the records only of event times in `time`.
-    pub(crate) fn new(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Self {
+    /// Shows `tables`, the records only of event times in `time`, which may be a period of `pass`.
+    pub(crate) fn new(tables: &Arc<Tables>, time: &Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
         let schema = |view| TablesSchema { tables: Arc::clone(tables), view, push_down };
         let published = ExportsSchema::new(Arc::clone(&tables.published));
         Self {
             schemas: vec![
-                (RECORDS, Arc::new(schema(View::Records(time.clone())))),
+                (RECORDS, Arc::new(schema(View::Records(time.clone(), pass)))),
                 (CELLS, Arc::new(schema(View::Cells))),
                 (ROWS, Arc::new(schema(View::Rows))),
                 (EXPORTS, Arc::new(published)),
@@ -144,7 +145,7 @@ impl CatalogProvider for StoreCatalog {
 
 #[derive(Debug)]
 enum View {
-    Records(Range<i64>),
+    Records(Range<i64>, Option<InPass>),
     Cells,
     Rows,
 }
@@ -160,7 +161,7 @@ struct TablesSchema {
 impl TablesSchema {
     /// Tables over files have records only.
     fn external(&self) -> Option<&ExternalTables> {
-        matches!(self.view, View::Records(_)).then_some(&self.tables.external)
+        matches!(self.view, View::Records(..)).then_some(&self.tables.external)
     }
 }
 
@@ -177,7 +178,9 @@ impl SchemaProvider for TablesSchema {
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
         Ok(Some(match &self.view {
-            View::Records(time) => Arc::new(RecordsTable::new(snapshot, time.clone(), self.push_down)),
+            View::Records(time, pass) => {
+                Arc::new(RecordsTable::new(snapshot, time.clone(), pass.clone(), self.push_down))
+            }
             View::Cells => Arc::new(CellsTable::new(snapshot, self.push_down)),
             View::Rows => Arc::new(RowsTable::new(snapshot, CellsShown::default(), self.push_down)),
         }))

@@ -74,6 +74,8 @@ impl TableProvider for CellsTable {
             shape: Shape::Cells,
             keys,
             time: ALWAYS,
+            pass: None,
+            even: false,
             push_down: self.push_down,
         };
         data_source(state, scan, Arc::clone(&self.schema), slices, self.ordering(), projection, limit)

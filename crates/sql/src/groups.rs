@@ -11,6 +11,15 @@ use tidetable_store::{Slice, Snapshot, StoreError, WindowState};
 /// A piece smaller than this is not worth a task of its own.
 const MIN_PIECE: u64 = 1 << 20;
 
+/// So many stripes are read before another thread has begun to.
+const FEW_STRIPES: usize = 16;
+/// Bytes and cells of those stripes at most, for all that is read of them is held at once.
+const FEW_BYTES: u64 = 2 << 20;
+/// See [`FEW_BYTES`].
+const FEW_CELLS: u64 = 1 << 20;
+/// Cells of a stripe that may be wanted as a whole.
+const FEW_OF_WHOLE: u64 = 4096;
+
 /// What one "file" of a scan stands for: slices, to be read one after the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Slices(pub(crate) Vec<Slice>);
@@ -38,7 +47,7 @@ pub(crate) fn cut(snapshot: &Snapshot, slices: Vec<Slice>, partitions: usize) ->
 }
 
 /// A slice in about `pieces` parts, cut where stripes start.
-fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Slice>, StoreError> {
+pub(crate) fn pieces_of(snapshot: &Snapshot, slice: &Slice, pieces: usize) -> Result<Vec<Slice>, StoreError> {
     let mut starts: Vec<Vec<u8>> = Vec::new();
     for sst in snapshot.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
         let reader = snapshot.reader(sst)?;
@@ -73,6 +82,27 @@ pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<Slice>, partitions: u
     let some_keys = slices.iter().all(|slice| slice.keys != KeyRange::all());
     let groups = contiguous(slices, partitions, file).into_iter();
     groups.map(|files| FileGroup::new(if some_keys { together(files) } else { files })).collect()
+}
+
+/// Whether a task of its own, or another thread, would cost more than reading these: they are parts of a few stripes. What
+/// cannot be opened is not little; reading it says why.
+pub(crate) fn is_little(snapshot: &Snapshot, slices: &[Slice]) -> bool {
+    if slices.len() > FEW_STRIPES || slices.iter().any(|slice| slice.keys == KeyRange::all()) {
+        return false;
+    }
+    let (mut left, mut bytes, mut cells) = (FEW_STRIPES, 0, 0);
+    slices.iter().flat_map(|slice| slice.ssts.iter().map(move |id| (slice, id))).all(|(slice, id)| {
+        let reader = snapshot.version().ssts().find(|sst| sst.id == *id).and_then(|sst| snapshot.reader(sst).ok());
+        let Some(reader) = reader else { return false };
+        let stripes = reader.stripes_in(&slice.keys.start, slice.keys.end.as_deref());
+        let Some(rest) = left.checked_sub(stripes.len()) else { return false };
+        left = rest;
+        reader.stripes().iter().skip(stripes.start).take(stripes.len()).all(|stripe| {
+            (bytes, cells) = (bytes + stripe.len, cells + stripe.cells);
+            let is_whole = slice.keys.covers(&stripe.first_key, &stripe.last_key);
+            bytes <= FEW_BYTES && cells <= FEW_CELLS && (!is_whole || stripe.rows == 1 && stripe.cells <= FEW_OF_WHOLE)
+        })
+    })
 }
 
 /// `files` as one, by the name of the first.

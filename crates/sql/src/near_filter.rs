@@ -12,6 +12,7 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::scalar::ScalarValue;
+use tidetable_store::Scalar;
 
 /// Relative width of bounds: much more than floats and decimals of their digits differ by.
 const MARGIN: f64 = 1e-9;
@@ -48,6 +49,14 @@ impl NearFilter {
             _ => return None,
         };
         Some(Self { column, low, high })
+    }
+
+    /// Whether a float of this range may pass.
+    pub(crate) fn may_pass(&self, range: (Scalar, Scalar)) -> bool {
+        match range {
+            (Scalar::Float64(least), Scalar::Float64(greatest)) => greatest >= self.low && least <= self.high,
+            _ => true,
+        }
     }
 
     /// Which records may pass; `None` if the column holds no floats. What is null or no number passes no comparison.

@@ -13,14 +13,15 @@ use datafusion::error::Result;
 use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
-use datafusion::physical_plan::stream::RecordBatchReceiverStream;
-use futures::StreamExt;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
+use futures::{StreamExt, stream};
 use tidetable_layout::{Block, Projection};
-use tidetable_store::{KeepRecords, ScanCounts, ScanOptions, SkipStripes, Slice};
+use tidetable_store::{KeepRecords, KnowStripes, ScanCounts, ScanOptions, SkipStripes, Slice};
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
-use crate::groups::Slices;
+use crate::gather::Gather;
+use crate::groups::{Slices, is_little};
 use crate::newest::Newest;
 use crate::record_reader::{RecordReader, Wanted};
 use crate::row_scan::RowReader;
@@ -28,6 +29,7 @@ use crate::row_table::RowView;
 use crate::scan_aggregate::{Running, ScanAggregate};
 use crate::skip::FilterSkip;
 use crate::source::{Shape, TableScan};
+use crate::stripe_totals::StripeTotals;
 use crate::sum_reader::SumReader;
 use crate::value_keep::ValueKeep;
 
@@ -81,10 +83,31 @@ impl FileOpener for SliceOpener {
         let Slices(slices) = file.extension::<Slices>().ok_or_else(missing)?.clone();
         let name = file.object_meta.location.to_string();
         let counts = Arc::new(ScanCounts::default());
-        let options =
-            ScanOptions { counts: Some(Arc::clone(&counts)), skip: self.skip.clone(), keep: self.keep.clone() };
-        let reading = Reading { work: self.work.clone(), name, slices, options };
+        let of_all = self.work.aggregate.as_ref().filter(|_| self.work.filters.is_empty());
+        let totals = of_all.and_then(|all| StripeTotals::new(&self.work.scan, &self.work.stored, all)).map(Arc::new);
+        let options = ScanOptions {
+            counts: Some(Arc::clone(&counts)),
+            skip: self.skip.clone(),
+            keep: self.keep.clone(),
+            know: totals.clone().map(|totals| totals as Arc<dyn KnowStripes>),
+        };
+        let reading = Reading { work: self.work.clone(), name, slices, options, totals };
         let metrics = self.metrics.clone();
+        let scan = &self.work.scan;
+        // What others of a pass read may be waited for.
+        if scan.pass.is_none() && is_little(&scan.snapshot, &reading.slices) {
+            let schema = Arc::clone(&self.work.schema);
+            return Ok(Box::pin(async move {
+                let mut batches = Vec::new();
+                let done = reading.run(&mut |batch| {
+                    batches.push(Ok(batch));
+                    true
+                });
+                metrics.add(&counts);
+                batches.extend(done.err().map(Err));
+                Ok(RecordBatchStreamAdapter::new(schema, stream::iter(batches)).boxed())
+            }));
+        }
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
         let sender = builder.tx();
         Ok(Box::pin(async move {
@@ -140,11 +163,14 @@ impl Metrics {
 }
 
 /// Slices being read.
-struct Reading {
-    work: Work,
-    name: String,
-    slices: Vec<Slice>,
-    options: ScanOptions,
+pub(crate) struct Reading {
+    pub(crate) work: Work,
+    /// For messages.
+    pub(crate) name: String,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) options: ScanOptions,
+    /// What is known of stripes that are not read.
+    totals: Option<Arc<StripeTotals>>,
 }
 
 impl Reading {
@@ -174,24 +200,28 @@ impl Reading {
     }
 
     fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let Work { columns, batch_size, .. } = &self.work;
+        let Work { scan, columns, batch_size, .. } = &self.work;
+        if let Some(read) = scan.pass.as_ref().and_then(|pass| pass.records(self)) {
+            let mut gather = Gather::new(*batch_size, scan.even);
+            for records in &read {
+                if !gather.push(records, send)? {
+                    return Ok(());
+                }
+            }
+            return gather.send(send).map(|_| ());
+        }
         let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
         let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
         let place = |column: &usize| reader.record_fields().place(*column).ok_or_else(unlike);
         let wanted: Vec<usize> = columns.iter().map(place).collect::<Result<_>>()?;
+        let mut gather = Gather::new(*batch_size, scan.even);
         for block in self.blocks(&reader.projection())? {
             let Some(found) = reader.read(block?)? else { continue };
-            let kept = found.records.project(&wanted)?;
-            let mut start = 0;
-            while start < kept.num_rows() {
-                let rows = (*batch_size).min(kept.num_rows() - start);
-                if !send(kept.slice(start, rows)) {
-                    return Ok(());
-                }
-                start += rows;
+            if !gather.push(&found.records.project(&wanted)?, send)? {
+                return Ok(());
             }
         }
-        Ok(())
+        gather.send(send).map(|_| ())
     }
 
     fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
@@ -208,7 +238,9 @@ impl Reading {
         }
         let time: Vec<usize> = aggregate.time.into_iter().collect();
         let reader = self.reader(&aggregate.wanted(&time))?;
-        if let Some(newest) = Newest::new(scan, &self.name, stored, filters, aggregate)? {
+        if self.totals.is_none()
+            && let Some(newest) = Newest::new(scan, &self.name, stored, filters, aggregate)?
+        {
             return self.newest(newest, &reader, aggregate, send);
         }
         let running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
@@ -275,6 +307,9 @@ impl Reading {
             {
                 return Ok(());
             }
+        }
+        if let Some(known) = self.totals.as_ref().map(|totals| totals.states()).transpose()?.flatten() {
+            running.add_rows(&known)?;
         }
         if let Some(batch) = running.take()? {
             send(batch.project(columns)?);

@@ -21,9 +21,14 @@ use tidetable_store::{Slice, Snapshot};
 
 use crate::error::{SqlError, external};
 use crate::filter::bounds;
-use crate::groups::{cut, file_groups, statistics};
+use crate::groups::{cut, file_groups, is_little, statistics};
+use crate::pass::InPass;
 use crate::source::{Shape, SstSource, TableScan};
 use crate::values::{Bounds, field_bounds, is_empty, narrow, time_range};
+
+/// In the configuration of a session: batches are as long wherever files and stripes are cut.
+#[derive(Debug)]
+pub(crate) struct EvenBatches;
 
 /// All event times.
 pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
@@ -35,6 +40,7 @@ pub(crate) struct RecordsTable {
     schema: SchemaRef,
     /// Event times shown, microseconds.
     time: Range<i64>,
+    pass: Option<InPass>,
     push_down: bool,
 }
 
@@ -46,9 +52,9 @@ struct Selection {
 }
 
 impl RecordsTable {
-    pub(crate) fn new(snapshot: Snapshot, time: Range<i64>, push_down: bool) -> Self {
+    pub(crate) fn new(snapshot: Snapshot, time: Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
         let schema = snapshot.layout().records_schema();
-        Self { snapshot, schema, time, push_down }
+        Self { snapshot, schema, time, pass, push_down }
     }
 
     /// The name of the event time.
@@ -143,7 +149,9 @@ impl TableProvider for RecordsTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Selection { keys, time, slices } = self.select(filters);
         let shape = Shape::Records { within: self.within().map_err(external)? };
-        let scan = TableScan { snapshot: self.snapshot.clone(), shape, keys, time, push_down: self.push_down };
+        let (snapshot, pass) = (self.snapshot.clone(), self.pass.clone());
+        let even = state.config().get_extension::<EvenBatches>().is_some();
+        let scan = TableScan { snapshot, shape, keys, time, pass, even, push_down: self.push_down };
         data_source(state, scan, Arc::clone(&self.schema), slices, self.ordering(), projection, limit)
     }
 }
@@ -158,7 +166,7 @@ pub(crate) fn data_source(
     projection: Option<&Vec<usize>>,
     limit: Option<usize>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let partitions = state.config().target_partitions();
+    let partitions = if is_little(&scan.snapshot, &slices) { 1 } else { state.config().target_partitions() };
     let slices = cut(&scan.snapshot, slices, partitions).map_err(external)?;
     let mut ssts: Vec<&String> = slices.iter().flat_map(|slice| &slice.ssts).collect();
     ssts.sort_unstable();

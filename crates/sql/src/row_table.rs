@@ -115,7 +115,8 @@ impl TableProvider for RowsTable {
         let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
         let shape = Shape::Rows(self.view.clone());
         // Time bounds are about cells, of which a row has some at 0 whatever its window.
-        let scan = TableScan { snapshot: self.snapshot.clone(), shape, keys, time: ALWAYS, push_down: self.push_down };
+        let (snapshot, push_down) = (self.snapshot.clone(), self.push_down);
+        let scan = TableScan { snapshot, shape, keys, time: ALWAYS, pass: None, even: false, push_down };
         data_source(state, scan, Arc::clone(&self.schema), slices, self.ordering(), projection, limit)
     }
 }

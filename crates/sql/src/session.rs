@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
@@ -19,21 +20,26 @@ use crate::day_rule;
 use crate::error::Result;
 use crate::external::ExternalTables;
 use crate::functions::register;
-use crate::records::ALWAYS;
+use crate::pass::{Asked, InPass, Pass};
+use crate::records::{ALWAYS, EvenBatches};
 use crate::relations::{ViewPlanner, Views, name_tables};
+use crate::spill_rule::JoinsThatSpill;
 use crate::statement::{GoogleTypes, parse, plan};
 use crate::top_rule::TopInOrder;
 
 /// Rows that are worked on at a time, at least.
 const LEAST_ROWS: usize = 128;
+/// What a sort wrote to disk is merged by so many runs at a time: of more it would take all memory that is free, and leave
+/// none to the other sort of a join.
+const MERGED_AT_ONCE: usize = 4;
 
 /// How a session runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Parts of a query that run side by side; as many as there are cores by default.
     pub target_partitions: Option<usize>,
-    /// Bytes that sorting, grouping and joining may hold; no limit by default. Sorts and groups of more spill, joins fail.
-    /// With a limit a query runs as one part.
+    /// Bytes that sorting, grouping and joining may hold; no limit by default. What is more is written to disk. With a limit
+    /// a query runs as one part.
     pub memory: Option<u64>,
     /// Which versions of tables are read; the newest by default.
     pub versions: TableVersions,
@@ -82,6 +88,8 @@ impl Session {
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(memory) = options.memory {
             let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+            let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(MERGED_AT_ONCE);
+            runtime = runtime.with_disk_manager_builder(disk);
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
             spill(&mut config, memory);
         }
@@ -91,8 +99,8 @@ impl Session {
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
             .with_optimizer_rules(day_rule::optimizer_rules())
-            .with_physical_optimizer_rules(optimizer_rules())
-            .with_catalog_list(catalogs(&tables, &ALWAYS, push_down));
+            .with_physical_optimizer_rules(optimizer_rules(options.memory))
+            .with_catalog_list(catalogs(&tables, &ALWAYS, None, push_down));
         let state = with_views(state, Arc::new(views)).build();
         let context = SessionContext::new_with_state(state);
         let context = if options.files { context.enable_url_table() } else { context };
@@ -104,9 +112,20 @@ impl Session {
     /// `rows.T` and `exports` show everything.
     #[must_use]
     pub fn restricted(&self, time: Range<i64>) -> Self {
+        self.with_records(time, None)
+    }
+
+    /// A sequential session for the period `at` of a pass: restricted to it, and given what the pass reads for several
+    /// periods.
+    #[must_use]
+    pub fn in_pass(&self, pass: &Arc<Pass>, at: usize) -> Self {
+        self.with_records(pass.time(at), Some(InPass { pass: Arc::clone(pass), at })).sequential()
+    }
+
+    fn with_records(&self, time: Range<i64>, pass: Option<InPass>) -> Self {
         let time = time.start.max(self.time.start)..time.end.min(self.time.end);
         let state = SessionStateBuilder::new_from_existing(self.context.state())
-            .with_catalog_list(catalogs(&self.tables, &time, self.push_down))
+            .with_catalog_list(catalogs(&self.tables, &time, pass, self.push_down))
             .build();
         Self { context: SessionContext::new_with_state(state), time, ..self.clone() }
     }
@@ -117,7 +136,7 @@ impl Session {
     #[must_use]
     pub fn sequential(&self) -> Self {
         let existing = self.context.state();
-        let config = existing.config().clone().with_target_partitions(1);
+        let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(EvenBatches));
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
             .with_physical_optimizer_rules(PhysicalOptimizer::new().rules)
@@ -160,6 +179,15 @@ impl Session {
     /// As [`Session::sql`].
     pub async fn stream(&self, query: &str) -> Result<SendableRecordBatchStream> {
         Ok(self.sql(query).await?.execute_stream().await?)
+    }
+
+    /// What a query asks of files when it is run in sequence.
+    ///
+    /// # Errors
+    /// As [`Session::sql_with`].
+    pub async fn asked(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<Asked> {
+        let frame = self.sequential().sql_with(query, params).await?;
+        Ok(Asked::of(&frame.create_physical_plan().await?)?)
     }
 
     /// The tables and exports that `query` reads, by schema and name, ascending. A view of rows with
@@ -213,31 +241,39 @@ pub(crate) fn read_as_written(config: &mut SessionConfig) {
     parser.collect_spans = true;
 }
 
-/// Settings with which sorts and groups do with `memory` bytes, and write to disk what does not fit. A join holds one side
-/// whole, and fails if that does not fit.
+/// Settings with which sorts, groups and joins do with `memory` bytes, and write to disk what does not fit.
 fn spill(config: &mut SessionConfig, memory: usize) {
     // What a part holds at a time, of rows of a kilobyte, so that some of it fits.
     let rows = config.batch_size().min(memory / (16 * 1024)).max(LEAST_ROWS);
     // Parts that run side by side wait for each other's memory, and may wait for ever where rows are dealt out between them.
     *config = config.clone().with_batch_size(rows).with_target_partitions(1);
     let options = config.options_mut();
-    // Kept free for merging what was written; the usual 10 MiB may be more than there is.
+    // Kept free by each sort for merging what it wrote; the usual 10 MiB may be more than there is.
     let merging = &mut options.execution.sort_spill_reservation_bytes;
     *merging = (*merging).min(memory / 8);
 }
 
 /// The engine's rules, and ours once filters are where they belong and before parts of a plan are brought together.
-fn optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn optimizer_rules(memory: Option<u64>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
+    if let Some(memory) = memory {
+        let most = usize::try_from(memory / 4).unwrap_or(usize::MAX);
+        rules.insert(place, Arc::new(JoinsThatSpill { most }));
+    }
     rules.insert(place, Arc::new(AggregateInScan));
     let last = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
     rules.insert(last, Arc::new(TopInOrder));
     rules
 }
 
-fn catalogs(tables: &Arc<Tables>, time: &Range<i64>, push_down: bool) -> Arc<dyn CatalogProviderList> {
+fn catalogs(
+    tables: &Arc<Tables>,
+    time: &Range<i64>,
+    pass: Option<InPass>,
+    push_down: bool,
+) -> Arc<dyn CatalogProviderList> {
     let list = MemoryCatalogProviderList::new();
-    list.register_catalog(CATALOG.to_owned(), Arc::new(StoreCatalog::new(tables, time, push_down)));
+    list.register_catalog(CATALOG.to_owned(), Arc::new(StoreCatalog::new(tables, time, pass, push_down)));
     Arc::new(list)
 }

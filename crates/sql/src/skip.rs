@@ -24,10 +24,7 @@ pub(crate) struct FilterSkip {
 impl FilterSkip {
     /// By `filter`, an expression over the records of `layout`, which have this schema; `None` if it can rule nothing out.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, layout: &Arc<Layout>, schema: &SchemaRef) -> Option<Self> {
-        let predicate = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).try_build(filter).ok()?;
-        if predicate.always_true() {
-            return None;
-        }
+        let predicate = pruning(filter, schema)?;
         Some(Self { predicate, layout: Arc::clone(layout), schema: Arc::clone(schema) })
     }
 }
@@ -37,6 +34,64 @@ impl SkipStripes for FilterSkip {
         let known = Known { skip: self, stripes };
         // What cannot be judged is read.
         self.predicate.prune(&known).map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
+    }
+}
+
+/// Rules out ranges of the values of one column.
+#[derive(Debug)]
+pub(crate) struct RangeSkip {
+    predicate: PruningPredicate,
+    kind: DataType,
+}
+
+impl RangeSkip {
+    /// By `filter`, an expression over a schema of the column alone; `None` if it can rule nothing out.
+    pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Self> {
+        let predicate = pruning(filter, schema)?;
+        Some(Self { predicate, kind: schema.fields().first()?.data_type().clone() })
+    }
+
+    /// Whether no value from the least to the greatest of `range` passes.
+    pub(crate) fn rules_out(&self, range: (Scalar, Scalar)) -> bool {
+        let known = KnownRange { kind: &self.kind, range };
+        self.predicate.prune(&known).is_ok_and(|kept| kept == [false])
+    }
+}
+
+fn pruning(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<PruningPredicate> {
+    let predicate = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).try_build(filter).ok()?;
+    (!predicate.always_true()).then_some(predicate)
+}
+
+/// A range of the values of one column.
+struct KnownRange<'a> {
+    kind: &'a DataType,
+    range: (Scalar, Scalar),
+}
+
+impl PruningStatistics for KnownRange<'_> {
+    fn min_values(&self, _: &Column) -> Option<ArrayRef> {
+        value(self.range.0, self.kind)?.to_array().ok()
+    }
+
+    fn max_values(&self, _: &Column) -> Option<ArrayRef> {
+        value(self.range.1, self.kind)?.to_array().ok()
+    }
+
+    fn num_containers(&self) -> usize {
+        1
+    }
+
+    fn null_counts(&self, _: &Column) -> Option<ArrayRef> {
+        None
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        None
+    }
+
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
     }
 }
 
@@ -102,7 +157,7 @@ impl PruningStatistics for Known<'_> {
 }
 
 /// A stored value as one of a column of this type; `None` if it is of another.
-fn value(scalar: Scalar, kind: &DataType) -> Option<ScalarValue> {
+pub(crate) fn value(scalar: Scalar, kind: &DataType) -> Option<ScalarValue> {
     let value = match (scalar, kind) {
         (Scalar::UInt64(value), DataType::UInt64) => ScalarValue::UInt64(Some(value)),
         (Scalar::Int64(value), DataType::Int64) => ScalarValue::Int64(Some(value)),

@@ -25,6 +25,7 @@ use tidetable_store::Snapshot;
 
 use crate::dependence::is_of_columns;
 use crate::opener::{SliceOpener, Work};
+use crate::pass::InPass;
 use crate::row_table::RowView;
 use crate::scan_aggregate::ScanAggregate;
 
@@ -51,6 +52,10 @@ pub(crate) struct TableScan {
     pub(crate) keys: Vec<KeyRange>,
     /// The event times asked for, microseconds.
     pub(crate) time: Range<i64>,
+    /// What may have read the records, with those of other periods.
+    pub(crate) pass: Option<InPass>,
+    /// Whether all batches of a slice but the last are as long as they may be.
+    pub(crate) even: bool,
     /// Whether filters and aggregations may be left to the scan.
     pub(crate) push_down: bool,
 }
@@ -117,6 +122,21 @@ impl SstSource {
         &self.projection.source
     }
 
+    /// What is to be done with each slice.
+    pub(crate) fn work(&self) -> Result<Work> {
+        let columns = self.projection.file_indices.clone();
+        let schema = Arc::new(self.table_schema.file_schema().project(&columns)?);
+        Ok(Work {
+            scan: Arc::clone(&self.scan),
+            stored: Arc::clone(&self.stored),
+            filters: self.filters.clone(),
+            aggregate: self.aggregate.clone(),
+            columns,
+            schema,
+            batch_size: self.batch_size,
+        })
+    }
+
     /// Whether it may sum up what it reads.
     pub(crate) fn may_aggregate(&self) -> bool {
         self.scan.push_down && self.aggregate.is_none()
@@ -142,20 +162,8 @@ impl FileSource for SstSource {
         _base_config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let file_schema = self.table_schema.file_schema();
-        let columns = self.projection.file_indices.clone();
-        let schema = Arc::new(file_schema.project(&columns)?);
-        let work = Work {
-            scan: Arc::clone(&self.scan),
-            stored: Arc::clone(&self.stored),
-            filters: self.filters.clone(),
-            aggregate: self.aggregate.clone(),
-            columns,
-            schema,
-            batch_size: self.batch_size,
-        };
-        let opener = SliceOpener::new(work, &self.metrics, partition);
-        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), file_schema)
+        let opener = SliceOpener::new(self.work()?, &self.metrics, partition);
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
     fn table_schema(&self) -> &TableSchema {

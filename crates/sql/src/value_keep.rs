@@ -7,14 +7,16 @@ use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::error::Result;
+use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
-use tidetable_store::KeepRecords;
+use tidetable_store::{KeepRecords, Scalar};
 
 use crate::dependence::is_of_row;
 use crate::near_filter::NearFilter;
 use crate::record_reader::passing;
+use crate::skip::RangeSkip;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -28,6 +30,8 @@ pub(crate) struct ValueKeep {
     near: Vec<NearFilter>,
     /// Filters that are looked at as they are.
     exact: Vec<Expr>,
+    /// What tells of a range of values that none of it passes.
+    outside: Option<RangeSkip>,
 }
 
 impl ValueKeep {
@@ -54,8 +58,10 @@ impl ValueKeep {
             return None;
         }
         let near = own.iter().filter_map(NearFilter::of).collect();
-        let exact = own.into_iter().filter(|filter| NearFilter::of(filter).is_none()).collect();
-        Some(Self { place, schema: nullable(&schema), near, exact })
+        let exact: Vec<Expr> = own.into_iter().filter(|filter| NearFilter::of(filter).is_none()).collect();
+        let schema = nullable(&schema);
+        let outside = conjunction_opt(exact.iter().cloned()).and_then(|filter| RangeSkip::new(filter, &schema));
+        Some(Self { place, schema, near, exact, outside })
     }
 
     fn verdict(&self, values: &ArrayRef) -> Option<BooleanArray> {
@@ -83,5 +89,10 @@ impl KeepRecords for ValueKeep {
             Some(verdict) => verdict.values().clone(),
             None => BooleanBuffer::new_set(values.len()),
         }
+    }
+
+    fn may_keep(&self, range: (Scalar, Scalar)) -> bool {
+        let ruled_out = |skip: &RangeSkip| skip.rules_out(range);
+        self.near.iter().all(|near| near.may_pass(range)) && !self.outside.as_ref().is_some_and(ruled_out)
     }
 }

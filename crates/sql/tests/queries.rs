@@ -1,6 +1,7 @@
 //! Queries over small tables, against arithmetic and against the same query without push-down.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod pass;
 mod same;
 mod slt;
 mod views;

@@ -42,6 +42,13 @@ pub enum Part {
         /// Index in the group.
         column: usize,
     },
+    /// The greatest or least values of a column, or whose they are.
+    Extremes {
+        /// Index in the stored schema.
+        group: usize,
+        /// Index in the group.
+        column: usize,
+    },
 }
 
 impl fmt::Display for Part {
@@ -56,6 +63,7 @@ impl fmt::Display for Part {
             Self::Timestamps { group } => write!(out, "timestamps of group {group}"),
             Self::Values { group, column } => write!(out, "values of group {group}, column {column}"),
             Self::Sums { group, column } => write!(out, "sums of group {group}, column {column}"),
+            Self::Extremes { group, column } => write!(out, "extremes of group {group}, column {column}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of an SST, version 3. All integers are little-endian; `varint` is LEB128.
+//! The bytes of an SST, version 4. All integers are little-endian; `varint` is LEB128.
 //!
 //! ```text
 //! file    header 32 B | stripe | stripe | .. | filter | meta | footer 64 B
@@ -8,7 +8,8 @@
 //!         | version u32 | zero u32 | magic 8              meta ends where the footer begins
 //! meta    packed: schema as JSON | metadata pairs | filter kind, length, checksum | stripe table
 //!         one stripe: length, head length, head checksum, rows, first key, last key,
-//!         and for each group its records, timestamp range, and each column's present count and range
+//!         timestamp range, and for each group its records, u8 of what is known of its rows (1: none has two
+//!         records of one qualifier, 2: each has a record), and each column's present count and range
 //! filter  seed u64 | segment length u32 | segment count length u32 | fingerprints
 //!
 //! stripe  head | pages                                    rows of a key range, cut between rows
@@ -18,7 +19,10 @@
 //!         mode 0, explicit   records of each row | codes stream (dynamic) | timestamps stream (stored)
 //!         mode 1, shapes     shape lengths, codes, timestamp offsets | shape of each row
 //!                            | stream of each row's first timestamp (stored)
-//!         one stream for each column | sums: nothing, or for each column kept u8 and if 1 a stream of rows
+//!         one stream for each column | nothing, or sums, and after them nothing or extremes
+//! sums    for each column: kept u8 | if 1, a stream of rows
+//! extremes  for each column its greatest, then its least: kept u8
+//!         | if 1: bound | count varint | a stream of records | a stream of values
 //! stream  codec u8 | presence u8 | setup block | page count varint | (length varint, checksum u64) a page
 //! page    4,096 records of one stream: presence (if the stream has nulls) | the present values, dense
 //! ```
@@ -30,8 +34,8 @@
 //! with the file's uid and the stripe's offset and kept in meta; meta's is seeded so too and kept in the footer. So a
 //! stripe can be copied into another file without decoding it, and yet nothing misplaced is ever read.
 //!
-//! Version 2 has no sums; version 1 has no [`Codec::Scaled`] and no [`Codec::Frames`] either. They are the same in all else,
-//! so that stripes of older files are copied into newer ones as they are.
+//! Version 3 has no extremes, and its stripe table tells nothing of rows. Version 2 has no sums; version 1 has no [`Codec::Scaled`] and no [`Codec::Frames`] either. They are the same in all else, so that
+//! stripes of older files are copied into newer ones as they are.
 
 use crate::error::ReadError;
 
@@ -40,7 +44,7 @@ pub(crate) const HEADER_MAGIC: [u8; 8] = *b"TIDESST\n";
 /// Last bytes of a file.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"TSSTEND\n";
 /// The version this build writes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The oldest version it reads.
 pub const OLDEST_VERSION: u32 = 1;
 /// Bytes of the header.
@@ -146,10 +150,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_of_version_3_never_change() {
+    fn constants_of_version_4_never_change() {
         assert_eq!(HEADER_MAGIC, [0x54, 0x49, 0x44, 0x45, 0x53, 0x53, 0x54, 0x0a]);
         assert_eq!(FOOTER_MAGIC, [0x54, 0x53, 0x53, 0x54, 0x45, 0x4e, 0x44, 0x0a]);
-        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (3, 32, 64, 4096));
+        assert_eq!((VERSION, HEADER_LEN, FOOTER_LEN, PAGE_RECORDS), (4, 32, 64, 4096));
         assert_eq!((MAX_RECORDS, MAX_RAW_BYTES), (16_777_216, 268_435_456));
         assert_eq!((MODE_EXPLICIT, MODE_SHAPES), (0, 1));
         let codecs: Vec<_> = (0..=10).filter_map(Codec::of).map(Codec::name).collect();

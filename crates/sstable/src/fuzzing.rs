@@ -9,7 +9,7 @@ use tidetable_layout::{KeyTail, Keys, TailPart};
 use crate::error::ReadError;
 use crate::filter::{KeyFilter, Kind};
 use crate::footer::Footer;
-use crate::format::{Codec, MAX_RAW_BYTES};
+use crate::format::{Codec, MAX_RAW_BYTES, VERSION};
 use crate::meta::Meta;
 use crate::numbers::{Decoder, Lane};
 use crate::options::Compression;
@@ -43,9 +43,9 @@ pub fn ends(first: &[u8], last: &[u8], len: u64) -> Result<bool, ReadError> {
 /// # Errors
 /// What is wrong with the bytes.
 pub fn index(bytes: &[u8], offset: u64) -> Result<[String; 2], ReadError> {
-    let meta = Meta::decode(Bytes::copy_from_slice(bytes), offset)?;
+    let meta = Meta::decode(Bytes::copy_from_slice(bytes), offset, VERSION)?;
     let written = meta.encode().map_err(|_| ReadError::Corrupt { what: "what was read cannot be written", offset })?;
-    let again = Meta::decode(written.into(), offset)?;
+    let again = Meta::decode(written.into(), offset, VERSION)?;
     Ok([format!("{meta:?}"), format!("{again:?}")])
 }
 

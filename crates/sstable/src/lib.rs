@@ -38,6 +38,7 @@ mod checksum;
 mod counts;
 mod cuts;
 mod error;
+mod extremes;
 mod filter;
 mod footer;
 mod format;

@@ -54,8 +54,8 @@ impl Meta {
         Ok(out)
     }
 
-    /// Reads the meta that lies at `offset`.
-    pub(crate) fn decode(bytes: Bytes, offset: u64) -> Result<Self, ReadError> {
+    /// Reads the meta that lies at `offset` of a file of this version.
+    pub(crate) fn decode(bytes: Bytes, offset: u64, version: u32) -> Result<Self, ReadError> {
         let mut input = Input::new(bytes, offset, "meta");
         let raw = packed::read(&mut input, MAX_META_BYTES)?;
         let mut input = Input::new(raw, offset, "meta");
@@ -74,7 +74,7 @@ impl Meta {
         let count = input.on("stripe table").varint()?;
         let (mut stripes, mut next): (Vec<StripeMeta>, _) = (Vec::new(), HEADER_LEN as u64);
         for _ in 0..count {
-            let stripe = StripeMeta::read(&mut input, &schema, next)?;
+            let stripe = StripeMeta::read(&mut input, &schema, next, version)?;
             next = next.checked_add(stripe.len).filter(|end| *end <= offset).ok_or_else(|| input.corrupt())?;
             if stripes.last().is_some_and(|last| last.last_key >= stripe.first_key) {
                 return Err(input.corrupt());
@@ -111,6 +111,7 @@ fn sound(schema: &StoredSchema) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::VERSION;
 
     #[test]
     fn round_trip_and_corruption() {
@@ -122,6 +123,8 @@ mod tests {
             last_key: Bytes::from_static(b"b"),
             rows: 2,
             records: vec![],
+            one_version_each: vec![],
+            fills_rows: vec![],
             group_cells: vec![],
             cells: 0,
             timestamps: Some((-1, 1)),
@@ -133,14 +136,14 @@ mod tests {
         let meta =
             Meta { schema, metadata, filter: FilterRef { offset: 100, ..Default::default() }, stripes: vec![stripe] };
         let bytes = meta.encode().unwrap();
-        assert_eq!(Meta::decode(bytes.clone().into(), 100).unwrap(), meta);
-        assert!(Meta::decode(bytes.clone().into(), 101).is_err());
-        assert!(Meta::decode(bytes[..bytes.len() - 1].to_vec().into(), 100).is_err());
+        assert_eq!(Meta::decode(bytes.clone().into(), 100, VERSION).unwrap(), meta);
+        assert!(Meta::decode(bytes.clone().into(), 101, VERSION).is_err());
+        assert!(Meta::decode(bytes[..bytes.len() - 1].to_vec().into(), 100, VERSION).is_err());
         for at in 0..bytes.len() {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1;
             // Checksums are the footer's affair; here nothing may panic.
-            drop(Meta::decode(bytes.into(), 100));
+            drop(Meta::decode(bytes.into(), 100, VERSION));
         }
     }
 }

@@ -64,7 +64,7 @@ impl Reader {
             let offset = footer.meta_offset;
             return Err(ReadError::Checksum { stripe: None, stream: Part::Meta, page: 0, offset });
         }
-        let meta = Meta::decode(bytes, footer.meta_offset)?;
+        let meta = Meta::decode(bytes, footer.meta_offset, footer.version)?;
         let tail = Arc::new(meta.schema.tail.clone());
         Ok(Self { file: Arc::new(Open { source, footer, meta, tail, filter: OnceLock::new() }), counts: None })
     }

@@ -27,6 +27,19 @@ impl Records<'_> {
         starts.zip(&self.ends).map(|(start, end)| start as usize..*end as usize)
     }
 
+    /// Whether no row has two records of one qualifier.
+    pub(crate) fn one_version_each(&self) -> bool {
+        self.rows().all(|row| match self.codes {
+            Some(codes) => codes[row].is_sorted_by(|one, next| one < next),
+            None => row.len() <= 1,
+        })
+    }
+
+    /// Whether every row has a record.
+    pub(crate) fn fill_rows(&self) -> bool {
+        self.rows().all(|row| !row.is_empty())
+    }
+
     /// Whether the records of a row are by qualifier, newest first, no two alike unless they are kept so.
     pub(crate) fn sorted(&self, row: Range<usize>) -> bool {
         let codes = self.codes.map(|codes| &codes[row.clone()]);

@@ -11,6 +11,9 @@ use tidetable_layout::{FieldType, Group, ValueType};
 use crate::error::ReadError;
 use crate::wire::{Input, put_block, put_varint};
 
+/// The first version whose stripe table tells of groups what is true of all their rows.
+const TELLS_OF_ROWS: u32 = 4;
+
 /// A value of a numeric or time type.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,6 +62,19 @@ impl Scalar {
             FieldType::Text | FieldType::Bool => return None,
         })
     }
+
+    /// Appends a value of a column of this type.
+    pub(crate) fn put(self, out: &mut Vec<u8>, kind: FieldType) {
+        out.extend_from_slice(&self.bits().to_le_bytes()[..Self::width(kind)]);
+    }
+
+    /// Reads what [`Self::put`] wrote.
+    pub(crate) fn read(input: &mut Input, kind: FieldType) -> Result<Self, ReadError> {
+        let corrupt = input.corrupt();
+        let bytes = input.take(Self::width(kind))?;
+        let bits = bytes.iter().rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+        Self::of_bits(kind, bits).ok_or(corrupt)
+    }
 }
 
 /// One column of one stripe.
@@ -86,6 +102,10 @@ pub struct StripeMeta {
     pub rows: u64,
     /// Records of each group of the schema.
     pub records: Vec<u64>,
+    /// Of each group, whether it is known that no row has two records of one qualifier. Files before version 4 do not tell.
+    pub one_version_each: Vec<bool>,
+    /// Of each group, whether it is known that every row has a record of it.
+    pub fills_rows: Vec<bool>,
     /// Cells of each group: of a packed one, those that its records make.
     pub group_cells: Vec<u64>,
     /// Cells of all groups.
@@ -171,7 +191,7 @@ impl ColumnMeta {
         out.push(u8::from(self.range.is_some()));
         if let (Some((least, greatest)), ValueType::Field(kind)) = (self.range, kind) {
             for scalar in [least, greatest] {
-                out.extend_from_slice(&scalar.bits().to_le_bytes()[..Scalar::width(kind)]);
+                scalar.put(out, kind);
             }
         }
     }
@@ -180,7 +200,7 @@ impl ColumnMeta {
         let present = input.varint()?;
         let range = match (input.u8()?, kind) {
             (0, _) => None,
-            (1, ValueType::Field(kind)) => Some((read_scalar(input, kind)?, read_scalar(input, kind)?)),
+            (1, ValueType::Field(kind)) => Some((Scalar::read(input, kind)?, Scalar::read(input, kind)?)),
             _ => return Err(input.corrupt()),
         };
         if present > records {
@@ -188,13 +208,6 @@ impl ColumnMeta {
         }
         Ok(Self { present, range })
     }
-}
-
-fn read_scalar(input: &mut Input, kind: FieldType) -> Result<Scalar, ReadError> {
-    let corrupt = input.corrupt();
-    let bytes = input.take(Scalar::width(kind))?;
-    let bits = bytes.iter().rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
-    Scalar::of_bits(kind, bits).ok_or(corrupt)
 }
 
 impl StripeMeta {
@@ -210,9 +223,13 @@ impl StripeMeta {
             out.extend_from_slice(&least.to_le_bytes());
             out.extend_from_slice(&greatest.to_le_bytes());
         }
-        let counts = self.records.iter().zip(&self.group_cells);
-        for ((group, (records, cells)), columns) in schema.groups.iter().zip(counts).zip(&self.columns) {
+        let told = self.one_version_each.iter().zip(&self.fills_rows);
+        let counts = self.records.iter().zip(told).zip(&self.group_cells);
+        for ((group, ((records, (one_version_each, fills_rows)), cells)), columns) in
+            schema.groups.iter().zip(counts).zip(&self.columns)
+        {
             put_varint(out, *records);
+            out.push(u8::from(*one_version_each) | u8::from(*fills_rows) << 1);
             // The others follow from what is here anyway.
             if group.keeps_alike() {
                 put_varint(out, *cells);
@@ -223,11 +240,12 @@ impl StripeMeta {
         }
     }
 
-    /// Reads the entry of the stripe that begins at `offset`.
+    /// Reads the entry of the stripe that begins at `offset` of a file of this version.
     pub(crate) fn read(
         input: &mut Input,
         schema: &tidetable_layout::StoredSchema,
         offset: u64,
+        version: u32,
     ) -> Result<Self, ReadError> {
         let most = crate::format::MAX_RECORDS;
         let len = input.varint()?;
@@ -242,8 +260,15 @@ impl StripeMeta {
             _ => return Err(input.corrupt()),
         };
         let (mut records, mut columns, mut group_cells) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut one_version_each, mut fills_rows) = (Vec::new(), Vec::new());
         for group in &schema.groups {
             let count = input.count(most)? as u64;
+            let told = if version < TELLS_OF_ROWS { 0 } else { input.u8()? };
+            if told > 3 {
+                return Err(input.corrupt());
+            }
+            one_version_each.push(told & 1 != 0);
+            fills_rows.push(told & 2 != 0);
             let filled = if group.keeps_alike() { input.varint()? } else { 0 };
             if filled > count.min(rows) || (group.keeps_alike() && (filled == 0) != (count == 0)) {
                 return Err(input.corrupt());
@@ -267,6 +292,8 @@ impl StripeMeta {
             last_key,
             rows,
             records,
+            one_version_each,
+            fills_rows,
             cells: group_cells.iter().sum(),
             group_cells,
             timestamps,

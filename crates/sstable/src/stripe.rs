@@ -119,6 +119,8 @@ pub fn encode_rows(
         last_key: block.keys.get(rows.end - 1).into(),
         rows: rows.len() as u64,
         records: Vec::with_capacity(schema.groups.len()),
+        one_version_each: Vec::with_capacity(schema.groups.len()),
+        fills_rows: Vec::with_capacity(schema.groups.len()),
         group_cells: Vec::with_capacity(schema.groups.len()),
         cells: 0,
         timestamps: None,
@@ -133,6 +135,8 @@ pub fn encode_rows(
         let found = group::put(&mut section, &mut pages, (index, group), part, rows.clone(), options.level)?;
         put_block(&mut head, &section);
         meta.records.push(found.records);
+        meta.one_version_each.push(found.one_version_each);
+        meta.fills_rows.push(found.fills_rows);
         meta.group_cells.push(cells_of(group, found.records, &found.columns, filled(group, part, rows.clone())));
         meta.columns.push(found.columns);
         meta.timestamps = match (meta.timestamps, found.timestamps) {

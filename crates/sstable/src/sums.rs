@@ -4,7 +4,7 @@
 //! hundredths of the bytes. They are kept where a row has several values on average and no record lacks one.
 //!
 //! ```text
-//! sums    nothing, or for each column: kept u8 | if 1, a stream with a value for each row
+//! sums    for each column: kept u8 | if 1, a stream with a value for each row
 //! ```
 //! Of floats that are decimals the sum is that of the decimals, rounded once. Integers wrap around, as sums of 64 bits do;
 //! decimals of which a sum does not fit in 64 bits have none.
@@ -28,24 +28,22 @@ const LEAST_VALUES: usize = 8;
 /// Most digits of a decimal; sums have as many.
 const DIGITS: u8 = 38;
 
-/// Appends the sums of `columns`, of which `decimals` says how many decimals floats have, if they are known.
-pub(crate) fn put<'a>(
-    target: &mut Target<'_>,
+/// The sums of each of `columns`, of which `decimals` says how many decimals floats have, if they are known.
+pub(crate) fn of_group<'a>(
     group: &Group,
     records: &Records<'_>,
     columns: impl Iterator<Item = (&'a ArrayRef, Option<u8>)>,
-) -> Result<(), WriteError> {
-    if records.len() < LEAST_VALUES * records.ends.len() {
-        return Ok(());
-    }
+) -> Vec<Option<ArrayRef>> {
+    let worth = records.len() >= LEAST_VALUES * records.ends.len();
     let of_column = |((array, decimals), column): ((&ArrayRef, Option<u8>), &Column)| {
-        let told = array.null_count() == 0 && column.merge.is_newest();
+        let told = worth && array.null_count() == 0 && column.merge.is_newest();
         told.then(|| of_rows(array, column.value, &records.ends, decimals)).flatten()
     };
-    let sums: Vec<Option<ArrayRef>> = columns.zip(&group.columns).map(of_column).collect();
-    if sums.iter().all(Option::is_none) {
-        return Ok(());
-    }
+    columns.zip(&group.columns).map(of_column).collect()
+}
+
+/// Appends the sums of each column.
+pub(crate) fn put(target: &mut Target<'_>, sums: Vec<Option<ArrayRef>>) -> Result<(), WriteError> {
     for sums in sums {
         target.head.push(u8::from(sums.is_some()));
         let Some(sums) = sums else { continue };

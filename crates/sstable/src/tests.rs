@@ -1,6 +1,7 @@
 //! Files as a whole: round trips, ranges, corruption, the golden file.
 
 mod corruption;
+mod extremes;
 mod generate;
 mod golden;
 mod kept;
@@ -14,7 +15,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, TimestampMicrosecondType};
 use bytes::Bytes;
-use tidetable_layout::{Block, GroupBlock, StoredSchema};
+use tidetable_layout::{
+    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, QualifierKind, StoredSchema, TimestampKind,
+    ValueType,
+};
 
 use crate::{FileSummary, Reader, WriteOptions, Writer, encode_rows};
 
@@ -31,6 +35,24 @@ fn write(schema: &StoredSchema, block: &Block, cuts: &[Range<usize>], options: &
 
 fn open(bytes: &Bytes) -> Reader {
     Reader::open(Arc::new(bytes.clone())).unwrap()
+}
+
+/// A schema of one group of timestamped records, which have a value of each of these types.
+fn schema_of(kinds: &[FieldType]) -> StoredSchema {
+    let column = |(at, kind): (usize, &FieldType)| Column {
+        family: "M".to_owned(),
+        qualifier: format!("c{at}").into_bytes(),
+        value: ValueType::Field(*kind),
+        encoding: Encoding::Text,
+        merge: Default::default(),
+    };
+    let group = Group {
+        qualifier: QualifierKind::Constant,
+        timestamps: TimestampKind::Stored,
+        packed: None,
+        columns: kinds.iter().enumerate().map(column).collect(),
+    };
+    StoredSchema { tail: KeyTail::default(), groups: vec![group], upsert: false }
 }
 
 /// One record: qualifier, timestamp, values.

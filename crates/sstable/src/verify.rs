@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::checksum;
 use crate::error::{Part, ReadError};
+use crate::extremes;
 use crate::filter::KeyFilter;
 use crate::format::HEADER_LEN;
 use crate::header;
@@ -134,16 +135,23 @@ impl Reader {
         let stripe = self.stripe(index)?;
         let block = stripe.read(0..stripe.keys().len(), &Projection::all(self.schema()))?;
         self.check_rows(meta, &block, self.filter())?;
-        self.check_sums(meta, &stripe, &block)
+        self.check_kept(meta, &stripe, &block)
     }
 
-    /// That sums by row are what the values of `block` add up to.
-    fn check_sums(&self, meta: &StripeMeta, stripe: &StripeReader, block: &Block) -> Result<(), ReadError> {
+    /// That sums by row are what the values of `block` add up to, and extremes those that lie beyond their bounds.
+    fn check_kept(&self, meta: &StripeMeta, stripe: &StripeReader, block: &Block) -> Result<(), ReadError> {
         for (at, schema) in self.schema().groups.iter().enumerate() {
             let head = stripe.head.group(at, self.schema(), meta)?;
             for (column, kept) in schema.columns.iter().enumerate() {
-                let Some(stream) = head.sums(column) else { continue };
+                let group = block.groups.get(at).and_then(Option::as_ref);
+                let values = group.and_then(|group| Some((group, group.columns.get(column)?.as_ref()?)));
                 let pages = self.pages(stripe.index, meta, false)?;
+                if let (Some(ends), Some((_, values))) = (head.extremes(column), values)
+                    && !extremes::hold(&pages, ends, kept.value, values)?
+                {
+                    return Err(ReadError::Corrupt { what: "extremes", offset: meta.offset });
+                }
+                let Some(stream) = head.sums(column) else { continue };
                 let found = sums::read(&pages, stream, kept.value, 0..stripe.keys().len())?;
                 let decimals = match kept.value {
                     ValueType::Field(FieldType::Float64) => {
@@ -151,10 +159,8 @@ impl Reader {
                     }
                     _ => None,
                 };
-                let group = block.groups.get(at).and_then(Option::as_ref);
-                let expected = group.and_then(|group| {
-                    sums::of_rows(group.columns.get(column)?.as_ref()?, kept.value, &group.row_ends, decimals.flatten())
-                });
+                let expected = values
+                    .and_then(|(group, values)| sums::of_rows(values, kept.value, &group.row_ends, decimals.flatten()));
                 if !expected.is_some_and(|expected| sums::alike(&expected, &found)) {
                     return Err(ReadError::Corrupt { what: "sums of rows", offset: meta.offset });
                 }
@@ -193,6 +199,10 @@ impl Reader {
             let cells = cells_of(schema, group.len() as u64, &found, filled);
             hold(meta.group_cells.get(at) == Some(&cells), "count of cells")?;
             hold(group.columns.iter().flatten().all(|array| array.len() == group.len()), "records")?;
+            let records = records_of(group, schema.keeps_alike());
+            let is_told = |told: &[bool]| told.get(at) == Some(&true);
+            hold(!is_told(&meta.one_version_each) || records.one_version_each(), "versions of cells")?;
+            hold(!is_told(&meta.fills_rows) || records.fill_rows(), "rows without records")?;
         }
         hold(times == meta.timestamps, "range of timestamps")
     }
@@ -223,13 +233,17 @@ impl Pass<'_> {
     }
 }
 
-fn sorted(group: &GroupBlock, keeps_alike: bool) -> bool {
-    let records = Records {
+fn records_of(group: &GroupBlock, keeps_alike: bool) -> Records<'_> {
+    Records {
         ends: group.row_ends.clone(),
         codes: group.qualifiers.as_ref().map(|qualifiers| qualifiers.codes.as_slice()),
         timestamps: group.timestamps.as_deref(),
         keeps_alike,
-    };
+    }
+}
+
+fn sorted(group: &GroupBlock, keeps_alike: bool) -> bool {
+    let records = records_of(group, keeps_alike);
     let names = group.qualifiers.as_ref().map_or(&[][..], |qualifiers| &qualifiers.dictionary);
     names.is_sorted_by(|left, right| left < right) && records.rows().all(|row| records.sorted(row))
 }

@@ -57,7 +57,7 @@ pub use local::LocalBlobs;
 pub use merge::slice;
 pub use published::{MadeFrom, Part, Published};
 pub use repair::{RepairDone, RepairPlan};
-pub use scan::{BlockScan, ScanCounts, ScanOptions, SkipStripes};
+pub use scan::{BlockScan, KnowStripes, ScanCounts, ScanOptions, SkipStripes};
 pub use shared::Shared;
 pub use snapshot::{Slice, Snapshot};
 pub use table::{Store, Table};

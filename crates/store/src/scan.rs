@@ -50,6 +50,15 @@ pub struct ScanOptions {
     /// Says which records need not come. It is not asked where rows of several files are merged, nor of files of which
     /// something is hidden.
     pub keep: Option<Arc<dyn KeepRecords>>,
+    /// Takes stripes as the stripe table tells of them. It is asked under the same conditions, and of stripes all of which
+    /// is wanted and no cell of which the rules drop.
+    pub know: Option<Arc<dyn KnowStripes>>,
+}
+
+/// A reader who may need no more of a stripe than the stripe table tells.
+pub trait KnowStripes: std::fmt::Debug + Send + Sync {
+    /// Whether that is so of this one: then it is not read.
+    fn know(&self, stripe: &StripeMeta) -> bool;
 }
 
 /// A reader who needs only some of the records.
@@ -124,9 +133,10 @@ impl BlockScan {
         }
         let projection = Arc::new(projection);
         // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
-        // stripe shows that they drop nothing, what they look at need not be read.
-        let (before, after) = if runs.len() == 1 { (collector, None) } else { (None, collector) };
+        // stripe shows that they drop nothing, what they look at need not be read. Of several it always must be.
         let alone = runs.len() == 1;
+        let (before, after) = if alone { (collector, None) } else { (None, collector) };
+        let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
         let skip = options.skip.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
             let as_stored = alone && source.mask.is_none() && source.windows.is_none();
@@ -136,7 +146,8 @@ impl BlockScan {
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
             let (narrow, collector) = (Arc::clone(narrow), before.clone());
             let keep = options.keep.clone().filter(|_| as_stored);
-            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep }
+            let know = options.know.clone().filter(|_| as_stored);
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep, know }
         };
         let run = |(order, run): (u64, Vec<SstSource>)| {
             (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
@@ -232,9 +243,18 @@ pub(crate) struct SstScan {
     skipped: Vec<bool>,
     /// Which records are needed, if it is not all.
     keep: Option<Arc<dyn KeepRecords>>,
+    /// Who may know enough of a stripe.
+    know: Option<Arc<dyn KnowStripes>>,
 }
 
 impl SstScan {
+    /// Whether a stripe, all of which is wanted, need not be read.
+    fn is_known(&self, meta: &StripeMeta) -> bool {
+        let keeps_all = |collector: &Arc<Collector>| collector.keeps_all_told(&self.schema, meta);
+        let known = |know: &Arc<dyn KnowStripes>| self.collector.as_ref().is_none_or(keeps_all) && know.know(meta);
+        self.know.as_ref().is_some_and(known)
+    }
+
     /// The wanted rows of a stripe, and whether rules are still to be judged; `None` if none of its records is needed.
     fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
         let stripe = self.source.reader.stripe(index)?;
@@ -266,6 +286,9 @@ impl Iterator for SstScan {
                 continue;
             }
             let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
+            if whole && meta.is_some_and(|meta| self.is_known(meta)) {
+                continue;
+            }
             let read = self.read(stripe, whole).map_err(|source| StoreError::Sst { path: path.clone(), source });
             let Some(read) = read.transpose() else { continue };
             return Some(read.and_then(|(block, judged)| {

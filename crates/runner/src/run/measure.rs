@@ -42,6 +42,18 @@ impl<'a> Checker<'a> {
         Ok(found)
     }
 
+    /// The queries that publishing a part asks: those of its checks, and that of its export.
+    pub(super) fn queries(&self, export: &Export, tables: &[String]) -> Vec<String> {
+        let of = |on: &str, relation: &str| -> Vec<String> {
+            let checks = self.job.checks.iter().filter(|check| check.on == on);
+            checks.flat_map(|check| asked(check, relation)).map(|asked| asked.sql).collect()
+        };
+        let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &name(table))).collect();
+        queries.extend(of(&export.name, &in_parentheses(&export.sql)));
+        queries.push(export.sql.clone());
+        queries
+    }
+
     /// What the checks of a table find in a day.
     pub(super) async fn table(&self, day: &DayOf<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let key = (table.to_owned(), day.label.to_owned());
@@ -66,23 +78,34 @@ impl<'a> Checker<'a> {
                 measured,
                 passed: holds(rule, measured),
             };
-            // What can be counted together is, in one pass.
-            let (together, alone): (Vec<&Rule>, Vec<&Rule>) =
-                check.rules.iter().partition(|rule| counted(rule).is_some());
-            if !together.is_empty() {
-                let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
-                let counts = numbered(&counts);
-                let measured =
-                    numbers(day.session, &format!("SELECT {counts} FROM {relation} AS t"), day.params).await?;
-                found.extend(together.iter().zip(measured).map(|(rule, measured)| record(rule, measured)));
-            }
-            for rule in alone {
-                let measured = numbers(day.session, &lone(rule, relation), day.params).await?;
-                found.push(record(rule, measured.first().copied().unwrap_or(0)));
+            for Asked { rules, sql } in asked(check, relation) {
+                let mut measured = numbers(day.session, &sql, day.params).await?;
+                measured.resize(rules.len(), 0);
+                found.extend(rules.into_iter().zip(measured).map(|(rule, measured)| record(rule, measured)));
             }
         }
         Ok(found)
     }
+}
+
+/// A query of a check: its first row says of each rule how many rows it counts.
+struct Asked<'a> {
+    rules: Vec<&'a Rule>,
+    sql: String,
+}
+
+/// What a check asks of a relation.
+fn asked<'a>(check: &'a Check, relation: &str) -> Vec<Asked<'a>> {
+    // What can be counted together is, in one pass.
+    let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| counted(rule).is_some());
+    let mut asked = Vec::new();
+    if !together.is_empty() {
+        let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
+        let sql = format!("SELECT {} FROM {relation} AS t", numbered(&counts));
+        asked.push(Asked { rules: together, sql });
+    }
+    asked.extend(alone.into_iter().map(|rule| Asked { rules: vec![rule], sql: lone(rule, relation) }));
+    asked
 }
 
 /// The queries that a check asks, for whoever wants to know whether they are right.

@@ -1,6 +1,8 @@
 //! What the scan works out, against the same query with push-down off: over tables whose cells are hidden, doubled, merged,
 //! missing or keyed in every way, so that a rule that is used where it does not hold shows.
 
+mod stripes;
+
 use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
@@ -63,7 +65,7 @@ fn spec(row_key: &str, families: Vec<FamilySpec>) -> TableSpec {
 const HOUR: i64 = 3_600_000_000;
 
 /// A table for every way in which rows and records may differ from one record a cell.
-fn worlds() -> Vec<(&'static str, World)> {
+pub fn worlds() -> Vec<(&'static str, World)> {
     let daily = "{meter:06}#{ts:%Y%m%d}";
     let times = family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")]);
     let make = |spec: TableSpec, gc: &[(&str, &str)], csv: &str| World::with_table(columns(), spec, gc, csv);

@@ -5,13 +5,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{filter, take};
+use arrow::compute::take;
 use tidetable_layout::{Block, Group, GroupBlock, GroupProjection, Keys, Projection, Qualifiers, TimestampKind};
 
-use super::{GroupHead, Layout};
+use super::head::{GroupHead, Layout};
 use crate::error::ReadError;
+use crate::extremes;
+use crate::stats::Scalar;
 use crate::stream::PageSource;
 use crate::stripe_reader::StripeReader;
 use crate::values;
@@ -23,6 +25,10 @@ pub trait KeepRecords: fmt::Debug + Send + Sync {
 
     /// For each of these values, null where a record has none, whether its record is needed.
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer;
+
+    /// Whether a record may be needed whose value lies between these two or is one of them. If none is, and it is `false`,
+    /// then a record without a value is not needed either.
+    fn may_keep(&self, range: (Scalar, Scalar)) -> bool;
 }
 
 /// As many of a stripe's records in 2^n are picked one by one; of more all are decoded.
@@ -61,22 +67,30 @@ impl StripeReader {
         let (Some(stream), Some(kind)) = (head.columns.get(column), group.columns.get(column)) else {
             return self.into_block(rows, projection).map(Some);
         };
-        let array = values::read(&pages, stream, kind.value, span.clone())?;
-        let mask = keep.keep(&array);
-        let count = mask.count_set_bits();
-        if count == 0 {
+        let range = meta.columns.get(at).and_then(|columns| columns.get(column)?.range);
+        let beyond = match (head.extremes(column), range) {
+            (Some(ends), Some(range)) => {
+                let records = (kind.value, head.ends.last().map_or(0, |end| *end as usize));
+                extremes::passing(&pages, ends, records, range, |range| keep.may_keep(range))?
+            }
+            _ => None,
+        };
+        let found = match beyond {
+            Some((places, values)) => chosen_of(&span, &places, &values, keep)?,
+            None => chosen(&values::read(&pages, stream, kind.value, span.clone())?, keep, span.len() >> FEW)?,
+        };
+        let Some((records, known)) = found else {
+            return self.into_block(rows, projection).map(Some);
+        };
+        if records.is_empty() {
             return Ok(None);
         }
-        if mask.len() != span.len() || count > span.len() >> FEW {
-            return self.into_block(rows, projection).map(Some);
-        }
-        let kept = head.kept(&rows, &mask);
+        let kept = head.kept(&rows, records);
         let mut groups = Vec::with_capacity(schema.groups.len());
         for (other, (schema_of, wanted_of)) in schema.groups.iter().zip(&projection.groups).enumerate() {
             groups.push(match wanted_of {
                 _ if other == at => {
-                    let known = (column, filtered(&array, &mask)?);
-                    Some(head.decode_kept(&pages, group, &rows, wanted, &kept, &mask, known)?)
+                    Some(head.decode_kept(&pages, group, &rows, wanted, &kept, (column, Arc::clone(&known)))?)
                 }
                 Some(wanted) => {
                     let head = self.head.group(other, schema, meta)?;
@@ -101,30 +115,28 @@ impl GroupHead {
         end_before(rows.start) as usize..end_before(rows.end) as usize
     }
 
-    /// What `mask` keeps of the records of `rows`.
-    fn kept(&self, rows: &Range<usize>, mask: &BooleanBuffer) -> Kept {
+    /// The rows of `rows` that have some of `records`, which ascend.
+    fn kept(&self, rows: &Range<usize>, records: Vec<u32>) -> Kept {
         let first = self.span_of(rows).start;
         let ends = self.ends.get(rows.clone()).unwrap_or_default();
-        let mut kept = Kept { rows: Vec::new(), ends: Vec::new(), records: Vec::new() };
+        let mut kept = Kept { rows: Vec::new(), ends: Vec::new(), records };
         let mut row = 0;
-        for record in mask.set_indices() {
-            while ends.get(row).is_some_and(|end| (*end as usize) - first <= record) {
+        for (at, record) in kept.records.iter().enumerate() {
+            while ends.get(row).is_some_and(|end| (*end as usize) - first <= *record as usize) {
                 row += 1;
             }
             if kept.rows.last() != Some(&(row as u32)) {
                 kept.rows.push(row as u32);
                 kept.ends.push(0);
             }
-            kept.records.push(record as u32);
             if let Some(end) = kept.ends.last_mut() {
-                *end = kept.records.len() as u32;
+                *end = at as u32 + 1;
             }
         }
         kept
     }
 
     /// The kept records; `known` is one column of them.
-    #[expect(clippy::too_many_arguments, reason = "what is decoded, where from, and which of it")]
     fn decode_kept(
         &self,
         source: &PageSource<'_>,
@@ -132,7 +144,6 @@ impl GroupHead {
         rows: &Range<usize>,
         wanted: &GroupProjection,
         kept: &Kept,
-        mask: &BooleanBuffer,
         (column, known): (usize, ArrayRef),
     ) -> Result<GroupBlock, ReadError> {
         let span = self.span_of(rows);
@@ -152,7 +163,7 @@ impl GroupHead {
         for (at, (stream, own)) in self.columns.iter().zip(&group.columns).enumerate() {
             columns.push(match wanted.columns.get(at) {
                 Some(true) if at == column => Some(Arc::clone(&known)),
-                Some(true) => Some(filtered(&values::read(source, stream, own.value, span.clone())?, mask)?),
+                Some(true) => Some(taken(&values::read(source, stream, own.value, span.clone())?, &kept.records)?),
                 _ => None,
             });
         }
@@ -213,8 +224,34 @@ fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
     })
 }
 
-fn filtered(values: &ArrayRef, mask: &BooleanBuffer) -> Result<ArrayRef, ReadError> {
-    filter(values.as_ref(), &BooleanArray::new(mask.clone(), None)).map_err(|_| odd())
+/// Those of all records that are needed, and their values; `None` if they are more than `most`.
+fn chosen(values: &ArrayRef, keep: &dyn KeepRecords, most: usize) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
+    let mask = keep.keep(values);
+    if mask.len() != values.len() || mask.count_set_bits() > most {
+        return Ok(None);
+    }
+    let records: Vec<u32> = mask.set_indices().map(|record| record as u32).collect();
+    let known = taken(values, &records)?;
+    Ok(Some((records, known)))
+}
+
+/// As [`chosen`], of the records `places` of a stripe and counted from the first of `span`, outside which none is needed.
+fn chosen_of(
+    span: &Range<usize>,
+    places: &[u32],
+    values: &ArrayRef,
+    keep: &dyn KeepRecords,
+) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
+    let first = places.partition_point(|place| (*place as usize) < span.start);
+    let last = places.partition_point(|place| (*place as usize) < span.end);
+    let within = places.get(first..last).unwrap_or_default();
+    let found = chosen(&values.slice(first, within.len()), keep, within.len())?;
+    let of_place = |at: u32| within.get(at as usize).map(|place| place - span.start as u32);
+    Ok(found.map(|(chosen, known)| (chosen.into_iter().filter_map(of_place).collect(), known)))
+}
+
+fn taken(values: &ArrayRef, records: &[u32]) -> Result<ArrayRef, ReadError> {
+    take(values.as_ref(), &UInt32Array::from(records.to_vec()), None).map_err(|_| odd())
 }
 
 /// Arrays of other lengths than records, which decoding rules out.

@@ -7,7 +7,7 @@ use tidetable_layout::Projection;
 
 use super::generate::{self, Random};
 use super::{open, spell, write};
-use crate::{KeepRecords, WriteOptions};
+use crate::{KeepRecords, Scalar, WriteOptions};
 
 /// Keeps records by their number, whatever their values.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ impl KeepRecords for Every {
 
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer {
         BooleanBuffer::collect_bool(values.len(), |at| at % self.step == self.first)
+    }
+
+    fn may_keep(&self, _: (Scalar, Scalar)) -> bool {
+        true
     }
 }
 

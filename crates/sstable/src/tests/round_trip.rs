@@ -172,7 +172,7 @@ fn meters_cost_little_beside_their_values() {
     let found = open(&bytes).inspect().unwrap();
     let values = found.stripes[0].chunks.iter().max_by_key(|chunk| chunk.page_bytes).unwrap();
     let beside = bytes.len() as u64 - values.page_bytes - values.setup_bytes as u64;
-    assert!((beside as f64) < 0.05 * 683.0 * 96.0, "{beside} bytes beside the values: {found:#?}");
+    assert!((beside as f64) < 0.07 * 683.0 * 96.0, "{beside} bytes beside the values: {found:#?}");
     assert_eq!(found.stripes[0].shapes, [None, Some(1)]);
 }
 

@@ -10,7 +10,7 @@ use arrow::compute::{filter, nullif};
 use tidetable_layout::{
     Block, Group, GroupBlock, GroupProjection, Projection, QualifierKind, Qualifiers, StoredSchema, TimestampKind,
 };
-use tidetable_sstable::{ReadError, StripeReader};
+use tidetable_sstable::{ReadError, StripeMeta, StripeReader};
 
 use super::rule::GcRule;
 use crate::error::Result;
@@ -47,13 +47,31 @@ impl Collector {
     /// one version, the newest, and even the oldest timestamp is young enough. Rules that drop a cell drop older ones of
     /// as many newer versions too, for they are made of ages and counts by `and` and `or` alone.
     pub(crate) fn keeps_all(&self, schema: &StoredSchema, stripe: &StripeReader) -> Result<bool, ReadError> {
-        let least = stripe.meta()?.timestamps.map_or(0, |(least, _)| least);
+        let meta = stripe.meta()?;
+        if self.keeps_all_told(schema, meta) {
+            return Ok(true);
+        }
+        self.keeps_all_if(schema, meta, |group| stripe.one_version_each(group))
+    }
+
+    /// As [`Self::keeps_all`], by the stripe table alone.
+    pub(crate) fn keeps_all_told(&self, schema: &StoredSchema, meta: &StripeMeta) -> bool {
+        let told = |group: usize| Ok(meta.one_version_each.get(group) == Some(&true));
+        self.keeps_all_if(schema, meta, told).unwrap_or(false)
+    }
+
+    fn keeps_all_if(
+        &self,
+        schema: &StoredSchema,
+        meta: &StripeMeta,
+        one_version_each: impl Fn(usize) -> Result<bool, ReadError>,
+    ) -> Result<bool, ReadError> {
+        let least = meta.timestamps.map_or(0, |(least, _)| least);
         for (at, (group, rules)) in schema.groups.iter().zip(&self.rules).enumerate() {
             let Some(rules) = rules else { continue };
             let alike = group.keeps_alike();
             let oldest = if alike || group.timestamps == TimestampKind::Zero { 0 } else { least };
-            if rules.iter().flatten().any(|rule| rule.drops(0, oldest, self.now))
-                || (!alike && !stripe.one_version_each(at)?)
+            if rules.iter().flatten().any(|rule| rule.drops(0, oldest, self.now)) || (!alike && !one_version_each(at)?)
             {
                 return Ok(false);
             }

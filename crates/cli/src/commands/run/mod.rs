@@ -154,7 +154,7 @@ pub fn run_one(
     options: &RunOptions,
     ids: &UlidIds,
 ) -> Result<Option<RunRecord>, CliError> {
-    let watcher = Watcher::new(global.log);
+    let watcher = Watcher::new(global.log, global.verbose);
     let report = run_job(project, job, options, ids, &watcher);
     watcher.finish();
     let Some(report) = report? else {

@@ -18,6 +18,8 @@ pub(in crate::run) struct Looked<'a> {
     pub(super) session: Session,
     /// The tables it reads.
     pub(super) tables: Vec<String>,
+    /// Their versions.
+    pub(super) snapshots: Vec<Snapshot>,
     pub(super) published: Published,
     /// Fingerprint of the query and its settings.
     pub(super) query: String,
@@ -51,7 +53,8 @@ impl<'a> PublishStage<'a> {
         }
         forget_missing(blobs, &mut published)?;
         let (parts, unchanged) = compared.parts(&published, &query, wanted);
-        Ok(Looked { export, session, tables: tables.to_vec(), published, query, others, parts, unchanged })
+        let tables = tables.to_vec();
+        Ok(Looked { export, session, tables, snapshots, published, query, others, parts, unchanged })
     }
 
     /// Published files without the list of them are taken as they are, published over, or refused: whatever was asked.

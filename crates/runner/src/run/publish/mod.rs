@@ -1,8 +1,10 @@
 //! The publish stage: one file a day of each export, for the days whose cells changed. `decide` says which and why,
-//! `look` reads what that is decided from, and here it is done.
+//! `look` reads what that is decided from, `share` says which are read together, and here it is done.
 
 mod decide;
 mod look;
+mod share;
+mod together;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,6 +27,7 @@ use crate::observe::{Event, Observer};
 use crate::period::Period;
 pub use decide::tables_read;
 use look::Looked;
+use together::Together;
 
 /// What the publish stage works with.
 pub(super) struct PublishStage<'a> {
@@ -58,6 +61,8 @@ struct Round<'a> {
     checker: &'a Checker<'a>,
     /// Places of the parts.
     places: &'a [usize],
+    /// Of those that are read together, by place.
+    together: BTreeMap<usize, Together>,
     /// Whether parts that fail for a reason that may pass are tried again after it.
     more: bool,
 }
@@ -92,8 +97,10 @@ impl PublishStage<'_> {
         loop {
             let name = format!("publish {}", looked.export.name);
             self.observer.event(Event::Stage { name, total: places.len() as u64 });
-            let round = Round { looked, checker, places: &places, more: retry.has_more() };
+            let together = self.together(looked, checker, &places);
+            let round = Round { looked, checker, places: &places, together, more: retry.has_more() };
             let left = self.round(&round, &mut published, done)?;
+            self.tell_passes(looked, &round.together);
             sweep(self.store, &left.obsolete)?;
             self.options.stop.check()?;
             places = left.again.keys().copied().collect();
@@ -125,7 +132,7 @@ impl PublishStage<'_> {
                             return;
                         };
                         let mut found = Vec::new();
-                        let work = self.try_part(round.looked, part, round.checker, &mut found);
+                        let work = self.try_part(round, (place, part), &mut found);
                         let tried = self.runtime.block_on(work);
                         let stays = !matches!(tried, Tried::Published(_)) && !round.tries_again(&tried);
                         if self.options.fail_fast && stays {
@@ -198,13 +205,8 @@ impl PublishStage<'_> {
     }
 
     /// Checks and publishes one part.
-    async fn try_part(
-        &self,
-        looked: &Looked<'_>,
-        part: &Part,
-        checker: &Checker<'_>,
-        found: &mut Vec<CheckRecord>,
-    ) -> Tried {
+    async fn try_part(&self, round: &Round<'_>, (place, part): (usize, &Part), found: &mut Vec<CheckRecord>) -> Tried {
+        let (looked, together) = (round.looked, round.together.get(&place));
         let work = async {
             let (export, options) = (looked.export, self.options);
             if part.sealed {
@@ -212,10 +214,13 @@ impl PublishStage<'_> {
             }
             let bounds = part.period.bounds(self.job.timezone);
             let params = period_params(&part.period, &bounds, options.now);
-            let restricted = looked.session.restricted(bounds);
+            let restricted = match together {
+                Some(Together { pass, at }) => looked.session.in_pass(pass, *at),
+                None => looked.session.restricted(bounds),
+            };
             let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
             let day = DayOf { session: &restricted, label: &part.label, params: &params };
-            *found = checker.part(&day, export, &looked.tables).await.map_err(failed)?;
+            *found = round.checker.part(&day, export, &looked.tables).await.map_err(failed)?;
             if !may_publish(found) {
                 return Ok(Tried::Refused);
             }
@@ -247,6 +252,12 @@ impl PublishStage<'_> {
             done = work => done,
             stopped = self.options.stop.wait() => Err(stopped),
         };
+        if let Some(Together { pass, at }) = together {
+            pass.finish(*at);
+            if self.options.stop.asked().is_some() {
+                pass.stop();
+            }
+        }
         done.unwrap_or_else(Tried::Failed)
     }
 }

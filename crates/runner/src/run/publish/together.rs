@@ -1,0 +1,122 @@
+//! Parts whose queries read the same files, which are then read once for all of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tidetable_layout::{KeyRange, Window};
+use tidetable_sql::{Asked, Pass, SqlError};
+use tidetable_store::Snapshot;
+
+use super::super::measure::Checker;
+use super::super::params::period_params;
+use super::super::parts::Part;
+use super::PublishStage;
+use super::look::Looked;
+use super::share::{Files, groups, sharing};
+use crate::job::Per;
+use crate::observe::Event;
+
+/// A part whose queries are run in a pass with others.
+pub(super) struct Together {
+    pub(super) pass: Arc<Pass>,
+    /// Its place among the periods of the pass.
+    pub(super) at: usize,
+}
+
+impl PublishStage<'_> {
+    /// For the parts at `places`, by place, the passes that read for several of them.
+    pub(super) fn together(
+        &self,
+        looked: &Looked<'_>,
+        checker: &Checker<'_>,
+        places: &[usize],
+    ) -> BTreeMap<usize, Together> {
+        let may_share = |snapshot: &&Snapshot| may_share(snapshot, looked.export.per);
+        let shares: Vec<&Snapshot> = looked.snapshots.iter().filter(may_share).collect();
+        let mut together = BTreeMap::new();
+        if shares.is_empty() || places.len() < 2 {
+            return together;
+        }
+        let parts: Vec<(usize, &Part, Range<i64>)> = places
+            .iter()
+            .filter_map(|place| Some((*place, looked.parts.get(*place)?)))
+            .filter(|(_, part)| !part.sealed)
+            .map(|(place, part)| (place, part, part.period.bounds(self.job.timezone)))
+            .collect();
+        let files: Vec<Files> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
+        // Half of it, for the last parts of a pass may still be written while the next one reads.
+        let memory = self.options.memory / 2;
+        for run in sharing(&files) {
+            let ends = run.iter().take(2).filter_map(|at| parts.get(*at));
+            let asked: Result<Vec<Asked>, SqlError> =
+                ends.map(|(_, part, bounds)| self.asked(looked, checker, part, bounds)).collect();
+            // A query that is wrong says so when it is run.
+            let Ok([one, other]) = asked.as_deref() else { continue };
+            let asked = one.alike(other);
+            if asked.is_empty() {
+                continue;
+            }
+            for group in groups(&run, asked.bytes(), memory) {
+                let members: Vec<_> = group.iter().filter_map(|at| parts.get(*at)).collect();
+                let times = members.iter().map(|(_, _, bounds)| bounds.clone()).collect();
+                let pass = Arc::new(Pass::new(&asked, times, memory));
+                let member = |(at, (place, _, _)): (usize, &&(usize, &Part, Range<i64>))| {
+                    (*place, Together { pass: Arc::clone(&pass), at })
+                };
+                together.extend(members.iter().enumerate().map(member));
+            }
+        }
+        together
+    }
+
+    /// What the queries of a part ask of files: that of the export, and those of its checks.
+    fn asked(
+        &self,
+        looked: &Looked<'_>,
+        checker: &Checker<'_>,
+        part: &Part,
+        bounds: &Range<i64>,
+    ) -> Result<Asked, SqlError> {
+        let session = looked.session.restricted(bounds.clone());
+        let params = period_params(&part.period, bounds, self.options.now);
+        let mut asked = Asked::default();
+        for query in checker.queries(looked.export, &looked.tables) {
+            asked = asked.and(self.runtime.block_on(session.asked(&query, &params))?);
+        }
+        Ok(asked)
+    }
+
+    /// Says how often files were read for several parts.
+    pub(super) fn tell_passes(&self, looked: &Looked<'_>, together: &BTreeMap<usize, Together>) {
+        let (mut parts, mut reads) = (0, 0);
+        for Together { pass, at } in together.values() {
+            parts += u64::from(pass.counts().read > 0);
+            // Each pass once.
+            reads += if *at == 0 { pass.counts().read } else { 0 };
+        }
+        if reads > 0 {
+            self.observer.event(Event::ReadTogether { export: looked.export.name.clone(), parts, reads });
+        }
+    }
+}
+
+/// Whether several periods may read the same files of a table: those of windows that share them, of windows longer than a
+/// period, and of a table whose rows lie in several windows. Of others there is nothing to be found out.
+fn may_share(snapshot: &Snapshot, per: Per) -> bool {
+    let longer = match per {
+        Per::Hour => &[Window::Day, Window::Week, Window::Month, Window::None][..],
+        Per::Day => &[Window::Week, Window::Month, Window::None],
+        Per::Month => &[Window::None],
+        Per::Query => return false,
+    };
+    !snapshot.layout().rows_keep_to_windows()
+        || longer.contains(&snapshot.layout().spec().window)
+        || snapshot.version().ssts().any(|sst| sst.joined.is_some())
+}
+
+/// The files that hold a period of tables.
+fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> Files {
+    let slices = |snapshot: &&Snapshot| snapshot.slices(&[KeyRange::all()], bounds);
+    snapshots.iter().flat_map(slices).map(|slice| slice.ssts.join(" ")).collect()
+}

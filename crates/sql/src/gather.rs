@@ -1,0 +1,103 @@
+//! Small batches brought together before they are sent: each costs the query a wake-up, which takes longer than a few rows.
+//! And batches of even length, whatever files and stripes they come from, for who adds up floats a batch at a time.
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use datafusion::error::Result;
+
+/// Takes batches and gives fewer.
+#[derive(Debug)]
+pub(crate) struct Gather {
+    waiting: Vec<RecordBatch>,
+    /// Rows that wait.
+    rows: usize,
+    /// Rows of what is sent next, at least.
+    least: usize,
+    /// Rows of what is sent, at most.
+    most: usize,
+}
+
+impl Gather {
+    /// Of `most` rows each. Unless they are to be `even`, the first goes out at once, and those after it once there are twice
+    /// as many rows each time: who wants a few rows does not wait for many.
+    pub(crate) fn new(most: usize, even: bool) -> Self {
+        let most = most.max(1);
+        Self { waiting: Vec::new(), rows: 0, least: if even { most } else { 1 }, most }
+    }
+
+    /// Takes a batch; calls `send` if there is enough to be sent. Returns whether more is wanted.
+    pub(crate) fn push(&mut self, batch: &RecordBatch, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let rows = (self.most - self.rows).min(batch.num_rows() - start);
+            self.waiting.push(batch.slice(start, rows));
+            (self.rows, start) = (self.rows + rows, start + rows);
+            if self.rows >= self.least && !self.send(send)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what waits. Returns whether more is wanted.
+    pub(crate) fn send(&mut self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
+        let waiting = std::mem::take(&mut self.waiting);
+        (self.rows, self.least) = (0, (self.least * 2).min(self.most));
+        Ok(match waiting.as_slice() {
+            [] => true,
+            [one] => send(one.clone()),
+            [first, ..] => send(concat_batches(first.schema_ref(), &waiting)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, Int32Array};
+    use arrow::datatypes::Int32Type;
+
+    use super::*;
+
+    fn sent(sizes: &[usize], most: usize, even: bool, wanted: usize) -> Vec<Vec<i32>> {
+        let (mut gather, mut out, mut next) = (Gather::new(most, even), Vec::new(), 0);
+        let mut send = |batch: RecordBatch| {
+            out.push(batch.column(0).as_primitive::<Int32Type>().values().to_vec());
+            out.len() < wanted
+        };
+        for size in sizes {
+            let values: ArrayRef = Arc::new(Int32Array::from_iter_values(next..next + *size as i32));
+            next += *size as i32;
+            let batch = RecordBatch::try_from_iter([("n", values)]).unwrap();
+            if !gather.push(&batch, &mut send).unwrap() {
+                return out;
+            }
+        }
+        gather.send(&mut send).unwrap();
+        out
+    }
+
+    #[test]
+    fn rows_come_in_order_in_batches_that_grow() {
+        let sizes = |sizes: &[usize], most, even| -> Vec<usize> {
+            let found = sent(sizes, most, even, usize::MAX);
+            let all: Vec<i32> = found.concat();
+            assert_eq!(all, (0..sizes.iter().sum::<usize>() as i32).collect::<Vec<_>>());
+            found.iter().map(Vec::len).collect()
+        };
+        assert_eq!(sizes(&[1; 20], 8, false), [1, 2, 4, 8, 5]);
+        assert_eq!(sizes(&[3; 8], 8, false), [3, 3, 6, 8, 4]);
+        assert_eq!(sizes(&[20, 0, 1], 8, false), [8, 8, 4, 1]);
+        assert_eq!(sizes(&[0, 0], 8, false), [0usize; 0]);
+        for cut in [&[1; 21][..], &[3; 7], &[20, 0, 1], &[5, 16]] {
+            assert_eq!(sizes(cut, 8, true), [8, 8, 5]);
+        }
+    }
+
+    #[test]
+    fn nothing_follows_what_was_enough() {
+        assert_eq!(sent(&[1; 20], 8, false, 2), [vec![0], vec![1, 2]]);
+        assert_eq!(sent(&[100], 8, true, 1), [(0..8).collect::<Vec<_>>()]);
+    }
+}

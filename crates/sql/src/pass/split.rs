@@ -1,0 +1,135 @@
+//! Records of several periods, each put to its own.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
+use arrow::datatypes::TimestampMicrosecondType;
+use arrow::error::ArrowError;
+use datafusion::common::DataFusionError;
+use datafusion::error::Result;
+
+/// Places of records in a batch, for each period.
+pub(crate) struct Places(Vec<Vec<Range<usize>>>);
+
+/// Finds the period of a moment, where moments that follow one another are often of one.
+struct Finder<'a> {
+    times: &'a [Range<i64>],
+    last: usize,
+}
+
+impl Finder<'_> {
+    fn find(&mut self, moment: i64) -> Option<usize> {
+        let is_here = |at: usize| self.times.get(at).is_some_and(|time| time.contains(&moment));
+        if !is_here(self.last) {
+            self.last = self.times.partition_point(|time| time.end <= moment);
+        }
+        is_here(self.last).then_some(self.last)
+    }
+}
+
+impl Places {
+    fn none(periods: usize) -> Self {
+        Self(vec![Vec::new(); periods])
+    }
+
+    fn add(&mut self, period: usize, places: Range<usize>) {
+        let Some(ranges) = self.0.get_mut(period).filter(|_| !places.is_empty()) else { return };
+        match ranges.last_mut() {
+            Some(last) if last.end == places.start => last.end = places.end,
+            _ => ranges.push(places),
+        }
+    }
+
+    /// By the windows of rows, of which each ends before `ends` of its records.
+    pub(crate) fn by_windows(windows: &[i64], ends: &[u32], times: &[Range<i64>]) -> Self {
+        let (mut places, mut finder, mut start) = (Self::none(times.len()), Finder { times, last: 0 }, 0);
+        for (window, end) in windows.iter().zip(ends) {
+            let end = *end as usize;
+            if let Some(period) = finder.find(*window) {
+                places.add(period, start..end);
+            }
+            start = end;
+        }
+        places
+    }
+
+    /// By the event times of records, column `at`. A record without one is of no period.
+    ///
+    /// # Errors
+    /// If it is no column of times.
+    pub(crate) fn by_times(batch: &RecordBatch, at: usize, times: &[Range<i64>]) -> Result<Self> {
+        let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
+        let column = batch.columns().get(at).ok_or_else(unlike)?;
+        let moments = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
+        let (mut places, mut finder) = (Self::none(times.len()), Finder { times, last: 0 });
+        for (record, moment) in moments.iter().enumerate() {
+            if let Some(period) = moment.and_then(|moment| finder.find(moment)) {
+                places.add(period, record..record + 1);
+            }
+        }
+        Ok(places)
+    }
+
+    /// The records of a period as a batch of their own, which holds no other; `None` if there are none.
+    ///
+    /// # Errors
+    /// If they cannot be put together.
+    pub(crate) fn take(&self, batch: &RecordBatch, period: usize) -> Result<Option<RecordBatch>, ArrowError> {
+        let ranges = self.0.get(period).map(Vec::as_slice).unwrap_or_default();
+        let rows: usize = ranges.iter().map(Range::len).sum();
+        if rows == 0 {
+            return Ok(None);
+        }
+        let copied = |column: &ArrayRef| {
+            let data = column.to_data();
+            let mut copy = MutableArrayData::new(vec![&data], false, rows);
+            ranges.iter().try_for_each(|range| copy.try_extend(0, range.start, range.end))?;
+            Ok(make_array(copy.freeze()))
+        };
+        let columns = batch.columns().iter().map(copied).collect::<Result<_, ArrowError>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(batch.schema(), columns, &options).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{StringArray, TimestampMicrosecondArray};
+
+    use super::*;
+
+    const TIMES: [Range<i64>; 3] = [0..10, 10..20, 30..40];
+
+    fn batch(moments: &[Option<i64>]) -> RecordBatch {
+        let names: StringArray = (0..moments.len()).map(|at| Some(format!("r{at}"))).collect();
+        let moments: ArrayRef = Arc::new(TimestampMicrosecondArray::from(moments.to_vec()));
+        RecordBatch::try_from_iter([("ts", moments), ("name", Arc::new(names) as ArrayRef)]).unwrap()
+    }
+
+    fn names(places: &Places, batch: &RecordBatch, period: usize) -> Vec<String> {
+        let Some(taken) = places.take(batch, period).unwrap() else { return Vec::new() };
+        taken.column(1).as_string::<i32>().iter().flatten().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn records_keep_their_order_and_those_of_no_period_go() {
+        let batch = batch(&[Some(35), Some(3), None, Some(19), Some(10), Some(25), Some(40), Some(0), Some(-1)]);
+        let places = Places::by_times(&batch, 0, &TIMES).unwrap();
+        assert_eq!(names(&places, &batch, 0), ["r1", "r7"]);
+        assert_eq!(names(&places, &batch, 1), ["r3", "r4"]);
+        assert_eq!(names(&places, &batch, 2), ["r0"]);
+        assert_eq!(names(&places, &batch, 3), [""; 0]);
+    }
+
+    #[test]
+    fn rows_are_of_the_period_of_their_window() {
+        let batch = batch(&[None; 6]);
+        // The third row has no record that passed.
+        let places = Places::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);
+        assert_eq!(names(&places, &batch, 0), ["r0", "r1"]);
+        assert_eq!(names(&places, &batch, 1), ["r2"]);
+        assert_eq!(names(&places, &batch, 2), ["r3", "r4"]);
+    }
+}

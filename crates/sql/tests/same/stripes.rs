@@ -1,0 +1,176 @@
+//! What stripes tell of themselves, instead of being read: how many records they have, from what to what, and their
+//! extremes.
+
+use tidetable_layout::TableSpec;
+use tidetable_sql::{Session, SessionOptions};
+use tidetable_store::{CompactionExtent, DropTarget};
+
+use super::{HOUR, columns, csv, family, fields, rows, spec, worlds};
+use crate::world::World;
+use crate::{count, run, text};
+
+const TOTALS: [&str; 10] = [
+    "count(*)",
+    "count(*), min(ts), max(ts)",
+    "max(ts)",
+    "min(kwh), max(kwh), count(kwh)",
+    "count(kwh), count(*)",
+    "max(kwh), min(ts)",
+    "min(meter), max(meter), count(meter)",
+    "count(ts), count(tag)",
+    "min(tag), max(tag)",
+    "count(*), sum(kwh)",
+];
+
+fn plain(world: &World) -> Session {
+    world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() })
+}
+
+/// What a scan counted while `query` ran.
+async fn counted(session: &Session, query: &str, count: &str) -> u64 {
+    let shown = text(session, &format!("EXPLAIN ANALYZE {query}")).await;
+    let count = format!("{count}=");
+    let counts = shown.split(count.as_str()).skip(1);
+    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse::<u64>().unwrap();
+    counts.map(number).sum()
+}
+
+#[tokio::test]
+async fn totals_are_those_of_records() {
+    for (name, world) in worlds() {
+        let plain = plain(&world);
+        let frame = plain.sql("SELECT * FROM T").await.unwrap();
+        let has = fields(frame.schema().fields().iter().map(|field| field.name().clone()).collect());
+        for totals in TOTALS.iter().filter(|totals| has(totals)) {
+            for from in ["T", "T WHERE ts >= '2018-01-02' AND ts < '2018-01-04'", "T WHERE meter >= 3"] {
+                if !has(from) {
+                    continue;
+                }
+                let query = format!("SELECT {totals} FROM {from}");
+                let expected = rows(&run(&plain, &query).await);
+                for session in [world.session(), world.session().sequential()] {
+                    assert_eq!(rows(&run(&session, &query).await), expected, "{name}: {query}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn stripes_that_tell_all_are_not_read() {
+    let daily = || spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
+    // Every row has readings.
+    let full = "meter,ts,kwh,tag\n1,2018-01-01T00:00:00Z,-5,\n1,2018-01-01T01:00:00Z,7.5,\n2,2018-01-02T00:00:00Z,1,\n";
+    let make = |gc: &[(&str, &str)]| World::with_table(columns(), daily(), gc, full);
+    let query = "SELECT count(*), min(ts), max(ts), min(kwh), max(kwh) FROM T";
+    let pages = |world: World| async move { counted(&world.session(), query, "pages_read").await };
+    assert_eq!(pages(make(&[])).await, 0);
+    assert_eq!(pages(make(&[("M", "maxversions=1")])).await, 0);
+    let one = make(&[("M", "maxversions=1")]);
+    assert_eq!(
+        rows(&run(&one.session(), query).await),
+        ["3 | 2018-01-01T00:00:00Z | 2018-01-02T00:00:00Z | -5.0 | 7.5"]
+    );
+    // Cells that a rule or a drop may hide are looked at.
+    assert!(pages(make(&[("M", "maxage=1d")])).await > 0);
+    let dropped = make(&[]);
+    let (family, qualifier) = ("M".to_owned(), b"010000".to_vec());
+    dropped.drop_cells(DropTarget::Column { key: b"000001#20180101".to_vec(), family, qualifier, times: None });
+    assert!(pages(dropped).await > 0);
+    let twice = make(&[]);
+    twice.load("b.csv", "meter,ts,kwh,tag\n1,2018-01-01T01:00:00Z,9,\n");
+    assert!(pages(twice).await > 0);
+    // A row of which only its ID is left makes a record; and zeros of both signs are one bound.
+    let empty = World::with_table(columns(), daily(), &[], &format!("{full}3,2018-01-02T00:00:00Z,,\n"));
+    assert_eq!(rows(&run(&empty.session(), "SELECT count(*), count(kwh) FROM T").await), ["4 | 3"]);
+    let zeros = World::with_table(columns(), daily(), &[], &format!("{full}3,2018-01-02T00:00:00Z,-0.0,\n"));
+    let least = "SELECT min(kwh) FROM T WHERE meter = 3";
+    assert_eq!(rows(&run(&zeros.session(), least).await), rows(&run(&plain(&zeros), least).await));
+}
+
+/// So many readings in a stripe that it has extremes; some far out at either end.
+fn long() -> String {
+    let mut csv = csv(1100, 1, HOUR, false, 5);
+    for (meter, kwh) in [(17, "70000.5"), (450, "-3000.25"), (451, "99999"), (899, "-2")] {
+        csv.push_str(&format!("{meter},2018-01-01T23:59:59Z,{kwh},x\n"));
+    }
+    csv
+}
+
+#[tokio::test]
+async fn filters_beyond_all_but_few_values_change_no_answer() {
+    let daily = || spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
+    let flat = || spec("{meter:06}#{ts:%Y%m%d}#{ts:%H%M%S}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]);
+    let csv = long();
+    let make = |spec: TableSpec| World::with_table(columns(), spec, &[("M", "maxversions=1")], &csv);
+    let compacted = make(daily());
+    compacted.load("b.csv", "meter,ts,kwh,tag\n5,2018-01-01T05:00:00Z,88888,\n6,2018-01-01T05:00:00Z,1,\n");
+    let overlapping = make(daily());
+    overlapping.load("b.csv", "meter,ts,kwh,tag\n17,2018-01-01T23:59:59Z,3,\n450,2018-01-01T23:59:59Z,4,\n");
+    compacted.compact(CompactionExtent::Full);
+    let dropped = make(daily());
+    dropped.drop_cells(DropTarget::Row { key: b"000017#20180101".to_vec() });
+    for (name, world, alone) in [
+        ("a day of meters", make(daily()), true),
+        ("a row a reading", make(flat()), true),
+        ("compacted", compacted, true),
+        ("overlapping", overlapping, false),
+        ("dropped", dropped, false),
+    ] {
+        let (plain, session) = (plain(&world), world.session());
+        for filter in [
+            "kwh > 998",
+            "kwh > 999.5",
+            "kwh < 1",
+            "kwh < 0.5 OR kwh >= 70000.5",
+            "kwh BETWEEN 5000 AND 80000",
+            "kwh = 99999",
+            "kwh > 500",
+            "kwh > 998 AND meter < 300",
+            "kwh < 0 AND meter BETWEEN 100 AND 500",
+            "kwh > 998 AND ts >= '2018-01-01T12:00:00Z'",
+            "kwh <> 4 AND kwh > 997",
+        ] {
+            for query in [
+                format!("SELECT meter, ts, kwh FROM T WHERE {filter}"),
+                format!("SELECT count(*), sum(meter), min(ts) FROM T WHERE {filter}"),
+                format!("SELECT meter, ts FROM T WHERE {filter} ORDER BY meter, ts LIMIT 5"),
+            ] {
+                let expected = rows(&run(&plain, &query).await);
+                assert_eq!(rows(&run(&session, &query).await), expected, "{name}: {query}");
+            }
+        }
+        let pages = |filter| format!("SELECT kwh FROM T WHERE {filter}");
+        let beyond = counted(&session, &pages("kwh > 5000"), "pages_read").await;
+        let within = counted(&session, &pages("kwh > 500 AND kwh < 502"), "pages_read").await;
+        assert_eq!(beyond < within, alone, "{name}: {beyond} and {within} pages");
+    }
+}
+
+#[tokio::test]
+async fn there_are_as_many_records_whatever_is_asked_of_them() {
+    for (name, world) in worlds() {
+        for session in [world.session(), plain(&world)] {
+            let all = run(&session, "SELECT * FROM T").await;
+            let records: usize = all.iter().map(|batch| batch.num_rows()).sum();
+            for field in all[0].schema().fields() {
+                let of_field = run(&session, &format!("SELECT {} FROM T", field.name())).await;
+                let found: usize = of_field.iter().map(|batch| batch.num_rows()).sum();
+                assert_eq!(found, records, "{name}: {}", field.name());
+            }
+            assert_eq!(count(&session, "SELECT count(*) FROM T").await, records as i64, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sums_in_sequence_do_not_show_how_files_are_cut() {
+    let daily = spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
+    let world = World::with_table(columns(), daily, &[], &csv(1100, 1, HOUR, false, 5));
+    let later = csv(1500, 1, HOUR, false, 6);
+    world.load("b.csv", &later);
+    let query = "SELECT sum(kwh / 7), avg(kwh / 3), sum(kwh / 11) FILTER (WHERE meter % 2 = 0) FROM T";
+    let before = rows(&run(&world.session().sequential(), query).await);
+    world.compact(CompactionExtent::Full);
+    assert_eq!(rows(&run(&world.session().sequential(), query).await), before);
+}
