@@ -18,6 +18,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tidetable_layout::{Field, FieldType};
 use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
+use crate::float_rule::in_expression;
 use crate::session::read_as_written;
 
 /// Why an expression cannot be used.
@@ -161,6 +162,7 @@ fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, Expre
     let context = SessionContext::new_with_config(config);
     let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
     let expr = context.parse_sql_expr(sql, &columns).map_err(wrong)?;
+    let expr = in_expression(expr, &columns).map_err(wrong)?.data;
     // Some functions (coalesce) exist only until they are simplified.
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
     let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;

@@ -14,7 +14,6 @@ use tidetable_layout::{Block, DecodeError, Layout, Projection, record_counts};
 
 use crate::dependence::is_of_row;
 use crate::error::{SqlError, external};
-use crate::near_filter::NearFilter;
 use crate::source::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -30,8 +29,6 @@ pub(crate) struct RecordReader {
     /// What is read of records.
     records: Fields,
     record_filter: Vec<Expr>,
-    /// What is looked at before those.
-    near: Vec<NearFilter>,
     /// The event time among the fields of records, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
     by_row: bool,
@@ -121,13 +118,11 @@ impl RecordReader {
         let rows = Fields::of(table, of_rows.iter().chain(&wanted.of_rows).copied(), &[])?;
         let records = Fields::of(table, of_records.iter().chain(&wanted.of_records).copied(), &more)?;
         let within = within.and_then(|(time, range)| Some((records.place(time)?, range)));
-        let record_filter: Vec<Expr> = of_records.iter().map(|filter| records.bind(filter)).collect::<Result<_>>()?;
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
-            near: record_filter.iter().filter_map(NearFilter::of).collect(),
             row_filter: of_rows.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
-            record_filter,
+            record_filter: of_records.iter().map(|filter| records.bind(filter)).collect::<Result<_>>()?,
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
             rows,
             records,
@@ -174,19 +169,6 @@ impl RecordReader {
             }
         }
         let mut records = self.layout().decode(block, &self.records.at).map_err(|error| self.undecoded(error))?;
-        for near in self.near.iter().filter_map(|near| near.near(&records)) {
-            mask = Some(match mask {
-                Some(mask) => and(&mask, &near)?,
-                None => near,
-            });
-        }
-        if let Some(near) = mask.take_if(|mask| !self.near.is_empty() && mask.true_count() < mask.len()) {
-            if near.true_count() == 0 {
-                return Ok(None);
-            }
-            records = filter_record_batch(&records, &near)?;
-            ends = ends_of(&near, &ends);
-        }
         let inside = self.within.as_ref().map(|(at, range)| within(&records, *at, range)).transpose()?.flatten();
         for more in [inside, passing(&self.record_filter, &records)?].into_iter().flatten() {
             mask = Some(match mask {

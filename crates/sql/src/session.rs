@@ -9,7 +9,6 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
@@ -19,7 +18,9 @@ use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, 
 use crate::day_rule;
 use crate::error::Result;
 use crate::external::ExternalTables;
+use crate::float_rule;
 use crate::functions::register;
+use crate::order_rule;
 use crate::pass::{Asked, InPass, Pass};
 use crate::records::{ALWAYS, EvenBatches};
 use crate::relations::{ViewPlanner, Views, name_tables};
@@ -98,6 +99,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
+            .with_analyzer_rules(float_rule::analyzer_rules())
             .with_optimizer_rules(day_rule::optimizer_rules())
             .with_physical_optimizer_rules(optimizer_rules(options.memory))
             .with_catalog_list(catalogs(&tables, &ALWAYS, None, push_down));
@@ -139,7 +141,7 @@ impl Session {
         let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(EvenBatches));
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
-            .with_physical_optimizer_rules(PhysicalOptimizer::new().rules)
+            .with_physical_optimizer_rules(order_rule::optimizer_rules())
             .build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
@@ -255,14 +257,14 @@ fn spill(config: &mut SessionConfig, memory: usize) {
 
 /// The engine's rules, and ours once filters are where they belong and before parts of a plan are brought together.
 fn optimizer_rules(memory: Option<u64>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules = PhysicalOptimizer::new().rules;
+    let mut rules = order_rule::optimizer_rules();
     let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     if let Some(memory) = memory {
         let most = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         rules.insert(place, Arc::new(JoinsThatSpill { most }));
     }
     rules.insert(place, Arc::new(AggregateInScan));
-    let last = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
+    let last = rules.iter().position(|rule| rule.name() == "OrderIsKept").unwrap_or(rules.len());
     rules.insert(last, Arc::new(TopInOrder));
     rules
 }

@@ -14,7 +14,6 @@ use tidetable_layout::Layout;
 use tidetable_store::{KeepRecords, Scalar};
 
 use crate::dependence::is_of_row;
-use crate::near_filter::NearFilter;
 use crate::record_reader::passing;
 use crate::skip::RangeSkip;
 
@@ -27,9 +26,7 @@ pub(crate) struct ValueKeep {
     place: (usize, usize),
     /// A schema of the column alone.
     schema: SchemaRef,
-    near: Vec<NearFilter>,
-    /// Filters that are looked at as they are.
-    exact: Vec<Expr>,
+    filters: Vec<Expr>,
     /// What tells of a range of values that none of it passes.
     outside: Option<RangeSkip>,
 }
@@ -57,18 +54,14 @@ impl ValueKeep {
         if passes.true_count() > 0 {
             return None;
         }
-        let near = own.iter().filter_map(NearFilter::of).collect();
-        let exact: Vec<Expr> = own.into_iter().filter(|filter| NearFilter::of(filter).is_none()).collect();
         let schema = nullable(&schema);
-        let outside = conjunction_opt(exact.iter().cloned()).and_then(|filter| RangeSkip::new(filter, &schema));
-        Some(Self { place, schema, near, exact, outside })
+        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangeSkip::new(filter, &schema));
+        Some(Self { place, schema, filters: own, outside })
     }
 
     fn verdict(&self, values: &ArrayRef) -> Option<BooleanArray> {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![Arc::clone(values)]).ok()?;
-        let mut masks = self.near.iter().filter_map(|near| near.near(&batch)).collect::<Vec<_>>();
-        masks.extend(passing(&self.exact, &batch).ok()?);
-        masks.into_iter().reduce(|one, other| BooleanArray::new(one.values() & other.values(), None))
+        passing(&self.filters, &batch).ok()?
     }
 }
 
@@ -92,7 +85,6 @@ impl KeepRecords for ValueKeep {
     }
 
     fn may_keep(&self, range: (Scalar, Scalar)) -> bool {
-        let ruled_out = |skip: &RangeSkip| skip.rules_out(range);
-        self.near.iter().all(|near| near.may_pass(range)) && !self.outside.as_ref().is_some_and(ruled_out)
+        !self.outside.as_ref().is_some_and(|skip| skip.rules_out(range))
     }
 }

@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use tidetable_layout::{Block, KeyRange, Projection};
@@ -242,11 +241,10 @@ pub fn large(seed: u64, flips: u64, pages: u64) -> Result<Figures> {
     }
     let sizes: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
     let chunk = 250;
-    let done = AtomicU64::new(0);
-    let mut figures = each_seed(seed, (flips + pages).div_ceil(chunk), |seed| {
-        let mut random = Random::new(seed);
+    let mut figures = each_seed(seed, (flips + pages).div_ceil(chunk), |at| {
+        let mut random = Random::new(at);
         let mut figures = Figures::default();
-        let begun = done.fetch_add(chunk, Ordering::Relaxed);
+        let begun = (at - seed) * chunk;
         for number in begun..(begun + chunk).min(flips + pages) {
             let mut at = random.below(sizes);
             let Some(file) = files.iter().find(|file| {
@@ -340,7 +338,8 @@ impl File {
             }
             match reader.read_stripe(at, &all) {
                 Ok(found) if !same_block(&found, block) => return wrong("wrong rows"),
-                Ok(_) if inside => return wrong("a damaged stripe is read without an error"),
+                // What is kept beside the rows is not read with them, only to verify them and by filters and sums.
+                Ok(_) if inside && reader.verify_stripe(at).is_ok() => return wrong("a damaged stripe is sound"),
                 _ => {}
             }
         }

@@ -4,9 +4,14 @@
 mod stripes;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_plan::ExecutionPlan;
 use tidetable_layout::{FamilySpec, FieldType, Merge, TableSpec, Window};
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_sql::SessionOptions;
@@ -317,5 +322,43 @@ async fn plans_say_what_is_left_to_scans() {
     ] {
         let plan = plan(&session, query).await;
         assert!(!plan.contains(", by=["), "{plan}");
+    }
+}
+
+/// Whether parts of a sorted scan in `plan` may read each other's files; `None` if there is no such scan.
+fn loses_order(plan: &Arc<dyn ExecutionPlan>) -> Option<bool> {
+    let mut loses = None;
+    plan.apply(|plan| {
+        let source = plan.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
+        let config = source.and_then(|source| source.downcast_ref::<FileScanConfig>());
+        if let Some(config) = config.filter(|config| !config.output_ordering.is_empty()) {
+            loses = Some(loses == Some(true) || !config.preserve_order);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .unwrap();
+    loses
+}
+
+#[tokio::test]
+async fn a_limit_leaves_scans_their_order() {
+    let world = World::with_days(4);
+    for without_push_down in [false, true] {
+        let options = SessionOptions { without_push_down, target_partitions: Some(4), ..SessionOptions::default() };
+        let session = world.open(&options);
+        for query in [
+            "SELECT meter, ts FROM SENSOR ORDER BY meter, ts LIMIT 3",
+            "SELECT meter, ts FROM SENSOR ORDER BY meter, ts LIMIT 3 OFFSET 2",
+            "SELECT meter FROM SENSOR WHERE extract(hour FROM ts) = 3 ORDER BY meter LIMIT 7 OFFSET 10",
+            "SELECT meter, ts FROM SENSOR ORDER BY meter OFFSET 5",
+            "SELECT DISTINCT meter FROM SENSOR ORDER BY meter LIMIT 2",
+        ] {
+            let frame = session.sql(query).await.unwrap();
+            let plan = frame.create_physical_plan().await.unwrap();
+            assert_ne!(loses_order(&plan), Some(true), "{query}");
+            if !query.contains("DISTINCT") {
+                assert_eq!(loses_order(&plan), Some(false), "{query}");
+            }
+        }
     }
 }

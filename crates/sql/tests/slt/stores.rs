@@ -19,6 +19,7 @@ pub(super) fn of(name: &str) -> World {
         "readings" => readings(),
         "versions" => views::world(),
         "sketches" => sketches(),
+        "floats" => floats(),
         _ => panic!("no store {name}"),
     }
 }
@@ -147,4 +148,37 @@ fn sketches() -> World {
     };
     let csv = "page,ts,visitor\na,2018-01-01T00:00:00Z,x\na,2018-01-01T00:00:00Z,y\na,2018-01-01T00:00:00Z,x\nb,2018-01-01T00:00:00Z,x\n";
     World::with_table(columns, spec, &[], csv)
+}
+
+/// A probe with temperatures, and what it cost, in a table of rows and one of their hot days.
+fn floats() -> World {
+    let columns = vec![
+        SourceColumn::new("probe", FieldType::UInt64),
+        SourceColumn::new("ts", FieldType::Timestamp),
+        SourceColumn::new("t", FieldType::Float64),
+        SourceColumn::new("price", FieldType::Decimal { precision: 6, scale: 2 }),
+    ];
+    let spec = TableSpec {
+        name: "PROBE".to_owned(),
+        row_key: "{probe}#{ts}".to_owned(),
+        families: vec![FamilySpec {
+            name: "T".to_owned(),
+            columns: vec![column("t", "{t}"), column("price", "{price}")],
+            ..FamilySpec::default()
+        }],
+        ..TableSpec::default()
+    };
+    let values = [
+        "17.4,17.40",
+        "-0.0,0.00",
+        "0,0.10",
+        "1e300,1.25",
+        "0.1,0.10",
+        "0.30000000000000004,0.30",
+        ",0.30",
+        "-5.25,2.50",
+    ];
+    let rows = values.iter().enumerate().map(|(at, values)| format!("{},2018-01-01T00:00:00Z,{values}\n", at + 1));
+    let csv = format!("probe,ts,t,price\n{}", rows.collect::<String>());
+    World::with_table(columns, spec, &[], &csv)
 }
