@@ -38,7 +38,7 @@ fn year(project: &Project, year: i32, zone: &str) {
 fn state(project: &Project) -> (BTreeMap<String, Vec<u8>>, String) {
     let mut files = project.files("data/exports");
     files.retain(|name, _| name.ends_with(".parquet"));
-    let cells = "select family, qualifier, count(*) as n, max(row_key) as last, sum(cast(cast(value as varchar) as double)) as total from cells.SENSOR group by family, qualifier order by family, qualifier";
+    let cells = "select family, qualifier, count(*) as n, max(row_key) as last, sum(cast(cast(value as varchar) as decimal(18, 6))) as total from cells.SENSOR group by family, qualifier order by family, qualifier";
     (files, project.ok(&["sql", "--output", "csv", "-c", cells]))
 }
 

@@ -32,6 +32,7 @@ mod sample;
 mod schedule;
 mod schema;
 mod schema_modes;
+mod several_files;
 mod shell;
 mod snapshots;
 mod stages;

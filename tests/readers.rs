@@ -40,7 +40,7 @@ fn project(export: &str) -> Project {
 }
 
 /// What the engines see; nothing, with a reason on standard error, where they cannot be installed.
-fn check(project: &Project, what: &str, path: &Path) -> Option<Vec<Value>> {
+pub fn check(project: &Project, what: &str, path: &Path) -> Option<Vec<Value>> {
     let python: PathBuf = match python(project, "duckdb, polars, pyarrow, deltalake") {
         Ok(python) => python,
         Err(reason) => {

@@ -5,6 +5,7 @@
     readers_check.py hive FOLDER         rows by the partition column of folders in the manner of Hive
     readers_check.py bigtable FILE       the exact schema of a file for Dataflow's template, and its cells
     readers_check.py delta FOLDER        rows of each version of a Delta table
+    readers_check.py several FOLDER      rows of a folder of several files, and whether they are in order one after the other
 
 Prints one JSON object a line.
 """
@@ -71,6 +72,15 @@ def bigtable(path):
     say("pyarrow", rows=len(rows), cells=cells)
 
 
+def several(path):
+    query = f"SELECT meter, epoch_us(ts) FROM read_parquet('{path}/*.parquet')"
+    duckdb.sql("SET threads = 1")
+    rows = duckdb.sql(query).fetchall()
+    say("duckdb", rows=len(rows), sorted=rows == sorted(rows))
+    say("polars", rows=polars.read_parquet(path / "*.parquet").height)
+    say("pyarrow", rows=pyarrow.dataset.dataset(path, format="parquet").to_table().num_rows)
+
+
 def delta(path):
     import deltalake
 
@@ -82,7 +92,7 @@ def delta(path):
 
 
 if __name__ == "__main__":
-    {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta, "several": several}[sys.argv[1]](pathlib.Path(sys.argv[2]))
     sys.stdout.flush()
     # The threads of several engines in one process do not always end in peace.
     os._exit(0)

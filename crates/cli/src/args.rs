@@ -14,7 +14,7 @@ use crate::commands::schedule::Schedule;
 use crate::commands::schema::Schema;
 pub use look_back::{Clean, History, Lineage, Rejects, Replay, Since, Status};
 pub use parse::parse_time;
-use parse::{parse_age, parse_size, parse_version};
+use parse::{parse_age, parse_version};
 pub use run::{OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
@@ -162,7 +162,7 @@ pub struct Sql {
     pub to: Option<PathBuf>,
     /// Memory that sorting, grouping and joining may take, about, such as 1GiB, on one core: what is more is written to the
     /// folder for temporary files [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = tidetable_runner::parse_size)]
     pub memory: Option<u64>,
     /// Say after each statement how long it took
     #[arg(long)]

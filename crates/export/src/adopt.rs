@@ -3,109 +3,151 @@
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
-use tidetable_store::{Part, Store};
+use tidetable_store::{Part, PartFile, Store};
 
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
-use crate::publish::checksum_of;
+use crate::part_files::part_path;
+use crate::settle::checksum_of;
 use crate::shape::columns;
 
-/// A file that was published.
+/// A part that was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adopted {
-    /// The file. What it was made from is for the caller to say.
+    /// Its files. What it was made from is for the caller to say.
     pub part: Part,
     /// Names and types of its columns.
     pub columns: Vec<(String, String)>,
 }
 
-/// The file that was published in `folder` as the part `label` of `export`, `None` if there is none: a file that
-/// says it is of another export or part is none.
+/// The files that were published in `folder` as the part `label` of `export`, `None` if there are none: files that
+/// say they are of another export or part are none.
 ///
 /// # Errors
-/// If it is there and cannot be read, or is none that an export has published.
+/// If they are there and cannot be read, or one is none that an export has published.
 pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: FileFormat) -> Result<Option<Adopted>> {
-    let file_name = format.file_name();
-    let path = format!("exports/{folder}/{file_name}");
-    let Some(found) = read(store, &path, format)? else { return Ok(None) };
-    if found.says("tidetable.export").is_none() {
-        return Err(ExportError::Stranger { folder: folder.to_owned(), file: file_name.to_owned() });
+    let Some(found) = Found::of(store, folder, format)? else { return Ok(None) };
+    if let Some(file) = found.files.iter().find(|file| file.says("tidetable.export").is_none()) {
+        return Err(ExportError::Stranger { folder: folder.to_owned(), file: file.name.clone() });
     }
-    if found.says("tidetable.export") != Some(export) || found.says("tidetable.label") != Some(label) {
-        return Ok(None);
-    }
-    Ok(Some(found.adopted(folder, file_name)))
+    let is_ours =
+        |file: &FoundFile| file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label);
+    Ok(found.files.iter().all(is_ours).then(|| found.adopted(folder)))
 }
 
-/// The file of a part, if it is what `made` names: rows that were added to it are not added again.
+/// The files of a part, if they are what `made` names: rows that were added to them are not added again.
 ///
 /// # Errors
-/// If it is there and cannot be read.
+/// If they are there and cannot be read.
 pub(crate) fn already_made(store: &Store, folder: &str, format: FileFormat, made: &str) -> Result<Option<Adopted>> {
-    let file_name = format.file_name();
-    let found = read(store, &format!("exports/{folder}/{file_name}"), format)?;
-    Ok(found.filter(|found| found.says(MADE) == Some(made)).map(|found| found.adopted(folder, file_name)))
+    let found = Found::of(store, folder, format)?;
+    let is_made = |found: &Found| found.files.iter().all(|file| file.says(MADE) == Some(made));
+    Ok(found.filter(is_made).map(|found| found.adopted(folder)))
 }
 
 /// Names, in a file that rows were added to, what they were made from.
 pub(crate) const MADE: &str = "tidetable.made";
 
+/// The files of a part.
 struct Found {
+    files: Vec<FoundFile>,
+}
+
+struct FoundFile {
+    name: String,
     bytes: Bytes,
     metadata: Option<ArrowReaderMetadata>,
 }
 
-fn read(store: &Store, path: &str, format: FileFormat) -> Result<Option<Found>> {
-    let Some(bytes) = store.blobs().read(path)? else { return Ok(None) };
-    let failed = |source: ParquetError| ExportError::Read { path: path.to_owned(), source };
-    // Only Parquet says whose it is.
-    let metadata = match format {
-        FileFormat::Parquet => Some(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()).map_err(failed)?),
-        _ => None,
-    };
-    Ok(Some(Found { bytes, metadata }))
+impl Found {
+    /// What lies in `folder`; `None` if that is no part.
+    fn of(store: &Store, folder: &str, format: FileFormat) -> Result<Option<Self>> {
+        let names = names_in(store, folder, format)?;
+        let files = names.into_iter().map(|name| FoundFile::read(store, folder, name, format));
+        let files = files.collect::<Result<Option<Vec<_>>>>()?.unwrap_or_default();
+        Ok((!files.is_empty()).then_some(Self { files }))
+    }
+
+    fn adopted(&self, folder: &str) -> Adopted {
+        let file = |file: &FoundFile| PartFile {
+            file: file.name.clone(),
+            bytes: file.bytes.len() as u64,
+            checksum: checksum_of(&file.bytes),
+        };
+        let files: Vec<PartFile> = self.files.iter().map(file).collect();
+        let rows = self.files.iter().map(FoundFile::rows).sum();
+        let part = Part { folder: folder.to_owned(), rows, ..Part::default() };
+        let metadata = self.files.first().and_then(|file| file.metadata.as_ref());
+        let columns = metadata.map(|metadata| columns(metadata.schema())).unwrap_or_default();
+        Adopted { part: part.with_files(&files), columns }
+    }
 }
 
-impl Found {
+/// The names of the files of a part in `folder`: of the only one, or of all that one run wrote.
+fn names_in(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<String>> {
+    let mut names = store.blobs().list(&format!("exports/{folder}"))?;
+    let only = format.file_name();
+    if names.iter().any(|name| name == only) {
+        return Ok(vec![only.to_owned()]);
+    }
+    let mut several = Vec::new();
+    for name in names.drain(..) {
+        let Some(run) = format.run_of_several(&name, several.len()).map(str::to_owned) else { continue };
+        let first: Option<&String> = several.first();
+        if first.is_none_or(|first| *first == format.file_of_several(&run, 0)) {
+            several.push(name);
+        }
+    }
+    Ok(several)
+}
+
+impl FoundFile {
+    fn read(store: &Store, folder: &str, name: String, format: FileFormat) -> Result<Option<Self>> {
+        let path = part_path(folder, &name);
+        let Some(bytes) = store.blobs().read(&path)? else { return Ok(None) };
+        let failed = |source: ParquetError| ExportError::Read { path: path.clone(), source };
+        // Only Parquet says whose it is.
+        let metadata = match format {
+            FileFormat::Parquet => {
+                Some(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()).map_err(failed)?)
+            }
+            _ => None,
+        };
+        Ok(Some(Self { name, bytes, metadata }))
+    }
+
     fn says(&self, key: &str) -> Option<&str> {
         let file = self.metadata.as_ref()?.metadata().file_metadata();
         let pairs = file.key_value_metadata().into_iter().flatten();
         pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
     }
 
-    fn adopted(&self, folder: &str, file: &str) -> Adopted {
+    fn rows(&self) -> u64 {
         let rows = self.metadata.as_ref().map_or(0, |metadata| metadata.metadata().file_metadata().num_rows());
-        let part = Part {
-            folder: folder.to_owned(),
-            file: file.to_owned(),
-            rows: u64::try_from(rows).unwrap_or_default(),
-            bytes: self.bytes.len() as u64,
-            checksum: checksum_of(&self.bytes),
-            ..Part::default()
-        };
-        let columns = self.metadata.as_ref().map(|metadata| columns(metadata.schema())).unwrap_or_default();
-        Adopted { part, columns }
+        u64::try_from(rows).unwrap_or_default()
     }
 }
 
-/// A published file, found by what it says of itself.
+/// A published part, found by what its files say of themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranded {
-    /// Path inside the store.
-    pub path: String,
+    /// Paths of its files inside the store.
+    pub paths: Vec<String>,
     /// The export it says it is of.
     pub export: String,
 }
 
-/// The file in `folder` that says it was published by an export, whichever that is. `None`: there is none that does.
+/// The files in `folder` that say they were published by an export, whichever that is. `None`: there are none that do.
 ///
 /// # Errors
-/// If it is there and cannot be read. One that is no Parquet file is none.
+/// If they are there and cannot be read. What is no Parquet file is none.
 pub fn stranded(store: &Store, folder: &str) -> Result<Option<Stranded>> {
-    let path = format!("exports/{folder}/{}", FileFormat::Parquet.file_name());
-    let Some(bytes) = store.blobs().read(&path)? else { return Ok(None) };
-    let Ok(metadata) = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default()) else { return Ok(None) };
-    let pairs = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
-    let export = pairs.filter(|pair| pair.key == "tidetable.export").find_map(|pair| pair.value.clone());
-    Ok(export.map(|export| Stranded { path, export }))
+    let found = match Found::of(store, folder, FileFormat::Parquet) {
+        Err(ExportError::Read { .. }) => return Ok(None),
+        found => found?,
+    };
+    let Some(found) = found else { return Ok(None) };
+    let paths = found.files.iter().map(|file| part_path(folder, &file.name)).collect();
+    let export = found.files.first().and_then(|file| file.says("tidetable.export")).map(str::to_owned);
+    Ok(export.map(|export| Stranded { paths, export }))
 }

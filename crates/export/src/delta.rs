@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use serde_json::{Value, json};
-use tidetable_store::{Blobs, Part, Published, StoreError};
+use tidetable_store::{Blobs, Part, PartFile, Published, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;
@@ -129,14 +129,16 @@ impl State {
 /// The files of an export below `folder`. Their names are never used twice.
 fn files_of(published: &Published, folder: &str) -> Files {
     let inside = |part: &Part| {
-        let below = part.folder.strip_prefix(folder)?;
+        let below = part.folder.strip_prefix(folder)?.to_owned();
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
-        let partition = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        // The log names files as URLs do.
-        let path = format!("{below}/{}", part.file).trim_start_matches('/').replace('=', "%3D");
-        Some((path, File { bytes: part.bytes, checksum: part.checksum.clone(), partition }))
+        let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum }| {
+            // The log names files as URLs do.
+            let path = format!("{below}/{file}").trim_start_matches('/').replace('=', "%3D");
+            (path, File { bytes, checksum, partition: partition.clone() })
+        }))
     };
-    published.parts.values().filter_map(inside).collect()
+    published.parts.values().filter_map(inside).flatten().collect()
 }
 
 /// The columns as Delta says them; those of folders are dates where all of their values are.

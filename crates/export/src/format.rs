@@ -17,7 +17,9 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// The name of the one file of a part. One, so that a restated part is replaced at once.
+    const ALL: [Self; 5] = [Self::Parquet, Self::BigtableParquet, Self::Csv, Self::CbtCsv, Self::Arrow];
+
+    /// The name of the one file of a part, which a restated part replaces.
     pub fn file_name(self) -> &'static str {
         match self {
             Self::Parquet => "part-0.parquet",
@@ -28,8 +30,51 @@ impl FileFormat {
         }
     }
 
+    /// What its file names end with.
+    pub(crate) fn ending(self) -> &'static str {
+        self.file_name().trim_start_matches("part-0")
+    }
+
+    /// The name of the file at this place of a part of several, as a run wrote it. By name they are in the order of their rows.
+    pub(crate) fn file_of_several(self, run: &str, at: usize) -> String {
+        format!("part-{run}-{at:04}{}", self.ending())
+    }
+
+    /// The run that wrote the file of this name, if it is the one at this place of several.
+    pub(crate) fn run_of_several(self, name: &str, at: usize) -> Option<&str> {
+        let run = name.strip_prefix("part-")?.strip_suffix(self.ending())?.strip_suffix(&format!("-{at:04}"))?;
+        (!run.is_empty() && !run.contains('.')).then_some(run)
+    }
+
+    /// Whether a file is called as those of parts are.
+    pub(crate) fn is_of_part(name: &str) -> bool {
+        name.starts_with("part-") && Self::ALL.iter().any(|format| name.ends_with(format.ending()))
+    }
+
     /// Whether its rows are those of the query, and not cells brought together.
     pub fn holds_rows(self) -> bool {
         matches!(self, Self::Parquet | Self::Csv | Self::Arrow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_several_files_tell_their_run_and_place() {
+        let parquet = FileFormat::Parquet;
+        let name = parquet.file_of_several("01JX-Z", 3);
+        assert_eq!(name, "part-01JX-Z-0003.parquet");
+        assert_eq!(parquet.run_of_several(&name, 3), Some("01JX-Z"));
+        assert_eq!(parquet.run_of_several(&name, 2), None);
+        assert_eq!(FileFormat::Csv.run_of_several(&name, 3), None);
+        assert_eq!(parquet.run_of_several("part-0.parquet", 0), None);
+        // The cells of a Bigtable are another form.
+        assert_eq!(parquet.run_of_several(&FileFormat::BigtableParquet.file_of_several("r", 0), 0), None);
+        assert!(FileFormat::is_of_part(&name) && FileFormat::is_of_part("part-0.cbt.csv"));
+        assert!(!FileFormat::is_of_part("_SUCCESS") && !FileFormat::is_of_part("part-0.txt"));
+        let names: Vec<String> = (8..12).map(|at| parquet.file_of_several("r", at)).collect();
+        assert!(names.is_sorted());
     }
 }

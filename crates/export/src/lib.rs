@@ -1,8 +1,8 @@
 //! One published table a day or a query.
 //!
-//! [`publish`] runs the query of one part and puts its rows into one Parquet file, which appears or
-//! is replaced at once; [`record`] lists what was published; [`stale`] says which parts are not up to
-//! date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a file.
+//! [`publish`] runs the query of one part and puts its rows into one file, or into several if they are more than one may
+//! hold. They appear or are replaced at once; [`record`] lists what was published; [`stale`] says which parts are not up to
+//! date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
 //!
 //! [`write_log`] writes a Delta log beside them.
 //! [`QueryFile`] puts the rows of a query into a file anywhere.
@@ -21,8 +21,10 @@ mod file;
 mod format;
 mod mode;
 mod ordering;
+mod part_files;
 mod publish;
 mod rows;
+mod settle;
 mod shape;
 mod stale;
 mod writer;

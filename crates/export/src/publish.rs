@@ -2,25 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use tidetable_sql::{Session, SqlError};
-use tidetable_sstable::ReadAt;
 use tidetable_store::{MadeFrom, Part, Published, Store};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::adopt::{MADE, already_made};
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
 use crate::mode::{FileMode, cell_columns, cells_in_order, combined};
-use crate::rows::{Planned, Rows};
+use crate::part_files::{PartFiles, part_path};
+use crate::rows::Planned;
+use crate::settle::settle;
 use crate::shape::columns;
-use crate::writer::{FileSpec, FileWriter, WrittenFile, hexadecimal};
-
-const COMPARED: u64 = 1 << 20;
+use crate::writer::FileSpec;
 
 /// A part to publish.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +50,8 @@ pub struct PublishRequest<'a> {
     pub previous: Option<&'a Part>,
     /// The form of the file.
     pub format: FileFormat,
+    /// Bytes after which another file begins.
+    pub file_size: u64,
     /// What becomes of the rows that were published before.
     pub mode: FileMode<'a>,
     /// Whether a file that changed gets a new name, and the one before stays for those who read older snapshots.
@@ -64,9 +63,9 @@ pub struct PublishRequest<'a> {
 pub enum Outcome {
     /// There was no such part before.
     Created,
-    /// Its file was replaced.
+    /// What it was before was replaced.
     Replaced,
-    /// Its file holds these very bytes already, and was not touched.
+    /// Its files hold these very bytes already, and were not touched.
     Unchanged,
     /// The query gave no row and there was no such part: nothing was written.
     Skipped,
@@ -85,11 +84,11 @@ pub struct PublishedPart {
     pub made_from: MadeFrom,
     /// Names and types of its columns.
     pub columns: Vec<(String, String)>,
-    /// A file of the part under a former name, which no list names once this part is recorded.
-    pub obsolete: Option<String>,
+    /// Files of the part under former names, which no list names once this part is recorded.
+    pub obsolete: Vec<String>,
 }
 
-/// Runs the query and puts its rows into the part's file. The query runs as one part, so that the same
+/// Runs the query and puts its rows into the part's file, or files. The query runs as one part, so that the same
 /// data makes the same bytes; publish several parts at a time to use all cores.
 ///
 /// # Errors
@@ -105,7 +104,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         true => request.format.file_name().replacen('0', request.run, 1),
         false => request.format.file_name().to_owned(),
     };
-    let path = format!("exports/{}/{file_name}", request.folder);
+    let path = part_path(request.folder, &file_name);
     let made_from = MadeFrom { query: request.query.to_owned(), sources: request.sources.clone() };
     let made = made_fingerprint(&made_from);
     if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
@@ -119,7 +118,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
                 ..found.part
             };
             let (outcome, columns) = (Outcome::Unchanged, found.columns);
-            let (label, obsolete) = (request.label.to_owned(), None);
+            let (label, obsolete) = (request.label.to_owned(), Vec::new());
             return Ok(PublishedPart { label, outcome, part: Some(part), made_from, columns, obsolete });
         }
     }
@@ -143,52 +142,31 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         metadata: &metadata,
         columns: cells,
     };
-    let create = || -> Result<FileWriter> {
-        let blob = request.store.blobs().replacer(&path)?;
-        FileWriter::new(blob, &spec).map_err(write)
-    };
-    let (writer, rows) = planned.write(Lazy { writer: None, create: &create }, (engine, write)).await?;
+    let to = PartFiles::new(request, &spec, &file_name);
+    let (files, rows) = planned.write(to, (engine, write)).await?;
+    // Readers of a part that was there must find it, empty.
+    let written = if files.is_empty() && request.previous.is_some() { files.finish_some()? } else { files.finish()? };
     let mut published = PublishedPart {
         label: request.label.to_owned(),
         outcome: Outcome::Skipped,
         part: None,
         made_from,
         columns: columns(&planned.schema),
-        obsolete: None,
+        obsolete: Vec::new(),
     };
-    let writer = match writer.writer {
-        Some(writer) => writer,
-        // Readers of a part that was there must find it, empty.
-        None if request.previous.is_some() => create()?,
-        None => return Ok(published),
-    };
-    let file = writer.finish().map_err(write)?;
+    let Some(settled) = settle(request, written, &file_name)? else { return Ok(published) };
     let part = Part {
-        folder: request.folder.to_owned(),
-        file: file_name,
+        folder: settled.folder,
         rows,
-        bytes: file.bytes,
-        checksum: file.checksum.clone(),
         query: request.query.to_owned(),
         sources: request.sources.clone(),
         now: request.now,
         run: request.run.to_owned(),
+        ..Part::default()
     };
-    if let Some(previous) = request.previous.filter(|previous| request.keep_old && previous.checksum == part.checksum) {
-        // The file that is there stays.
-        published.outcome = Outcome::Unchanged;
-        published.part = Some(Part { file: previous.file.clone(), folder: previous.folder.clone(), ..part });
-        return Ok(published);
-    }
-    let before = request.previous.map(Part::path).filter(|before| *before != path);
-    published.outcome = if before.is_none() && request.previous.is_some() && holds(request.store, &path, &file)? {
-        Outcome::Unchanged
-    } else {
-        file.publish()?;
-        if request.previous.is_some() { Outcome::Replaced } else { Outcome::Created }
-    };
-    published.obsolete = before.filter(|_| !request.keep_old);
-    published.part = Some(part);
+    published.outcome = settled.outcome;
+    published.part = Some(part.with_files(&settled.files));
+    published.obsolete = settled.obsolete;
     Ok(published)
 }
 
@@ -206,56 +184,6 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
         return combined(&session, frame, request).await;
     }
     cells_in_order(frame)
-}
-
-/// A file that is made with its first rows, so that a part without rows leaves no folder behind.
-struct Lazy<'a> {
-    writer: Option<FileWriter>,
-    create: &'a (dyn Fn() -> Result<FileWriter> + Sync),
-}
-
-impl Rows for Lazy<'_> {
-    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            none => none.insert((self.create)()?),
-        };
-        writer.write(batch).map_err(wrap)
-    }
-}
-
-/// Whether the file at `path` has the bytes of `file`. Asks the file itself, for a run that stopped may
-/// have replaced it without listing that.
-fn holds(store: &Store, path: &str, file: &WrittenFile) -> Result<bool> {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let blobs = store.blobs();
-    if !blobs.list(folder)?.iter().any(|known| known == name) {
-        return Ok(false);
-    }
-    let there = blobs.open(path)?;
-    if there.len() != file.bytes {
-        return Ok(false);
-    }
-    let checksum = checksum(there.as_ref()).map_err(|source| ExportError::Compare { path: path.to_owned(), source })?;
-    Ok(checksum == file.checksum)
-}
-
-/// xxh3-128 of a file, hexadecimal.
-pub(crate) fn checksum_of(bytes: &[u8]) -> String {
-    let mut hash = Xxh3::new();
-    hash.update(bytes);
-    hexadecimal(&hash)
-}
-
-fn checksum(file: &dyn ReadAt) -> std::io::Result<String> {
-    let mut hash = Xxh3::new();
-    let mut at = 0;
-    while at < file.len() {
-        let length = COMPARED.min(file.len() - at);
-        hash.update(&file.read_at(at, length as usize)?);
-        at += length;
-    }
-    Ok(hexadecimal(&hash))
 }
 
 /// Lists `parts` in `published` and saves the list. Call it after each part, or after many: what is published and not
@@ -290,6 +218,8 @@ pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     }
     let blobs = store.blobs().as_ref();
     let lists = Published::all(blobs)?;
-    let named = |path: &str| lists.iter().flat_map(|list| list.parts.values()).any(|part| part.path() == path);
+    let named = |path: &str| {
+        lists.iter().flat_map(|list| list.parts.values()).any(|part| part.paths().iter().any(|named| named == path))
+    };
     obsolete.iter().filter(|path| !named(path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
 }

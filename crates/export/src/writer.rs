@@ -1,6 +1,8 @@
 //! Writing one file: the same rows always make the same bytes.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::csv;
@@ -39,6 +41,8 @@ pub(crate) struct FileSpec<'a> {
 /// A file under way.
 pub(crate) struct FileWriter {
     inner: Inner,
+    /// Bytes written.
+    bytes: Arc<AtomicU64>,
 }
 
 enum Inner {
@@ -59,7 +63,8 @@ pub(crate) struct WrittenFile {
 
 impl FileWriter {
     pub(crate) fn new(blob: Box<dyn BlobWriter>, spec: &FileSpec<'_>) -> Result<Self, ArrowError> {
-        let out = Summing { blob, hash: Xxh3::new(), bytes: 0 };
+        let bytes = Arc::new(AtomicU64::new(0));
+        let out = Summing { blob, hash: Xxh3::new(), bytes: Arc::clone(&bytes) };
         let inner = match spec.format {
             FileFormat::Parquet => {
                 let schema = spec.schema.clone();
@@ -79,7 +84,16 @@ impl FileWriter {
             FileFormat::BigtableParquet => Inner::Bigtable(Box::new(BigtableParquet::new(out, spec)?)),
             FileFormat::CbtCsv => Inner::Cbt(Box::new(CbtCsv::new(out, spec.columns.clone())?)),
         };
-        Ok(Self { inner })
+        Ok(Self { inner, bytes })
+    }
+
+    /// Bytes of the file, about: of rows that wait to be compressed it is told what they take now.
+    pub(crate) fn bytes(&self) -> u64 {
+        let waiting = match &self.inner {
+            Inner::Parquet(writer) => writer.in_progress_size() as u64,
+            _ => 0,
+        };
+        self.bytes.load(Ordering::Relaxed) + waiting
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
@@ -102,7 +116,7 @@ impl FileWriter {
             Inner::Cbt(writer) => writer.finish()?,
         };
         let Summing { blob, hash, bytes } = out;
-        Ok(WrittenFile { blob, bytes, checksum: hexadecimal(&hash) })
+        Ok(WrittenFile { blob, bytes: bytes.load(Ordering::Relaxed), checksum: hexadecimal(&hash) })
     }
 }
 
@@ -132,6 +146,11 @@ impl WrittenFile {
     pub(crate) fn publish(self) -> tidetable_store::Result<()> {
         self.blob.finish()
     }
+
+    /// As [`Self::publish`], under another name.
+    pub(crate) fn publish_as(self, path: &str) -> tidetable_store::Result<()> {
+        self.blob.finish_as(path)
+    }
 }
 
 pub(crate) fn hexadecimal(hash: &Xxh3) -> String {
@@ -142,7 +161,7 @@ pub(crate) fn hexadecimal(hash: &Xxh3) -> String {
 pub(crate) struct Summing {
     blob: Box<dyn BlobWriter>,
     hash: Xxh3,
-    bytes: u64,
+    bytes: Arc<AtomicU64>,
 }
 
 impl Write for Summing {
@@ -150,7 +169,7 @@ impl Write for Summing {
         let written = self.blob.write(bytes)?;
         let (passed, _) = bytes.split_at(written.min(bytes.len()));
         self.hash.update(passed);
-        self.bytes += passed.len() as u64;
+        self.bytes.fetch_add(passed.len() as u64, Ordering::Relaxed);
         Ok(written)
     }
 

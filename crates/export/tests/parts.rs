@@ -5,6 +5,8 @@
 #[expect(dead_code, reason = "the tests of SQL use more of it")]
 mod world;
 
+mod several;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -43,6 +45,7 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         run: "run-1",
         previous,
         format: FileFormat::Parquet,
+        file_size: u64::MAX,
         mode: FileMode::Replace,
         keep_old: false,
     };
@@ -187,10 +190,10 @@ async fn what_is_listed_can_be_queried() {
     fs::create_dir_all(&old_path).unwrap();
     fs::write(old_path.join("part-0.parquet"), "old").unwrap();
     let moved = publish_day(&world, 0, sql, Some(&old)).await;
-    assert_eq!(moved.obsolete.as_deref(), Some("exports/OLD_NAME/part-0.parquet"));
-    let obsolete: Vec<String> = moved.obsolete.iter().cloned().collect();
+    assert_eq!(moved.obsolete, ["exports/OLD_NAME/part-0.parquet"]);
     record(&store, &mut published, "smart-meters", &[moved]).unwrap();
     assert!(old_path.join("part-0.parquet").exists());
+    let obsolete = [String::from("exports/OLD_NAME/part-0.parquet")];
     sweep(&store, &obsolete).unwrap();
     assert!(!old_path.join("part-0.parquet").exists());
 }

@@ -25,6 +25,7 @@ mod project;
 mod propose;
 mod run;
 mod schedule;
+mod size;
 mod template;
 
 pub use compact::compact;
@@ -47,6 +48,7 @@ pub use run::{
     probe_params, run, runtime, tables_read,
 };
 pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
+pub use size::parse_size;
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
     Asked, AttemptRecord, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord,

@@ -90,8 +90,8 @@ impl ExportsSchema {
         let root = PathBuf::from(self.listed.store.blobs().display());
         // Symbolic links and a working folder that changes must not change what is read.
         let root = std::path::absolute(root)?;
-        let url = |part: &&Part| ListingTableUrl::parse(file_url(&root.join(part.path()).display().to_string()));
-        let urls = parts.iter().map(url).collect::<Result<Vec<_>>>()?;
+        let url = |path: String| ListingTableUrl::parse(file_url(&root.join(path).display().to_string()));
+        let urls = parts.iter().flat_map(|part| part.paths()).map(url).collect::<Result<Vec<_>>>()?;
         let ending = ending(parts.first().copied());
         if parts.iter().any(|part| self::ending(Some(part)) != ending) {
             return Err(external(several_forms(list)));
@@ -130,7 +130,7 @@ impl SchemaProvider for ExportsSchema {
     }
 }
 
-/// The form of a part's file.
+/// The form of a part's files.
 fn ending(part: Option<&Part>) -> &str {
     part.and_then(|part| part.file.rsplit_once('.')).map_or("", |(_, ending)| ending)
 }

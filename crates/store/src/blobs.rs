@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 
 /// A folder of immutable files, on disk or in a bucket. Paths are relative, with `/`.
 pub trait Blobs: Debug + Send + Sync {
@@ -37,6 +37,15 @@ pub trait Blobs: Debug + Send + Sync {
     /// # Errors
     /// If the file cannot be made.
     fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
+
+    /// A new folder that is to take the place of `folder` at once; `None` where a store has no folders to be exchanged.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Aside>>> {
+        let _ = folder;
+        Ok(None)
+    }
 
     /// The whole file, `None` if there is none.
     ///
@@ -100,4 +109,26 @@ pub trait BlobWriter: Write + Send {
     /// # Errors
     /// After an error the file is lost: write another under a new name.
     fn finish(self: Box<Self>) -> Result<()>;
+
+    /// As [`Self::finish`], under another name: of a file of a folder that is filled [aside](Blobs::aside).
+    ///
+    /// # Errors
+    /// As [`Self::finish`], and where a store gives no second names.
+    fn finish_as(self: Box<Self>, path: &str) -> Result<()> {
+        let source = std::io::ErrorKind::Unsupported.into();
+        Err(StoreError::Io { action: "rename", path: path.to_owned(), source })
+    }
+}
+
+/// A folder that nobody sees until it takes the place of another; removed again if it is dropped before.
+pub trait Aside: Debug + Send {
+    /// Path of the folder, for the names of its files.
+    fn path(&self) -> &str;
+
+    /// Puts it in the place of the other, durably and at once: who lists that sees the files of the one or of the other.
+    /// Those of the other that `goes` names are removed, the rest stays.
+    ///
+    /// # Errors
+    /// If the other folder holds a folder, which cannot stay, or on an error of the store: then either folder is there, whole.
+    fn take_place(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()>;
 }

@@ -27,8 +27,20 @@ pub trait Disk: Debug + Send + Sync {
     /// Gives a file another name, in place of the file that has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Exchanges the names of two folders; `Unsupported` or `InvalidInput` where that is not one call.
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        let _ = (one, other);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Takes the name of a file away.
     fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Takes the name of an empty folder away.
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Makes a folder; `AlreadyExists` if the name is taken.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
@@ -80,8 +92,18 @@ impl Disk for OsDisk {
         fs::rename(from, to)
     }
 
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {

@@ -6,6 +6,7 @@
 //! it. A [`Snapshot`] reads one version, merging its SSTs row by row.
 
 mod alike;
+mod aside;
 mod blobs;
 mod bucket;
 mod commit;
@@ -36,7 +37,7 @@ mod vacuum;
 mod verify;
 mod version;
 
-pub use blobs::{BlobWriter, Blobs, Stat};
+pub use blobs::{Aside, BlobWriter, Blobs, Stat};
 pub use bucket::BucketBlobs;
 pub use compaction::{
     Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
@@ -55,7 +56,7 @@ pub use load::{
 };
 pub use local::LocalBlobs;
 pub use merge::slice;
-pub use published::{MadeFrom, Part, Published};
+pub use published::{MadeFrom, Part, PartFile, Published};
 pub use repair::{RepairDone, RepairPlan};
 pub use scan::{BlockScan, KnowStripes, ScanCounts, ScanOptions, SkipStripes};
 pub use shared::Shared;

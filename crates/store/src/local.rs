@@ -5,6 +5,7 @@
 //! safe, and never syncs, so it is not used here.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,12 +15,13 @@ use bytes::Bytes;
 use tidetable_sstable::ReadAt;
 use tidetable_sstable::planted::{self, Bug};
 
-use crate::blobs::{BlobWriter, Blobs, Stat};
+use crate::aside::LocalAside;
+use crate::blobs::{Aside, BlobWriter, Blobs, Stat};
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::{Result, StoreError};
 
 /// Temporary files start with this, so that a listing never shows them.
-const TEMPORARY: &str = ".tmp-";
+pub(crate) const TEMPORARY: &str = ".tmp-";
 const WRITE_BUFFER: usize = 1 << 20;
 
 /// A folder of the local disk.
@@ -50,8 +52,9 @@ impl LocalBlobs {
     fn local_writer(&self, path: &str, publish: Publish) -> Result<LocalWriter> {
         let (temporary, file) = self.temporary(path)?;
         let out = BufWriter::with_capacity(WRITE_BUFFER, file);
-        let (disk, target, path) = (Arc::clone(&self.disk), self.full(path), path.to_owned());
-        Ok(LocalWriter { out: Some(out), disk, temporary, target, path, publish })
+        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+        let (target, path) = (self.full(path), path.to_owned());
+        Ok(LocalWriter { out: Some(out), disk, root, temporary, target, path, publish })
     }
 
     /// Makes a folder of the root and its ancestors, each name durable in the folder above it. One that is there may
@@ -133,6 +136,23 @@ impl Blobs for LocalBlobs {
         Ok(Box::new(self.local_writer(path, replace)?))
     }
 
+    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Aside>>> {
+        // Beside the outermost folder, so that it is found again wherever the other lies.
+        let outermost = folder.split('/').next().unwrap_or(folder);
+        let serial = self.next.fetch_add(1, Ordering::Relaxed);
+        let path = format!("{outermost}/{TEMPORARY}{}-{serial}-aside", std::process::id());
+        let (disk, root, folder) = (Arc::clone(&self.disk), self.root.clone(), folder.to_owned());
+        let aside = LocalAside { disk, root, path, folder };
+        let made = match aside.folder.rsplit_once('/') {
+            Some((parent, _)) => self.make_folder(&self.full(parent)),
+            None => Ok(()),
+        };
+        made.and_then(|()| aside.clear())
+            .and_then(|()| self.make_folder(&self.full(&aside.path)))
+            .map_err(io_error("make", &aside.path))?;
+        Ok(Some(Box::new(aside)))
+    }
+
     fn read(&self, path: &str) -> Result<Option<Bytes>> {
         match self.disk.read(&self.full(path)) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -172,15 +192,32 @@ impl Blobs for LocalBlobs {
         };
         names.retain(|name| name.starts_with(TEMPORARY));
         names.sort_unstable();
-        Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect())
+        let mut paths = Vec::with_capacity(names.len());
+        for path in names.into_iter().map(|name| format!("{folder}/{name}")) {
+            let whole = self.full(&path);
+            if self.disk.is_folder(&whole) {
+                let inside = self.disk.list(&whole).map_err(io_error("list", &path))?;
+                paths.extend(inside.into_iter().map(|name| format!("{path}/{name}")));
+            } else {
+                paths.push(path);
+            }
+        }
+        Ok(paths)
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        match self.disk.remove(&self.full(path)) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(io_error("delete", path)(error)),
+        let whole = self.full(path);
+        match self.disk.remove(&whole) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("delete", path)(error)),
         }
+        let is_aside = |folder: &&Path| folder.file_name().is_some_and(is_temporary);
+        if let Some(folder) = whole.parent().filter(is_aside) {
+            // With the last of its files.
+            let _ = self.disk.remove_folder(folder);
+        }
+        Ok(())
     }
 
     fn display(&self) -> String {
@@ -188,10 +225,16 @@ impl Blobs for LocalBlobs {
     }
 }
 
+fn is_temporary(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(TEMPORARY))
+}
+
 /// A file under its temporary name; removed again if it is dropped unfinished.
 struct LocalWriter {
     out: Option<BufWriter<Box<dyn DiskFile>>>,
     disk: Arc<dyn Disk>,
+    /// Of the store.
+    root: PathBuf,
     temporary: PathBuf,
     target: PathBuf,
     path: String,
@@ -212,6 +255,12 @@ impl Write for LocalWriter {
 }
 
 impl BlobWriter for LocalWriter {
+    fn finish_as(mut self: Box<Self>, path: &str) -> Result<()> {
+        self.target = self.root.join(path);
+        path.clone_into(&mut self.path);
+        self.finish()
+    }
+
     fn finish(mut self: Box<Self>) -> Result<()> {
         let synced = match self.out.take() {
             Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
@@ -255,7 +304,7 @@ fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
     if planted::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
 }
 
-fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     if planted::is(Bug::SkipFolderFsync) {
         return Ok(());
     }

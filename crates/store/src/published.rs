@@ -1,7 +1,8 @@
 //! What was published of a table: for each export its parts, and what each was made from.
 //!
 //! `exports/SENSOR_DAY.json` is the list of one export; `exports/SENSOR_20180101/` is a part of it.
-//! A part is listed after its files are in place, so what is listed can be read.
+//! A part is listed after its files are in place, so what is listed can be read. The files of a part of several have names
+//! that no run used before: who reads by an old list finds all of them or misses one, and never takes some for the whole.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,10 @@ use crate::blobs::Blobs;
 use crate::error::{Result, StoreError};
 
 const EXPORTS: &str = "exports";
+/// Of lists whose parts are one file each.
 const FORMAT: u32 = 1;
+/// Of lists with a part of several files.
+const SEVERAL_FILES: u32 = 2;
 
 /// The parts of one export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,14 +49,17 @@ pub struct MadeFrom {
 pub struct Part {
     /// Name of its folder in `exports/`; also its name in SQL.
     pub folder: String,
-    /// Its file.
+    /// Its file, the first if there are several.
     pub file: String,
-    /// Rows.
+    /// Rows, of all files.
     pub rows: u64,
-    /// Bytes of the file.
+    /// Bytes, of all files.
     pub bytes: u64,
-    /// xxh3-128 of the file, hexadecimal.
+    /// xxh3-128 of the first file, hexadecimal.
     pub checksum: String,
+    /// The files after the first, in the order of their rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<PartFile>,
     /// Fingerprint of the query and its settings.
     pub query: String,
     /// For each table read, the last version that had changed any of its days.
@@ -61,6 +68,17 @@ pub struct Part {
     pub now: i64,
     /// That run.
     pub run: String,
+}
+
+/// A file of a part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartFile {
+    /// Its name.
+    pub file: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// xxh3-128, hexadecimal.
+    pub checksum: String,
 }
 
 impl Published {
@@ -75,7 +93,10 @@ impl Published {
         };
         let broken = |reason: String| StoreError::Manifest { path: path.clone(), reason };
         let list: Self = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
-        if list.format == FORMAT { Ok(list) } else { Err(broken(format!("it has format {}", list.format))) }
+        match list.format {
+            FORMAT | SEVERAL_FILES => Ok(list),
+            other => Err(broken(format!("it has format {other}, which this build does not know"))),
+        }
     }
 
     /// Writes the list, replacing the one before.
@@ -85,7 +106,9 @@ impl Published {
     pub fn save(&self, blobs: &dyn Blobs) -> Result<()> {
         let path = list_path(&self.name);
         let broken = |error: serde_json::Error| StoreError::Manifest { path: path.clone(), reason: error.to_string() };
-        let mut bytes = serde_json::to_vec_pretty(self).map_err(broken)?;
+        let several = self.parts.values().any(|part| !part.more.is_empty());
+        let list = Self { format: if several { SEVERAL_FILES } else { FORMAT }, ..self.clone() };
+        let mut bytes = serde_json::to_vec_pretty(&list).map_err(broken)?;
         bytes.push(b'\n');
         blobs.replace(&path, &bytes)
     }
@@ -101,9 +124,25 @@ impl Published {
 }
 
 impl Part {
-    /// Path of its file inside the store.
-    pub fn path(&self) -> String {
-        format!("{EXPORTS}/{}/{}", self.folder, self.file)
+    /// Its files, in the order of their rows.
+    pub fn files(&self) -> Vec<PartFile> {
+        let others: u64 = self.more.iter().map(|file| file.bytes).sum();
+        let bytes = self.bytes.saturating_sub(others);
+        let first = PartFile { file: self.file.clone(), bytes, checksum: self.checksum.clone() };
+        std::iter::once(first).chain(self.more.iter().cloned()).collect()
+    }
+
+    /// The same part with these files.
+    #[must_use]
+    pub fn with_files(self, files: &[PartFile]) -> Self {
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        let (first, more) = files.split_first().map_or_else(Default::default, |(first, more)| (first.clone(), more));
+        Self { file: first.file, checksum: first.checksum, bytes, more: more.to_vec(), ..self }
+    }
+
+    /// Paths of its files inside the store.
+    pub fn paths(&self) -> Vec<String> {
+        self.files().into_iter().map(|file| format!("{EXPORTS}/{}/{}", self.folder, file.file)).collect()
     }
 }
 

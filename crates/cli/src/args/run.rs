@@ -2,9 +2,9 @@
 
 use chrono::NaiveDate;
 use clap::{Args, ValueEnum};
-use tidetable_runner::IfLocked;
+use tidetable_runner::{IfLocked, parse_size};
 
-use super::parse::{parse_if_locked, parse_size, parse_time};
+use super::parse::{parse_if_locked, parse_time};
 
 /// `tidetable run`
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ use super::keys::{EXPORT, QUERY};
 use super::names::Id;
 use super::problem::Mistake;
 use crate::period::Period;
+use crate::size::parse_size;
 use crate::template::{TimeTemplate, Word};
 
 /// A published query of a job.
@@ -29,6 +30,8 @@ pub struct Export {
     pub mode: ExportMode,
     /// Columns that say which rows are the same, for [`ExportMode::Upsert`].
     pub keys: Vec<String>,
+    /// Bytes after which a part goes on in another file.
+    pub file_size: u64,
     /// Whether a Delta log beside the files says what each run made of them.
     pub delta: bool,
     /// The query.
@@ -65,6 +68,9 @@ pub enum ExportMode {
     Upsert,
 }
 
+/// Bytes of a published file, about, if a job says nothing else.
+pub const FILE_SIZE: u64 = 1 << 30;
+
 const PER: [(&str, Per); 4] = [("day", Per::Day), ("hour", Per::Hour), ("month", Per::Month), ("query", Per::Query)];
 
 const FORMATS: [(&str, FileFormat); 5] = [
@@ -93,6 +99,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     }
     let mode = fields.choice(reader, "mode", &MODES);
     let keys = keys(reader, &fields, mode);
+    let file_size = file_size(reader, &fields, format);
     let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
     let delta = fields.flag("delta").unwrap_or_default();
     if delta {
@@ -112,12 +119,25 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         format,
         mode,
         keys,
+        file_size,
         delta,
         sql,
         sql_path,
         sql_at,
     };
     (reader.count() == before).then_some(export)
+}
+
+/// Bytes after which another file begins.
+fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -> u64 {
+    let Some(text) = fields.text(reader, "file_size") else { return FILE_SIZE };
+    if !format.holds_rows() {
+        reader.refuse(fields.key_at("file_size"), Mistake::CellsInOneFile);
+    }
+    parse_size(text.value).unwrap_or_else(|problem| {
+        reader.refuse(text.at, Mistake::NotASize { key: "file_size", value: text.value.to_owned(), problem });
+        FILE_SIZE
+    })
 }
 
 /// The columns that say which rows are the same: needed to replace rows, and of no use otherwise.

@@ -233,6 +233,7 @@ pub(crate) static EXPORT: Section = Section {
         key("format", Shape::Text),
         key("mode", Shape::Text),
         key("keys", Shape::Texts),
+        key("file_size", Shape::Text),
         key("delta", Shape::Flag),
         key("query", Shape::Table),
     ],

@@ -39,7 +39,7 @@ pub use catch_up::CatchUp;
 pub use checks::{Check, Rule};
 pub use cron::Cron;
 pub use error::{JobError, ProjectError};
-pub use export::{Export, ExportMode, Per};
+pub use export::{Export, ExportMode, FILE_SIZE, Per};
 pub(crate) use fields::{Fields, Reader};
 pub use hooks::{HookKind, Hooks};
 pub(crate) use keys::PROJECT;

@@ -289,6 +289,10 @@ pub(crate) enum Mistake {
     DeltaAppend,
     #[error("files of cells are made `per = \"query\"`")]
     CellsPerQuery,
+    #[error("`file_size` is for files of rows")]
+    CellsInOneFile,
+    #[error("`{value}` is no size")]
+    NotASize { key: &'static str, value: String, problem: String },
     #[error("the export `{other}` publishes under this name too")]
     PublishedTwice { other: String },
     #[error("a query has either `file` or `sql`")]
@@ -438,6 +442,8 @@ impl Mistake {
             Self::DeltaFolder { name } => format!("write a name such as `{name}/dt={{day}}`, and `format = \"parquet\"`"),
             Self::DeltaAppend => "write `mode = \"upsert\"` with `keys`, or leave `delta` out".to_owned(),
             Self::CellsPerQuery => "write `per = \"query\"`, and a query of `cells.TABLE`".to_owned(),
+            Self::CellsInOneFile => "leave it out: what loads cells takes them from one file".to_owned(),
+            Self::NotASize { key, problem, .. } => format!("{problem}, for example `{key} = \"256MiB\"`"),
             Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
             Self::FileAndSql => {
                 "write `query = { file = \"query.sql\" }`, or `query = { sql = \"select ..\" }`".to_owned()

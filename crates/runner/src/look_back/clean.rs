@@ -136,7 +136,9 @@ impl CleanPlan {
             // Without its list an export can still be taken for published: `run --adopt`.
             let given_up = matches!(&declared, Some(Some(exports)) if !exports.contains(&part.export));
             if listed || given_up {
-                self.put(store, part.path, CleanedKind::Part, before)?;
+                for path in part.paths {
+                    self.put(store, path, CleanedKind::Part, before)?;
+                }
             } else {
                 *lost.entry(part.export).or_default() += 1;
             }

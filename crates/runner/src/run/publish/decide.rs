@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
 use crate::day::MICROS_PER_DAY;
-use crate::job::{Export, Per};
+use crate::job::{Export, FILE_SIZE, Per};
 use crate::period::Period;
 
 /// What an export is that says nothing else.
@@ -106,6 +106,10 @@ impl Compared<'_> {
         let form = format!("{:?} {:?} {:?} {:?}", export.per, export.format, export.mode, export.keys);
         if export.delta {
             settings.push("delta");
+        }
+        let file_size = export.file_size.to_string();
+        if export.file_size != FILE_SIZE {
+            settings.push(&file_size);
         }
         // Lists from before there was a choice stay good.
         if form != PLAIN {

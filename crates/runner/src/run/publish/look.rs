@@ -103,11 +103,12 @@ impl<'a> PublishStage<'a> {
     }
 }
 
-/// A part whose file is gone counts as not published.
+/// A part of which a file is gone counts as not published.
 fn forget_missing(blobs: &dyn Blobs, published: &mut Published) -> Result<(), StoreError> {
     let mut missing = Vec::new();
     for (label, part) in &published.parts {
-        if !blobs.list(&format!("exports/{}", part.folder))?.contains(&part.file) {
+        let names = blobs.list(&format!("exports/{}", part.folder))?;
+        if !part.files().iter().all(|file| names.contains(&file.file)) {
             missing.push(label.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! The publish stage: one file a day of each export, for the days whose cells changed. `decide` says which and why,
+//! The publish stage: the files of each day of each export, for the days whose cells changed. `decide` says which and why,
 //! `look` reads what that is decided from, `share` says which are read together, and here it is done.
 
 mod decide;
@@ -185,7 +185,7 @@ impl PublishStage<'_> {
             }
             record(self.store, published, &self.job.name, &listed)?;
             done.parts.extend(records);
-            left.obsolete.extend(listed.into_iter().filter_map(|part| part.obsolete));
+            left.obsolete.extend(listed.into_iter().flat_map(|part| part.obsolete));
         }
         Ok(left)
     }
@@ -239,6 +239,7 @@ impl PublishStage<'_> {
                 run: &options.run,
                 previous: part.previous.as_ref(),
                 format: export.format,
+                file_size: export.file_size,
                 mode: match export.mode {
                     ExportMode::Replace => FileMode::Replace,
                     ExportMode::Append => FileMode::Append,
@@ -316,6 +317,6 @@ fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
         part: Some(listed),
         made_from,
         columns: looked.published.columns.clone(),
-        obsolete: None,
+        obsolete: Vec::new(),
     })
 }

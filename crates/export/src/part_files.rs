@@ -1,0 +1,142 @@
+//! The files of a part: one, or as many as a limit of their size makes of its rows.
+//!
+//! One file is replaced by a rename. Several are written into a folder aside, which then takes the place of the part's, so that
+//! who lists it sees the files before or the new ones. Files that stay for readers of older snapshots ([`keep_old`]) have new
+//! names and lie beside those before; which belong together says the log.
+//!
+//! [`keep_old`]: PublishRequest::keep_old
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use tidetable_store::{Aside, PartFile};
+
+use crate::error::{ExportError, Result};
+use crate::format::FileFormat;
+use crate::publish::PublishRequest;
+use crate::rows::Rows;
+use crate::writer::{FileSpec, FileWriter, WrittenFile};
+
+/// The files of a part under way. One is made with its first rows, so that a part without rows leaves no folder behind.
+pub(crate) struct PartFiles<'a> {
+    request: &'a PublishRequest<'a>,
+    spec: &'a FileSpec<'a>,
+    /// The first file, as long as there is no other.
+    first: String,
+    current: Option<FileWriter>,
+    done: Vec<PartFile>,
+    aside: Option<Box<dyn Aside>>,
+    /// Whether there can be but one.
+    single: bool,
+}
+
+/// What was written, and nobody sees yet.
+pub(crate) enum Written {
+    /// No rows, and no file.
+    Nothing,
+    /// One file.
+    One(WrittenFile),
+    /// Several: in a folder aside, or where they belong if each has a name that was never used.
+    Several(Vec<PartFile>, Option<Box<dyn Aside>>),
+}
+
+impl<'a> PartFiles<'a> {
+    /// `first` is the name of a part's only file.
+    pub(crate) fn new(request: &'a PublishRequest<'a>, spec: &'a FileSpec<'a>, first: &str) -> Self {
+        // The cells of a row belong into one file.
+        let single = !request.format.holds_rows();
+        Self { request, spec, first: first.to_owned(), current: None, done: Vec::new(), aside: None, single }
+    }
+
+    /// The file under way, or else the next one.
+    fn file(&mut self) -> Result<&mut FileWriter> {
+        let limit = if self.single { u64::MAX } else { self.request.file_size };
+        if let Some(full) = self.current.take_if(|file| file.bytes() >= limit) {
+            self.end(full)?;
+        }
+        let current = match self.current.take() {
+            Some(current) => current,
+            None => self.begin()?,
+        };
+        Ok(self.current.insert(current))
+    }
+
+    fn begin(&self) -> Result<FileWriter> {
+        let path = match (&self.aside, self.done.len()) {
+            (_, 0) => part_path(self.request.folder, &self.first),
+            (Some(aside), at) => format!("{}/{}", aside.path(), self.name(at)),
+            (None, at) => part_path(self.request.folder, &self.name(at)),
+        };
+        let blob = self.request.store.blobs().replacer(&path)?;
+        FileWriter::new(blob, self.spec).map_err(|source| ExportError::Write { path, source })
+    }
+
+    /// The name of one of several files: of this run, so that lists of other runs never name it.
+    fn name(&self, at: usize) -> String {
+        if at == 0 && self.request.keep_old {
+            return self.first.clone();
+        }
+        self.request.format.file_of_several(self.request.run, at)
+    }
+
+    /// Ends a file that others follow, or that follows others.
+    fn end(&mut self, file: FileWriter) -> Result<()> {
+        let at = self.done.len();
+        if at == 0 && !self.request.keep_old {
+            let Some(aside) = self.request.store.blobs().aside(&self.folder())? else {
+                self.single = true;
+                self.current = Some(file);
+                return Ok(());
+            };
+            self.aside = Some(aside);
+        }
+        let name = self.name(at);
+        let file = file.finish().map_err(|source| ExportError::Write { path: name.clone(), source })?;
+        let done = PartFile { file: name, bytes: file.bytes, checksum: file.checksum.clone() };
+        match &self.aside {
+            Some(aside) => file.publish_as(&format!("{}/{}", aside.path(), done.file))?,
+            None => file.publish()?,
+        }
+        self.done.push(done);
+        Ok(())
+    }
+
+    fn folder(&self) -> String {
+        format!("exports/{}", self.request.folder)
+    }
+
+    /// Ends the last file.
+    pub(crate) fn finish(mut self) -> Result<Written> {
+        let Some(last) = self.current.take() else { return Ok(Written::Nothing) };
+        if self.done.is_empty() {
+            let path = part_path(self.request.folder, &self.first);
+            return last.finish().map(Written::One).map_err(|source| ExportError::Write { path, source });
+        }
+        self.end(last)?;
+        Ok(Written::Several(self.done, self.aside))
+    }
+
+    /// As [`Self::finish`], with a file even if there are no rows.
+    pub(crate) fn finish_some(mut self) -> Result<Written> {
+        self.file()?;
+        self.finish()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.is_none()
+    }
+}
+
+impl Rows for PartFiles<'_> {
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
+        self.file()?.write(batch).map_err(wrap)
+    }
+}
+
+/// Puts files that were written aside in the place of those of a part.
+pub(crate) fn take_place(aside: Box<dyn Aside>) -> Result<()> {
+    Ok(aside.take_place(&FileFormat::is_of_part)?)
+}
+
+pub(crate) fn part_path(folder: &str, file: &str) -> String {
+    format!("exports/{folder}/{file}")
+}

@@ -1,0 +1,138 @@
+//! From the files that were written to those of the part: which are the same already, which take whose place.
+
+use tidetable_sstable::ReadAt;
+use tidetable_store::{Part, PartFile, Store};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{ExportError, Result};
+use crate::format::FileFormat;
+use crate::part_files::{Written, part_path, take_place};
+use crate::publish::{Outcome, PublishRequest};
+use crate::writer::{WrittenFile, hexadecimal};
+
+const COMPARED: u64 = 1 << 20;
+
+/// A part whose files are in their place.
+pub(crate) struct Settled {
+    pub(crate) outcome: Outcome,
+    pub(crate) folder: String,
+    pub(crate) files: Vec<PartFile>,
+    /// What no list names once this part is listed.
+    pub(crate) obsolete: Vec<String>,
+}
+
+/// Puts what was written where readers see it, unless it is there already. `None` if there is nothing.
+pub(crate) fn settle(request: &PublishRequest<'_>, written: Written, first: &str) -> Result<Option<Settled>> {
+    match written {
+        Written::Nothing => Ok(None),
+        Written::One(file) => one(request, file, first).map(Some),
+        Written::Several(files, aside) => {
+            let known = request.previous.filter(|previous| same_bytes(&previous.files(), &files));
+            let written = || files.iter().map(|file| part_path(request.folder, &file.file)).collect();
+            if let Some(previous) = known
+                && (request.keep_old || previous.folder == request.folder && all_hold(request.store, previous)?)
+            {
+                let obsolete = if aside.is_none() { written() } else { Vec::new() };
+                return Ok(Some(unchanged(previous, obsolete)));
+            }
+            if let Some(aside) = aside {
+                take_place(aside)?;
+            }
+            Ok(Some(changed(request, files)))
+        }
+    }
+}
+
+fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Settled> {
+    let new = PartFile { file: name.to_owned(), bytes: file.bytes, checksum: file.checksum.clone() };
+    let known = request.previous.filter(|previous| same_bytes(&previous.files(), std::slice::from_ref(&new)));
+    if let Some(previous) = known.filter(|_| request.keep_old) {
+        // The file that is there stays.
+        return Ok(unchanged(previous, Vec::new()));
+    }
+    if !request.keep_old && follows_several(request, name)? {
+        let folder = format!("exports/{}", request.folder);
+        if let Some(aside) = request.store.blobs().aside(&folder)? {
+            file.publish_as(&format!("{}/{name}", aside.path()))?;
+            take_place(aside)?;
+            return Ok(changed(request, vec![new]));
+        }
+    }
+    let path = part_path(request.folder, name);
+    let moved = request.previous.is_some_and(|previous| previous.paths() != [path.as_str()]);
+    if request.previous.is_some() && !moved && holds(request.store, &path, &new)? {
+        return Ok(Settled { outcome: Outcome::Unchanged, ..changed(request, vec![new]) });
+    }
+    file.publish()?;
+    Ok(changed(request, vec![new]))
+}
+
+/// Whether files of a part of several lie where one file is to be: as listed, or left by a run that stopped before it
+/// listed them.
+fn follows_several(request: &PublishRequest<'_>, name: &str) -> Result<bool> {
+    let before = request.previous.filter(|previous| previous.more.is_empty()).map(|previous| previous.file.as_str());
+    let other = |known: &String| FileFormat::is_of_part(known) && known != name && Some(known.as_str()) != before;
+    let names = request.store.blobs().list(&format!("exports/{}", request.folder))?;
+    Ok(names.iter().any(other))
+}
+
+fn unchanged(previous: &Part, obsolete: Vec<String>) -> Settled {
+    Settled { outcome: Outcome::Unchanged, folder: previous.folder.clone(), files: previous.files(), obsolete }
+}
+
+fn changed(request: &PublishRequest<'_>, files: Vec<PartFile>) -> Settled {
+    let written: Vec<String> = files.iter().map(|file| part_path(request.folder, &file.file)).collect();
+    let mut obsolete = request.previous.filter(|_| !request.keep_old).map(Part::paths).unwrap_or_default();
+    obsolete.retain(|path| !written.contains(path));
+    let outcome = if request.previous.is_some() { Outcome::Replaced } else { Outcome::Created };
+    Settled { outcome, folder: request.folder.to_owned(), files, obsolete }
+}
+
+/// Whether files hold the same bytes, whatever they are called.
+fn same_bytes(one: &[PartFile], other: &[PartFile]) -> bool {
+    let sums = |files: &[PartFile]| files.iter().map(|file| file.checksum.clone()).collect::<Vec<_>>();
+    sums(one) == sums(other)
+}
+
+fn all_hold(store: &Store, part: &Part) -> Result<bool> {
+    for file in part.files() {
+        if !holds(store, &part_path(&part.folder, &file.file), &file)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the file at `path` has the bytes of `file`. Asks the file itself, for a run that stopped may
+/// have replaced it without listing that.
+fn holds(store: &Store, path: &str, file: &PartFile) -> Result<bool> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let blobs = store.blobs();
+    if !blobs.list(folder)?.iter().any(|known| known == name) {
+        return Ok(false);
+    }
+    let there = blobs.open(path)?;
+    if there.len() != file.bytes {
+        return Ok(false);
+    }
+    let checksum = checksum(there.as_ref()).map_err(|source| ExportError::Compare { path: path.to_owned(), source })?;
+    Ok(checksum == file.checksum)
+}
+
+/// xxh3-128 of a file, hexadecimal.
+pub(crate) fn checksum_of(bytes: &[u8]) -> String {
+    let mut hash = Xxh3::new();
+    hash.update(bytes);
+    hexadecimal(&hash)
+}
+
+fn checksum(file: &dyn ReadAt) -> std::io::Result<String> {
+    let mut hash = Xxh3::new();
+    let mut at = 0;
+    while at < file.len() {
+        let length = COMPARED.min(file.len() - at);
+        hash.update(&file.read_at(at, length as usize)?);
+        at += length;
+    }
+    Ok(hexadecimal(&hash))
+}
