@@ -362,3 +362,48 @@ async fn a_limit_leaves_scans_their_order() {
         }
     }
 }
+
+#[tokio::test]
+async fn limits_within_limits_give_as_many_rows_as_they_say() {
+    let world = World::with_days(4);
+    for without_push_down in [false, true] {
+        for partitions in [1, 4] {
+            let options =
+                SessionOptions { without_push_down, target_partitions: Some(partitions), ..SessionOptions::default() };
+            let session = world.open(&options);
+            for (query, rows) in [
+                ("SELECT * FROM (SELECT * FROM SENSOR LIMIT 30 OFFSET 10) ORDER BY meter LIMIT 5", 5),
+                ("SELECT * FROM (SELECT * FROM SENSOR OFFSET 10) ORDER BY meter LIMIT 5", 5),
+                ("SELECT * FROM (SELECT * FROM SENSOR LIMIT 1000) WHERE kwh >= 0 ORDER BY meter LIMIT 300", 300),
+                ("SELECT * FROM (SELECT * FROM SENSOR WHERE kwh >= 0 LIMIT 8) ORDER BY meter, ts LIMIT 300", 8),
+                ("SELECT * FROM (SELECT * FROM SENSOR ORDER BY meter LIMIT 8) ORDER BY ts LIMIT 3 OFFSET 4", 3),
+                (
+                    "SELECT * FROM (SELECT * FROM SENSOR ORDER BY meter LIMIT 8) WHERE kwh >= 0 ORDER BY meter LIMIT 30",
+                    8,
+                ),
+                (
+                    "SELECT * FROM (SELECT meter, row_number() OVER () AS n FROM SENSOR) WHERE n > 500 ORDER BY meter LIMIT 5",
+                    5,
+                ),
+                (
+                    "SELECT * FROM (SELECT meter, count(*) OVER (ORDER BY meter, ts) AS n FROM SENSOR) WHERE n > 500 ORDER BY meter LIMIT 5",
+                    5,
+                ),
+                (
+                    "SELECT a.meter FROM (SELECT * FROM SENSOR LIMIT 50) AS a JOIN (VALUES (1), (2), (3), (4), (5), (6)) AS b(id) \
+                     ON a.meter = b.id ORDER BY a.meter LIMIT 40",
+                    40,
+                ),
+                (
+                    "SELECT meter FROM (SELECT meter FROM SENSOR LIMIT 9) UNION ALL SELECT meter FROM SENSOR ORDER BY meter LIMIT 2000",
+                    2000,
+                ),
+                ("SELECT meter, kwh FROM SENSOR ORDER BY kwh DESC, meter LIMIT 7 OFFSET 2", 7),
+                ("SELECT DISTINCT meter FROM (SELECT * FROM SENSOR OFFSET 3) ORDER BY meter LIMIT 6", 6),
+            ] {
+                let found: usize = run(&session, query).await.iter().map(RecordBatch::num_rows).sum();
+                assert_eq!(found, rows, "{partitions} parts, push-down off: {without_push_down}: {query}");
+            }
+        }
+    }
+}
