@@ -1,9 +1,9 @@
 //! Limits that stay above what they limit.
 //!
 //! Where a sort with a limit is left out because rows come in its order already, the engine (DataFusion 55.2) hands the limit to
-//! the place where parts are brought together, whatever lies in between: a filter, a window, another limit. `SELECT * FROM (SELECT
-//! * FROM t OFFSET 10) ORDER BY key LIMIT 5` gave no rows. So sorts have no limits while the engine decides about them: a limit
-//! stands above each, and goes down afterwards as far as it may.
+//! the place where parts are brought together, whatever lies in between: a filter, a window, another limit. Then `(SELECT ts FROM t
+//! OFFSET 10) ORDER BY ts LIMIT 5` gave no rows. So sorts have no limits while the engine decides about them: a limit stands
+//! above each, and goes down afterwards as far as it may.
 
 use std::sync::Arc;
 
