@@ -71,7 +71,7 @@ fn a_large_day_is_several_files_and_a_small_one_is_one() {
     project.run_job("j");
     let large = names(&project, "DAY_20200101");
     assert!(large.len() > 1 && large.iter().all(|name| name.ends_with(".parquet")), "{large:?}");
-    assert!(large[0].ends_with("-0000.parquet"), "{large:?}");
+    assert!(large[0].ends_with("-00000.parquet"), "{large:?}");
     assert_eq!(names(&project, "DAY_20200102"), ["part-0.parquet"]);
     let counted = |table: &str| project.sql(&format!("select count(*) as n, sum(kwh) as kwh from exports.{table}"));
     let expected = project.sql("select count(*) as n, sum(kwh) as kwh from T");
@@ -132,4 +132,32 @@ fn what_is_lost_of_a_large_day_is_made_again_and_its_list_can_be_gone() {
     assert_eq!(names(&project, "DAY_20200101"), after);
     assert_eq!(project.sql("select count(*) as n from exports.DAY")[0]["n"], ROWS + 1);
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
+}
+
+#[test]
+fn a_run_that_is_stopped_before_it_lists_a_day_adds_no_row_twice_and_loses_none() {
+    for (mode, wanted) in [("append", 2 * ROWS + 1), ("upsert\"\nkeys = [\"meter\", \"ts\"]\n#", ROWS + 1)] {
+        let job = JOB.replace("file_size = \"16 KiB\"", &format!("file_size = \"16 KiB\"\nmode = \"{mode}\""));
+        let job = job[..job.find("[exports.HIVE]").unwrap()].to_owned();
+        let project = Project::new("j", &job);
+        write(&project, 1);
+        project.run_job("j");
+        let list = project.read("data/exports/DAY.json");
+        write(&project, 2);
+        project.run_job("j");
+        let files = names(&project, "DAY_20200101");
+        let count = || project.sql("select count(*) as n from exports.DAY")[0]["n"].clone();
+        assert_eq!(count(), wanted, "{mode}");
+        // The files are in their place, the list is the one before.
+        project.write("data/exports/DAY.json", &list);
+        assert!(project.fails(1, &["sql", "-c", "select count(*) from exports.DAY"]).contains("run its job"));
+        project.run_job("j");
+        assert_eq!((count(), names(&project, "DAY_20200101")), (json!(wanted), files), "{mode}");
+        // And once more, with readings that came since.
+        project.write("data/exports/DAY.json", &list);
+        write(&project, 3);
+        project.run_job("j");
+        let wanted = if mode == "append" { 3 * ROWS + 1 } else { ROWS + 1 };
+        assert_eq!(count(), wanted, "{mode}");
+    }
 }

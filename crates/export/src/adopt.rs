@@ -1,13 +1,14 @@
 //! Published files that no list names: what they say of themselves.
 
-use bytes::Bytes;
+use std::collections::BTreeMap;
+
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use tidetable_store::{Part, PartFile, Store};
 
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
-use crate::part_files::part_path;
+use crate::part_files::{FILES, part_path};
 use crate::settle::checksum_of;
 use crate::shape::columns;
 
@@ -28,11 +29,15 @@ pub struct Adopted {
 pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: FileFormat) -> Result<Option<Adopted>> {
     let Some(found) = Found::of(store, folder, format)? else { return Ok(None) };
     if let Some(file) = found.files.iter().find(|file| file.says("tidetable.export").is_none()) {
-        return Err(ExportError::Stranger { folder: folder.to_owned(), file: file.name.clone() });
+        return Err(ExportError::Stranger { folder: folder.to_owned(), file: file.file.file.clone() });
     }
-    let is_ours =
-        |file: &FoundFile| file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label);
-    Ok(found.files.iter().all(is_ours).then(|| found.adopted(folder)))
+    if !found.says_it_is(export, label) {
+        return Ok(None);
+    }
+    match found.is_whole(format) {
+        true => Ok(Some(found.adopted(folder))),
+        false => Err(ExportError::Partial { folder: folder.to_owned() }),
+    }
 }
 
 /// The files of a part, if they are what `made` names: rows that were added to them are not added again.
@@ -48,14 +53,38 @@ pub(crate) fn already_made(store: &Store, folder: &str, format: FileFormat, made
 /// Names, in a file that rows were added to, what they were made from.
 pub(crate) const MADE: &str = "tidetable.made";
 
+/// The files that lie where those of `part` are listed, of which none is there: as a run leaves them that is stopped after it
+/// put them in their place and before it listed them. What they were made from is not known. `None`: there are none, or
+/// not all of them.
+///
+/// # Errors
+/// If they are there and cannot be read.
+pub fn found_instead(
+    store: &Store,
+    (export, label): (&str, &str),
+    part: &Part,
+    format: FileFormat,
+) -> Result<Option<Part>> {
+    let names = store.blobs().list(&format!("exports/{}", part.folder))?;
+    if part.files().iter().any(|file| names.contains(&file.file)) {
+        return Ok(None);
+    }
+    let Some(found) = Found::of(store, &part.folder, format)? else { return Ok(None) };
+    // Only Parquet says whose it is.
+    let is_ours = format != FileFormat::Parquet || found.says_it_is(export, label);
+    let found = (is_ours && found.is_whole(format)).then(|| found.adopted(&part.folder).part);
+    let listed =
+        |found: Part| Part { sources: BTreeMap::new(), rows: found.rows, ..part.clone() }.with_files(&found.files());
+    Ok(found.map(listed))
+}
+
 /// The files of a part.
 struct Found {
     files: Vec<FoundFile>,
 }
 
 struct FoundFile {
-    name: String,
-    bytes: Bytes,
+    file: PartFile,
     metadata: Option<ArrowReaderMetadata>,
 }
 
@@ -68,13 +97,27 @@ impl Found {
         Ok((!files.is_empty()).then_some(Self { files }))
     }
 
-    fn adopted(&self, folder: &str) -> Adopted {
-        let file = |file: &FoundFile| PartFile {
-            file: file.name.clone(),
-            bytes: file.bytes.len() as u64,
-            checksum: checksum_of(&file.bytes),
+    /// Whether they say that they are of this part.
+    fn says_it_is(&self, export: &str, label: &str) -> bool {
+        let is_ours = |file: &FoundFile| {
+            file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label)
         };
-        let files: Vec<PartFile> = self.files.iter().map(file).collect();
+        self.files.iter().all(is_ours)
+    }
+
+    /// Whether they are all of a part, as far as they can tell.
+    fn is_whole(&self, format: FileFormat) -> bool {
+        let number = || self.files.last().and_then(|file| file.says(FILES));
+        match (self.files.as_slice(), format) {
+            ([one], _) => one.file.file == format.file_name(),
+            (several, FileFormat::Parquet) => number() == Some(several.len().to_string().as_str()),
+            // Others do not say it.
+            _ => true,
+        }
+    }
+
+    fn adopted(&self, folder: &str) -> Adopted {
+        let files: Vec<PartFile> = self.files.iter().map(|file| file.file.clone()).collect();
         let rows = self.files.iter().map(FoundFile::rows).sum();
         let part = Part { folder: folder.to_owned(), rows, ..Part::default() };
         let metadata = self.files.first().and_then(|file| file.metadata.as_ref());
@@ -113,7 +156,8 @@ impl FoundFile {
             }
             _ => None,
         };
-        Ok(Some(Self { name, bytes, metadata }))
+        let file = PartFile { file: name, bytes: bytes.len() as u64, checksum: checksum_of(&bytes) };
+        Ok(Some(Self { file, metadata }))
     }
 
     fn says(&self, key: &str) -> Option<&str> {
@@ -147,7 +191,7 @@ pub fn stranded(store: &Store, folder: &str) -> Result<Option<Stranded>> {
         found => found?,
     };
     let Some(found) = found else { return Ok(None) };
-    let paths = found.files.iter().map(|file| part_path(folder, &file.name)).collect();
+    let paths = found.files.iter().map(|file| part_path(folder, &file.file.file)).collect();
     let export = found.files.first().and_then(|file| file.says("tidetable.export")).map(str::to_owned);
     Ok(export.map(|export| Stranded { paths, export }))
 }

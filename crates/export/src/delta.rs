@@ -129,7 +129,8 @@ impl State {
 /// The files of an export below `folder`. Their names are never used twice.
 fn files_of(published: &Published, folder: &str) -> Files {
     let inside = |part: &Part| {
-        let below = part.folder.strip_prefix(folder)?.to_owned();
+        let below =
+            part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'))?.to_owned();
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum }| {

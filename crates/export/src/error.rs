@@ -53,6 +53,27 @@ pub enum ExportError {
         /// The file.
         file: String,
     },
+    /// Of a part of several files some are not there.
+    #[error("exports/{folder} holds some files of a day and not all of them: put the others back, or move these away")]
+    Partial {
+        /// Folder of the part.
+        folder: String,
+    },
+    /// A file that was written is not there any more.
+    #[error("{path} was removed while the part was written; what was published before is unchanged, run again")]
+    Gone {
+        /// Path inside the store.
+        path: String,
+    },
+    /// A part of several files cannot be replaced as a whole.
+    #[error(
+        "exports/{folder} holds several files and lies on another disk than the store, where it cannot be replaced at once: \
+         remove its part-* files and run again"
+    )]
+    Elsewhere {
+        /// Folder of the part.
+        folder: String,
+    },
     /// Two columns of the query have one name.
     #[error("the query of {export} gives two columns called {column}: name one of them with AS")]
     DuplicateColumn {

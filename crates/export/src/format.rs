@@ -37,18 +37,26 @@ impl FileFormat {
 
     /// The name of the file at this place of a part of several, as a run wrote it. By name they are in the order of their rows.
     pub(crate) fn file_of_several(self, run: &str, at: usize) -> String {
-        format!("part-{run}-{at:04}{}", self.ending())
+        format!("part-{run}-{at:05}{}", self.ending())
     }
 
     /// The run that wrote the file of this name, if it is the one at this place of several.
     pub(crate) fn run_of_several(self, name: &str, at: usize) -> Option<&str> {
-        let run = name.strip_prefix("part-")?.strip_suffix(self.ending())?.strip_suffix(&format!("-{at:04}"))?;
-        (!run.is_empty() && !run.contains('.')).then_some(run)
+        let (run, place) = self.of_several(name)?;
+        (place == at).then_some(run)
     }
 
-    /// Whether a file is called as those of parts are.
+    /// The run of a file of several, and its place among them.
+    fn of_several(self, name: &str) -> Option<(&str, usize)> {
+        let (run, place) = name.strip_prefix("part-")?.strip_suffix(self.ending())?.rsplit_once('-')?;
+        let is_run = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let is_place = place.len() >= 5 && place.bytes().all(|byte| byte.is_ascii_digit());
+        if is_run && is_place { Some((run, place.parse().ok()?)) } else { None }
+    }
+
+    /// Whether a file is called as the files of parts are, which take each other's place.
     pub(crate) fn is_of_part(name: &str) -> bool {
-        name.starts_with("part-") && Self::ALL.iter().any(|format| name.ends_with(format.ending()))
+        Self::ALL.iter().any(|format| name == format.file_name() || format.of_several(name).is_some())
     }
 
     /// Whether its rows are those of the query, and not cells brought together.
@@ -65,7 +73,7 @@ mod tests {
     fn names_of_several_files_tell_their_run_and_place() {
         let parquet = FileFormat::Parquet;
         let name = parquet.file_of_several("01JX-Z", 3);
-        assert_eq!(name, "part-01JX-Z-0003.parquet");
+        assert_eq!(name, "part-01JX-Z-00003.parquet");
         assert_eq!(parquet.run_of_several(&name, 3), Some("01JX-Z"));
         assert_eq!(parquet.run_of_several(&name, 2), None);
         assert_eq!(FileFormat::Csv.run_of_several(&name, 3), None);
@@ -73,7 +81,16 @@ mod tests {
         // The cells of a Bigtable are another form.
         assert_eq!(parquet.run_of_several(&FileFormat::BigtableParquet.file_of_several("r", 0), 0), None);
         assert!(FileFormat::is_of_part(&name) && FileFormat::is_of_part("part-0.cbt.csv"));
-        assert!(!FileFormat::is_of_part("_SUCCESS") && !FileFormat::is_of_part("part-0.txt"));
+        for other in [
+            "_SUCCESS",
+            "part-0.txt",
+            "part-list.csv",
+            "part-00000-abc.snappy.parquet",
+            "part--00000.csv",
+            "part-r-0003.csv",
+        ] {
+            assert!(!FileFormat::is_of_part(other), "{other}");
+        }
         let names: Vec<String> = (8..12).map(|at| parquet.file_of_several("r", at)).collect();
         assert!(names.is_sorted());
     }

@@ -29,7 +29,7 @@ mod shape;
 mod stale;
 mod writer;
 
-pub use adopt::{Adopted, Stranded, adopt, stranded};
+pub use adopt::{Adopted, Stranded, adopt, found_instead, stranded};
 pub use delta::write_log;
 pub use error::{ExportError, Result};
 pub use file::QueryFile;

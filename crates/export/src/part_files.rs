@@ -29,6 +29,9 @@ pub(crate) struct PartFiles<'a> {
     single: bool,
 }
 
+/// Says in the last of several files how many there are.
+pub(crate) const FILES: &str = "tidetable.files";
+
 /// What was written, and nobody sees yet.
 pub(crate) enum Written {
     /// No rows, and no file.
@@ -106,13 +109,26 @@ impl<'a> PartFiles<'a> {
 
     /// Ends the last file.
     pub(crate) fn finish(mut self) -> Result<Written> {
-        let Some(last) = self.current.take() else { return Ok(Written::Nothing) };
+        let Some(mut last) = self.current.take() else { return Ok(Written::Nothing) };
         if self.done.is_empty() {
             let path = part_path(self.request.folder, &self.first);
             return last.finish().map(Written::One).map_err(|source| ExportError::Write { path, source });
         }
+        last.say(FILES, &(self.done.len() + 1).to_string());
         self.end(last)?;
-        Ok(Written::Several(self.done, self.aside))
+        if let Some(aside) = &self.aside {
+            self.all_there(aside.path())?;
+        }
+        Ok(Written::Several(std::mem::take(&mut self.done), self.aside.take()))
+    }
+
+    /// That nobody has taken files away meanwhile.
+    fn all_there(&self, folder: &str) -> Result<()> {
+        let names = self.request.store.blobs().list(folder)?;
+        match self.done.iter().find(|file| !names.contains(&file.file)) {
+            Some(PartFile { file, .. }) => Err(ExportError::Gone { path: format!("{folder}/{file}") }),
+            None => Ok(()),
+        }
     }
 
     /// As [`Self::finish`], with a file even if there are no rows.
@@ -123,6 +139,16 @@ impl<'a> PartFiles<'a> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.current.is_none()
+    }
+}
+
+impl Drop for PartFiles<'_> {
+    /// Files that lie where they belong, and no list will name.
+    fn drop(&mut self) {
+        let blobs = self.request.store.blobs();
+        for file in self.done.iter().filter(|_| self.aside.is_none()) {
+            let _ = blobs.delete(&part_path(self.request.folder, &file.file));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Publishing one part of an export, and listing it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
@@ -15,7 +15,7 @@ use crate::format::FileFormat;
 use crate::mode::{FileMode, cell_columns, cells_in_order, combined};
 use crate::part_files::{PartFiles, part_path};
 use crate::rows::Planned;
-use crate::settle::settle;
+use crate::settle::{part_names, settle};
 use crate::shape::columns;
 use crate::writer::FileSpec;
 
@@ -144,8 +144,13 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     };
     let to = PartFiles::new(request, &spec, &file_name);
     let (files, rows) = planned.write(to, (engine, write)).await?;
-    // Readers of a part that was there must find it, empty.
-    let written = if files.is_empty() && request.previous.is_some() { files.finish_some()? } else { files.finish()? };
+    // Readers of a part that was there must find it, empty; also of one that no list names any more.
+    let was_there =
+        || Ok::<_, ExportError>(!request.keep_old && !part_names(request.store, request.folder)?.is_empty());
+    let written = match files.is_empty() && (request.previous.is_some() || was_there()?) {
+        true => files.finish_some()?,
+        false => files.finish()?,
+    };
     let mut published = PublishedPart {
         label: request.label.to_owned(),
         outcome: Outcome::Skipped,
@@ -217,9 +222,7 @@ pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
         return Ok(());
     }
     let blobs = store.blobs().as_ref();
-    let lists = Published::all(blobs)?;
-    let named = |path: &str| {
-        lists.iter().flat_map(|list| list.parts.values()).any(|part| part.paths().iter().any(|named| named == path))
-    };
-    obsolete.iter().filter(|path| !named(path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
+    let named: HashSet<String> =
+        Published::all(blobs)?.iter().flat_map(|list| list.parts.values()).flat_map(Part::paths).collect();
+    obsolete.iter().filter(|path| !named.contains(*path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
 }

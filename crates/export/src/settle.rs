@@ -30,7 +30,8 @@ pub(crate) fn settle(request: &PublishRequest<'_>, written: Written, first: &str
             let known = request.previous.filter(|previous| same_bytes(&previous.files(), &files));
             let written = || files.iter().map(|file| part_path(request.folder, &file.file)).collect();
             if let Some(previous) = known
-                && (request.keep_old || previous.folder == request.folder && all_hold(request.store, previous)?)
+                && previous.folder == request.folder
+                && (request.keep_old || all_hold(request.store, previous)?)
             {
                 let obsolete = if aside.is_none() { written() } else { Vec::new() };
                 return Ok(Some(unchanged(previous, obsolete)));
@@ -46,17 +47,17 @@ pub(crate) fn settle(request: &PublishRequest<'_>, written: Written, first: &str
 fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Settled> {
     let new = PartFile { file: name.to_owned(), bytes: file.bytes, checksum: file.checksum.clone() };
     let known = request.previous.filter(|previous| same_bytes(&previous.files(), std::slice::from_ref(&new)));
-    if let Some(previous) = known.filter(|_| request.keep_old) {
+    if let Some(previous) = known.filter(|previous| request.keep_old && previous.folder == request.folder) {
         // The file that is there stays.
         return Ok(unchanged(previous, Vec::new()));
     }
     if !request.keep_old && follows_several(request, name)? {
         let folder = format!("exports/{}", request.folder);
-        if let Some(aside) = request.store.blobs().aside(&folder)? {
-            file.publish_as(&format!("{}/{name}", aside.path()))?;
-            take_place(aside)?;
-            return Ok(changed(request, vec![new]));
-        }
+        let aside = request.store.blobs().aside(&folder)?;
+        let aside = aside.ok_or_else(|| ExportError::Elsewhere { folder: request.folder.to_owned() })?;
+        file.publish_as(&format!("{}/{name}", aside.path()))?;
+        take_place(aside)?;
+        return Ok(changed(request, vec![new]));
     }
     let path = part_path(request.folder, name);
     let moved = request.previous.is_some_and(|previous| previous.paths() != [path.as_str()]);
@@ -71,9 +72,15 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
 /// listed them.
 fn follows_several(request: &PublishRequest<'_>, name: &str) -> Result<bool> {
     let before = request.previous.filter(|previous| previous.more.is_empty()).map(|previous| previous.file.as_str());
-    let other = |known: &String| FileFormat::is_of_part(known) && known != name && Some(known.as_str()) != before;
-    let names = request.store.blobs().list(&format!("exports/{}", request.folder))?;
-    Ok(names.iter().any(other))
+    let other = |known: &String| known != name && Some(known.as_str()) != before;
+    Ok(part_names(request.store, request.folder)?.iter().any(other))
+}
+
+/// The files in a folder that are called as those of parts are.
+pub(crate) fn part_names(store: &Store, folder: &str) -> Result<Vec<String>> {
+    let mut names = store.blobs().list(&format!("exports/{folder}"))?;
+    names.retain(|name| FileFormat::is_of_part(name));
+    Ok(names)
 }
 
 fn unchanged(previous: &Part, obsolete: Vec<String>) -> Settled {
@@ -94,8 +101,13 @@ fn same_bytes(one: &[PartFile], other: &[PartFile]) -> bool {
     sums(one) == sums(other)
 }
 
+/// Whether the files of a part are there as listed, and no others.
 fn all_hold(store: &Store, part: &Part) -> Result<bool> {
-    for file in part.files() {
+    let files = part.files();
+    if part_names(store, &part.folder)?.len() != files.len() {
+        return Ok(false);
+    }
+    for file in files {
         if !holds(store, &part_path(&part.folder, &file.file), &file)? {
             return Ok(false);
         }

@@ -106,6 +106,17 @@ impl FileWriter {
         }
     }
 
+    /// Adds to what the file says of itself, where the form has a place for it.
+    pub(crate) fn say(&mut self, key: &str, value: &str) {
+        match &mut self.inner {
+            Inner::Parquet(writer) => {
+                writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value.to_owned()));
+            }
+            Inner::Arrow(writer) => writer.write_metadata(key, value),
+            Inner::Csv(_) | Inner::Bigtable(_) | Inner::Cbt(_) => {}
+        }
+    }
+
     /// Ends the file, which stays invisible until [`WrittenFile::publish`].
     pub(crate) fn finish(self) -> Result<WrittenFile, ArrowError> {
         let out = match self.inner {

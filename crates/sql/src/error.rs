@@ -146,6 +146,12 @@ pub enum SqlError {
         /// As written.
         location: String,
     },
+    /// A published file that its list names is not there.
+    #[error("{path} is not there: its part is being published again, so ask again; if it stays away, run its job")]
+    PublishedGone {
+        /// Path inside the store.
+        path: String,
+    },
     /// A query that does not fit into the memory it was given, and has nothing to write to disk.
     #[error("the query does not fit into the memory it may take: {said}; give it more, or no limit")]
     Memory {

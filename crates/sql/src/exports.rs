@@ -1,4 +1,4 @@
-//! `exports.NAME`: what was published, read from its Parquet files.
+//! `exports.NAME`: what was published, read from its files.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,6 +17,7 @@ use datafusion::error::{DataFusionError, Result};
 use tidetable_store::{Part, Published, Store, StoreError};
 
 use crate::error::external;
+use crate::published_table::{PublishedTable, gone};
 
 const FOLDER: &str = "exports";
 const ENDING: &str = ".json";
@@ -99,7 +100,15 @@ impl ExportsSchema {
         let options = options(ending);
         let schema = schema(list).ok_or_else(|| external(unreadable(list)))?;
         let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
-        Ok(Some(Arc::new(ListingTable::try_new(config)?)))
+        let files = Arc::new(ListingTable::try_new(config)?);
+        let paths = parts.iter().flat_map(|part| part.paths()).collect();
+        Ok(Some(Arc::new(PublishedTable { files, store: self.listed.store.clone(), paths })))
+    }
+
+    /// What is listed now, if files of `parts` are gone: they were published again since their list was read.
+    fn listed_anew(&self, parts: &[&Part]) -> Option<Self> {
+        let gone = gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())).ok().flatten();
+        gone.map(|_| Self { listed: Arc::new(Listed::new(self.listed.store.clone())) })
     }
 }
 
@@ -111,7 +120,13 @@ impl SchemaProvider for ExportsSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.listed.find(name) {
-            Some(Found::Parts(list, parts)) => self.open(list, &parts),
+            Some(Found::Parts(list, parts)) => match self.listed_anew(&parts) {
+                Some(anew) => match anew.listed.find(name) {
+                    Some(Found::Parts(list, parts)) => anew.open(list, &parts),
+                    _ => Ok(None),
+                },
+                None => self.open(list, &parts),
+            },
             // Read once more, for its error.
             Some(Found::Broken(name)) => {
                 let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;

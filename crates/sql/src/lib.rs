@@ -55,6 +55,7 @@ mod opener;
 mod order_rule;
 mod pass;
 mod patterns;
+mod published_table;
 mod record_reader;
 mod records;
 mod relations;

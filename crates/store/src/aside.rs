@@ -2,7 +2,7 @@
 //!
 //! A published day of several files is replaced as a whole: the new files are written into a folder of their own, and the two
 //! folders exchange their names, in one call where the system has one. Who lists the day sees the old files or the new, never
-//! some of both.
+//! some of both. The folder of the new ones lies outside of those that are published, so that nobody comes upon it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -21,18 +21,8 @@ pub(crate) struct LocalAside {
     pub(crate) root: PathBuf,
     /// Path inside it.
     pub(crate) path: String,
-    /// Path of the folder whose place it is to take.
-    pub(crate) folder: String,
-}
-
-impl LocalAside {
-    /// Removes what a killed process that had our number left there.
-    pub(crate) fn clear(&self) -> io::Result<()> {
-        match remove_all(&*self.disk, &self.root.join(&self.path)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
+    /// The folder whose place it is to take, whatever links lead there.
+    pub(crate) folder: PathBuf,
 }
 
 impl Aside for LocalAside {
@@ -41,10 +31,9 @@ impl Aside for LocalAside {
     }
 
     fn take_place(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
-        let (aside, folder) = (self.root.join(&self.path), self.root.join(&self.folder));
-        take_place(&*self.disk, &aside, &folder, goes).map_err(|source| StoreError::Io {
+        take_place(&*self.disk, &self.root.join(&self.path), &self.folder, goes).map_err(|source| StoreError::Io {
             action: "replace the folder",
-            path: self.folder.clone(),
+            path: self.folder.display().to_string(),
             source,
         })
     }
@@ -53,25 +42,16 @@ impl Aside for LocalAside {
 impl Drop for LocalAside {
     fn drop(&mut self) {
         // Gone already when it took its place. What stays is swept with other leftovers.
-        let _ = remove_all(&*self.disk, &self.root.join(&self.path));
+        let aside = self.root.join(&self.path);
+        let _ = remove_files(&*self.disk, &aside, &|_| true).and_then(|()| self.disk.remove_folder(&aside));
     }
 }
 
 fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
-    let names = match disk.list(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            disk.rename(aside, folder)?;
-            return sync_both(disk, aside, folder);
-        }
-        names => names?,
-    };
-    for name in names.iter().filter(|name| !goes(name) && !name.starts_with(TEMPORARY)) {
-        if disk.is_folder(&folder.join(name)) {
-            let reason = format!("it holds a folder, {name}: move that away, nothing was replaced");
-            return Err(io::Error::new(ErrorKind::DirectoryNotEmpty, reason));
-        }
-        // Under both names, so that it is in the folder whichever that is.
-        disk.link(&folder.join(name), &aside.join(name))?;
+    let goes = |name: &str| goes(name) || name.starts_with(TEMPORARY);
+    for name in disk.list(folder)?.iter().filter(|name| !goes(name)) {
+        // Under both names, so that it is in the folder whichever that is. What has no two names is moved below.
+        let _ = disk.link(&folder.join(name), &aside.join(name));
     }
     disk.sync_folder(aside)?;
     match disk.exchange(aside, folder) {
@@ -84,36 +64,42 @@ fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) 
         }
         exchanged => exchanged?,
     }
-    sync_both(disk, aside, folder)?;
-    // The new files are in their place: what cannot be removed is swept later.
-    let _ = remove_all(disk, aside);
-    Ok(())
-}
-
-fn sync_both(disk: &dyn Disk, aside: &Path, folder: &Path) -> io::Result<()> {
-    sync_folder_of(disk, folder)?;
-    if aside.parent() == folder.parent() { Ok(()) } else { sync_folder_of(disk, aside) }
-}
-
-/// Removes a folder and the files in it.
-fn remove_all(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-    for name in disk.list(folder)? {
-        disk.remove(&folder.join(name))?;
+    // From here on the new files are in their place.
+    remove_files(disk, aside, &goes)?;
+    let known = disk.list(folder)?;
+    for name in disk.list(aside)? {
+        if known.contains(&name) {
+            disk.remove(&aside.join(&name))?;
+        } else {
+            disk.rename(&aside.join(&name), &folder.join(&name))?;
+        }
     }
-    disk.remove_folder(folder)
+    disk.sync_folder(folder)?;
+    sync_folder_of(disk, folder)?;
+    // What else is in it has a name that cannot be told here, and stays.
+    let _ = disk.remove_folder(aside);
+    sync_folder_of(disk, aside)
+}
+
+/// Removes the files of a folder that `goes` names.
+fn remove_files(disk: &dyn Disk, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
+    disk.list(folder)?.iter().filter(|name| goes(name)).try_for_each(|name| disk.remove(&folder.join(name)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
 
     use bytes::Bytes;
     use tidetable_sstable::ReadAt;
 
     use super::*;
-    use crate::blobs::Blobs;
+    use crate::blobs::{Blobs, Stat};
     use crate::disk::{DiskFile, OsDisk};
     use crate::local::LocalBlobs;
+    use crate::table::Store;
 
     /// A disk that cannot exchange names.
     #[derive(Debug)]
@@ -135,6 +121,12 @@ mod tests {
         fn remove_folder(&self, path: &Path) -> io::Result<()> {
             OsDisk.remove_folder(path)
         }
+        fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+            OsDisk.real_folder(path)
+        }
+        fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
+            OsDisk.copy_mode(from, to)
+        }
         fn make_folder(&self, path: &Path) -> io::Result<()> {
             OsDisk.make_folder(path)
         }
@@ -153,12 +145,15 @@ mod tests {
         fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
             OsDisk.open(path)
         }
+        fn stat(&self, path: &Path) -> io::Result<Stat> {
+            OsDisk.stat(path)
+        }
     }
 
-    fn on_both(test: impl Fn(&LocalBlobs)) {
+    fn on_both(test: impl Fn(&Arc<LocalBlobs>)) {
         for disk in [Arc::new(OsDisk) as Arc<dyn Disk>, Arc::new(Plain)] {
             let folder = tempfile::tempdir().unwrap();
-            test(&LocalBlobs::on(disk, folder.path().join("root")));
+            test(&Arc::new(LocalBlobs::on(disk, folder.path().join("root"))));
         }
     }
 
@@ -185,34 +180,51 @@ mod tests {
             assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1", "part-3"]);
             assert_eq!(blobs.read("exports/day/part-1").unwrap().unwrap().as_ref(), b"part-1");
             assert_eq!(blobs.read("exports/day/note").unwrap().unwrap().as_ref(), b"old");
-            assert!(blobs.leftovers("exports").unwrap().is_empty());
+            assert!(blobs.leftovers("").unwrap().is_empty());
         });
     }
 
     #[test]
-    fn a_folder_comes_where_none_is() {
+    fn what_else_is_in_a_folder_stays() {
         on_both(|blobs| {
-            let aside = blobs.aside("exports/a/day=1").unwrap().unwrap();
-            let mut file = blobs.replacer(&format!("{}/part-0", aside.path())).unwrap();
-            file.write_all(b"new").unwrap();
-            file.finish().unwrap();
-            blobs.create_new("exports/a/day=0/part-0", b"other").unwrap();
-            aside.take_place(&|_| true).unwrap();
-            assert_eq!(blobs.list("exports/a/day=1").unwrap(), ["part-0"]);
-            assert_eq!(blobs.list("exports/a").unwrap(), ["day=0", "day=1"]);
-        });
-    }
-
-    #[test]
-    fn a_folder_inside_is_in_the_way() {
-        on_both(|blobs| {
-            blobs.create_new("exports/day/part-0", b"old").unwrap();
-            blobs.create_new("exports/day/inner/file", b"old").unwrap();
+            for name in ["part-0", "note", "inner/file"] {
+                blobs.create_new(&format!("exports/day/{name}"), b"old").unwrap();
+            }
+            let root = PathBuf::from(blobs.display());
+            std::fs::set_permissions(root.join("exports/day"), Permissions::from_mode(0o750)).unwrap();
             let aside = filled(blobs, "exports/day", &["part-1"]);
-            let refused = aside.take_place(&|name| name.starts_with("part-")).unwrap_err();
-            assert!(refused.to_string().contains("exports/day"), "{refused}");
-            assert_eq!(blobs.list("exports/day").unwrap(), ["inner", "part-0"]);
-            assert!(blobs.leftovers("exports").unwrap().is_empty());
+            aside.take_place(&|name| name.starts_with("part-")).unwrap();
+            assert_eq!(blobs.list("exports/day").unwrap(), ["inner", "note", "part-1"]);
+            assert_eq!(blobs.list("exports/day/inner").unwrap(), ["file"]);
+            assert_eq!(std::fs::metadata(root.join("exports/day")).unwrap().permissions().mode() & 0o777, 0o750);
+            assert!(blobs.leftovers("").unwrap().is_empty());
+            assert_eq!(blobs.list("").unwrap(), ["exports"]);
+        });
+    }
+
+    #[test]
+    fn a_link_to_a_folder_stays_one() {
+        on_both(|blobs| {
+            blobs.create_new("elsewhere/day/part-0", b"old").unwrap();
+            blobs.create_new("exports/other", b"").unwrap();
+            let root = PathBuf::from(blobs.display());
+            std::os::unix::fs::symlink("../elsewhere/day", root.join("exports/day")).unwrap();
+            filled(blobs, "exports/day", &["part-1"]).take_place(&|_| true).unwrap();
+            assert_eq!(blobs.list("elsewhere/day").unwrap(), ["part-1"]);
+            assert!(root.join("exports/day").is_symlink());
+        });
+    }
+
+    #[test]
+    fn two_processes_of_one_number_have_folders_of_their_own() {
+        on_both(|blobs| {
+            let other = LocalBlobs::new(PathBuf::from(blobs.display()));
+            let (one, two) = (filled(blobs, "exports/a", &["part-0"]), filled(&other, "exports/b", &["part-1"]));
+            assert_ne!(one.path(), two.path());
+            one.take_place(&|_| true).unwrap();
+            two.take_place(&|_| true).unwrap();
+            assert_eq!(blobs.list("exports/a").unwrap(), ["part-0"]);
+            assert_eq!(blobs.list("exports/b").unwrap(), ["part-1"]);
         });
     }
 
@@ -221,12 +233,15 @@ mod tests {
         on_both(|blobs| {
             let aside = filled(blobs, "exports/day", &["part-0", "part-1"]);
             std::mem::forget(aside);
-            let left = blobs.leftovers("exports").unwrap();
-            assert_eq!(left.len(), 2, "{left:?}");
-            left.iter().for_each(|path| blobs.delete(path).unwrap());
-            assert!(blobs.leftovers("exports").unwrap().is_empty());
-            let root = PathBuf::from(blobs.display()).join("exports");
-            assert_eq!(std::fs::read_dir(root).unwrap().count(), 1);
+            std::mem::forget(blobs.aside("exports/day").unwrap());
+            let store = Store::new(Arc::clone(blobs) as Arc<dyn Blobs>);
+            assert!(store.leftovers(0).unwrap().is_empty(), "they are new");
+            // Two files and two folders.
+            let left = store.leftovers(i64::MAX).unwrap();
+            assert_eq!(left.len(), 4, "{left:?}");
+            left.iter().for_each(|left| blobs.delete(&left.path).unwrap());
+            assert!(store.leftovers(i64::MAX).unwrap().is_empty());
+            assert_eq!(std::fs::read_dir(blobs.display()).unwrap().count(), 1);
         });
     }
 }

@@ -74,7 +74,8 @@ pub trait Blobs: Debug + Send + Sync {
         Ok(bytes.map(|bytes| Stat { bytes, modified: None }))
     }
 
-    /// Paths of what killed writers left in `folder` half-written; [`Self::list`] never shows it.
+    /// Paths of what killed writers left in `folder` half-written, files and, at the root, folders that were filled
+    /// [aside](Self::aside); [`Self::list`] never shows it.
     ///
     /// # Errors
     /// If the folder exists and cannot be listed.
@@ -83,7 +84,7 @@ pub trait Blobs: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Removes a file; fine if there is none.
+    /// Removes a file, or a folder that was filled aside if it is empty; fine if there is none.
     ///
     /// # Errors
     /// If it exists and cannot be removed.

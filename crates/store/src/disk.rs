@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -35,6 +35,23 @@ pub trait Disk: Debug + Send + Sync {
 
     /// Takes the name of a file away.
     fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// The folder that a path leads to.
+    fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    /// Whether files can be given names in both folders.
+    fn shares_device(&self, one: &Path, other: &Path) -> bool {
+        let _ = (one, other);
+        true
+    }
+
+    /// Gives a folder the permissions of another, and its group where that is allowed.
+    fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Ok(())
+    }
 
     /// Takes the name of an empty folder away.
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
@@ -96,6 +113,28 @@ impl Disk for OsDisk {
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
         Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+    }
+
+    fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    #[cfg(unix)]
+    fn shares_device(&self, one: &Path, other: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+        device(one).is_some_and(|found| Some(found) == device(other))
+    }
+
+    #[cfg(unix)]
+    fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let wanted = fs::metadata(from)?;
+        if fs::metadata(to)?.gid() != wanted.gid() {
+            // Who may not give it away keeps the usual group.
+            let _ = chown(to, None, Some(wanted.gid()));
+        }
+        fs::set_permissions(to, wanted.permissions())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

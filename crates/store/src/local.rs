@@ -5,7 +5,6 @@
 //! safe, and never syncs, so it is not used here.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -137,20 +136,25 @@ impl Blobs for LocalBlobs {
     }
 
     fn aside(&self, folder: &str) -> Result<Option<Box<dyn Aside>>> {
-        // Beside the outermost folder, so that it is found again wherever the other lies.
-        let outermost = folder.split('/').next().unwrap_or(folder);
-        let serial = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = format!("{outermost}/{TEMPORARY}{}-{serial}-aside", std::process::id());
-        let (disk, root, folder) = (Arc::clone(&self.disk), self.root.clone(), folder.to_owned());
-        let aside = LocalAside { disk, root, path, folder };
-        let made = match aside.folder.rsplit_once('/') {
-            Some((parent, _)) => self.make_folder(&self.full(parent)),
-            None => Ok(()),
-        };
-        made.and_then(|()| aside.clear())
-            .and_then(|()| self.make_folder(&self.full(&aside.path)))
-            .map_err(io_error("make", &aside.path))?;
-        Ok(Some(Box::new(aside)))
+        let made = self.make_folder(&self.full(folder)).and_then(|()| self.disk.real_folder(&self.full(folder)));
+        let folder = made.map_err(io_error("make", folder))?;
+        if !self.disk.shares_device(&self.root, &folder) {
+            return Ok(None);
+        }
+        loop {
+            let serial = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
+            match self.disk.make_folder(&self.full(&path)) {
+                Ok(()) => {}
+                // Another process may have our number: the folder is its own.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(io_error("make", &path)(error)),
+            }
+            let aside = LocalAside { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
+            // Before there are files, which may have the group of their folder.
+            let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
+            return copied.map(|()| Some(Box::new(aside) as Box<dyn Aside>)).map_err(io_error("make", &self.display()));
+        }
     }
 
     fn read(&self, path: &str) -> Result<Option<Bytes>> {
@@ -192,41 +196,28 @@ impl Blobs for LocalBlobs {
         };
         names.retain(|name| name.starts_with(TEMPORARY));
         names.sort_unstable();
-        let mut paths = Vec::with_capacity(names.len());
-        for path in names.into_iter().map(|name| format!("{folder}/{name}")) {
-            let whole = self.full(&path);
-            if self.disk.is_folder(&whole) {
-                let inside = self.disk.list(&whole).map_err(io_error("list", &path))?;
-                paths.extend(inside.into_iter().map(|name| format!("{path}/{name}")));
-            } else {
-                paths.push(path);
-            }
-        }
-        Ok(paths)
+        let inside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        Ok(names.into_iter().map(inside).collect())
     }
 
     fn delete(&self, path: &str) -> Result<()> {
         let whole = self.full(path);
+        let is_aside = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
+        if is_aside && self.disk.is_folder(&whole) {
+            // What else is in it stays.
+            let _ = self.disk.remove_folder(&whole);
+            return Ok(());
+        }
         match self.disk.remove(&whole) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(io_error("delete", path)(error)),
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(io_error("delete", path)(error)),
         }
-        let is_aside = |folder: &&Path| folder.file_name().is_some_and(is_temporary);
-        if let Some(folder) = whole.parent().filter(is_aside) {
-            // With the last of its files.
-            let _ = self.disk.remove_folder(folder);
-        }
-        Ok(())
     }
 
     fn display(&self) -> String {
         self.root.display().to_string()
     }
-}
-
-fn is_temporary(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with(TEMPORARY))
 }
 
 /// A file under its temporary name; removed again if it is dropped unfinished.

@@ -110,7 +110,7 @@ async fn a_large_day_is_cut_and_its_files_are_in_order() {
     let part = made.part.unwrap();
     assert!(part.more.len() >= 2, "{part:?}");
     let files: Vec<String> = part.files().into_iter().map(|file| file.file).collect();
-    assert_eq!(files[0], "part-run-1-0000.parquet");
+    assert_eq!(files[0], "part-run-1-00000.parquet");
     assert_eq!(names(&world), files);
     assert_eq!((part.rows as usize, meters(&world, &part).len()), (ROWS, ROWS));
     assert!(meters(&world, &part).is_sorted());
@@ -133,7 +133,7 @@ async fn a_large_day_is_cut_and_its_files_are_in_order() {
     assert_eq!(meters(&world, &one).len(), ROWS);
     let cut = publish_as(&world, ALL, Some(&one), &How { run: "run-4", ..USUAL }).await;
     assert_eq!((cut.outcome, names(&world).len()), (Outcome::Replaced, files.len()));
-    assert!(world.store().blobs().leftovers("exports").unwrap().is_empty());
+    assert!(world.store().blobs().leftovers("").unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -213,8 +213,13 @@ async fn what_a_run_left_that_was_stopped_is_replaced() {
     assert_eq!(mended.outcome, Outcome::Replaced);
     assert_eq!(meters(&world, &mended.part.unwrap()).len(), ROWS);
     assert!(names(&world).contains(&"_SUCCESS".to_owned()));
+    // What is left of a day that no list names goes with its last rows.
+    let none = "SELECT * FROM SENSOR WHERE meter > 1000";
+    let emptied = publish_as(&world, none, None, &How { run: "run-5", ..USUAL }).await;
+    assert_eq!((emptied.outcome, names(&world).len()), (Outcome::Created, 2));
+    let part = publish_as(&world, ALL, emptied.part.as_ref(), &How { run: "run-6", ..USUAL }).await.part.unwrap();
     // An empty day takes the place of all of its files.
-    let empty = publish_as(&world, "SELECT * FROM SENSOR WHERE meter > 1000", Some(&part), &USUAL).await;
+    let empty = publish_as(&world, none, Some(&part), &USUAL).await;
     assert_eq!(
         (empty.outcome, names(&world)),
         (Outcome::Replaced, vec!["_SUCCESS".to_owned(), "part-0.parquet".to_owned()])
@@ -274,7 +279,7 @@ async fn files_that_stay_lie_beside_each_other_and_the_log_tells_which_are_meant
     assert_eq!(write_log(store.blobs().as_ref(), &published, "SENSOR_20180101", START).unwrap(), Some(0));
     let before = names(&world);
     assert!(
-        before.contains(&"part-run-1.parquet".to_owned()) && before.contains(&"part-run-1-0001.parquet".to_owned())
+        before.contains(&"part-run-1.parquet".to_owned()) && before.contains(&"part-run-1-00001.parquet".to_owned())
     );
     // The same again leaves its files to be swept.
     let again = publish_as(&world, sql, first.part.as_ref(), &How { run: "run-2", ..how }).await;
@@ -303,7 +308,41 @@ async fn files_without_a_list_are_taken_as_one_part() {
     assert_eq!(adopted("OTHER").unwrap(), None);
     let stranded = stranded(&store, "SENSOR_20180101").unwrap().unwrap();
     assert_eq!((stranded.paths, stranded.export.as_str()), (part.paths(), "SENSOR_DAY"));
-    // A day that lacks a file is none.
-    fs::remove_file(world.root().join(&part.paths()[0])).unwrap();
-    assert_eq!(adopted("SENSOR_DAY").unwrap(), None);
+    // A day that lacks a file is not taken for one, whichever it is.
+    let away = world.root().join("away");
+    for (at, path) in part.paths().iter().enumerate() {
+        fs::rename(world.root().join(path), &away).unwrap();
+        match adopted("SENSOR_DAY") {
+            Ok(None) => assert_eq!(at, 0),
+            Ok(Some(found)) => panic!("{at}: {found:?}"),
+            Err(error) => assert!(error.to_string().contains("not all of them"), "{error}"),
+        }
+        fs::rename(&away, world.root().join(path)).unwrap();
+    }
+    assert!(adopted("SENSOR_DAY").unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_query_reads_all_of_a_day_or_says_that_it_is_gone() {
+    let world = World::with_csv(&day(1));
+    let (store, mut published) =
+        (world.store(), Published::load(world.store().blobs().as_ref(), "SENSOR_DAY").unwrap());
+    let made = publish_as(&world, ALL, None, &USUAL).await;
+    record(&store, &mut published, "smart-meters", std::slice::from_ref(&made)).unwrap();
+    let session = world.session();
+    let count = "SELECT count(*) FROM exports.SENSOR_DAY";
+    let counted = async |query: &str| -> Result<i64, String> {
+        let frame = session.sql(query).await.map_err(|error| error.to_string())?;
+        let batches = frame.collect().await.map_err(|error| error.to_string())?;
+        Ok(batches[0].column(0).as_primitive::<Int64Type>().value(0))
+    };
+    assert_eq!(counted(count).await, Ok(ROWS as i64));
+    // Published again while the session goes on: its list is read anew.
+    world.load("a.csv", &day(2));
+    let again = publish_as(&world, ALL, made.part.as_ref(), &How { run: "run-2", ..USUAL }).await;
+    assert!(counted(count).await.unwrap_err().contains("ask again"), "no list of it yet");
+    record(&store, &mut published, "smart-meters", std::slice::from_ref(&again)).unwrap();
+    assert_eq!(counted(count).await, Ok(ROWS as i64));
+    fs::remove_file(world.root().join(&again.part.unwrap().paths()[1])).unwrap();
+    assert!(counted(count).await.unwrap_err().contains("run its job"));
 }

@@ -167,12 +167,32 @@ impl Store {
         // Parts are folders of their own; to list a file finds nothing.
         let parts = self.blobs().list("exports")?;
         folders.extend(parts.into_iter().filter(|name| !name.contains('.')).map(|name| format!("exports/{name}")));
+        let stat = |path: String| -> Result<Option<FoundFile>> {
+            Ok(self.blobs().stat(&path)?.map(|Stat { bytes, modified }| FoundFile { path, bytes, modified }))
+        };
         let mut leftovers = Vec::new();
         for path in folders.iter().map(|folder| self.blobs().leftovers(folder)).collect::<Result<Vec<_>>>()?.concat() {
-            if let Some(Stat { bytes, modified }) = self.blobs().stat(&path)? {
-                leftovers.push(FoundFile { path, bytes, modified });
-            }
+            leftovers.extend(stat(path)?);
+        }
+        for aside in self.blobs().leftovers("")? {
+            leftovers.extend(self.left_aside(aside, stat)?);
         }
         Ok(decide::leftovers(leftovers, before).collect())
+    }
+
+    /// What is to be removed of a folder that was filled aside, itself last. It is as new as the newest file in it: one that
+    /// is still written makes all of them so. What no writer of ours made stays.
+    fn left_aside(&self, aside: String, stat: impl Fn(String) -> Result<Option<FoundFile>>) -> Result<Vec<FoundFile>> {
+        let blobs = self.blobs();
+        let inside = |name: &String| format!("{aside}/{name}");
+        let mut paths: Vec<String> =
+            blobs.list(&aside)?.iter().filter(|name| name.starts_with("part-")).map(inside).collect();
+        paths.extend(blobs.leftovers(&aside)?);
+        paths.push(aside);
+        let mut found: Vec<FoundFile> =
+            paths.into_iter().map(stat).filter_map(Result::transpose).collect::<Result<_>>()?;
+        let newest = found.iter().map(|file| file.modified).max().flatten();
+        found.iter_mut().for_each(|file| file.modified = newest);
+        Ok(found)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_export::adopt;
+use tidetable_export::{adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{Blobs, Part as ListedPart, Published, Snapshot, StoreError};
+use tidetable_store::{Part as ListedPart, Published, Snapshot};
 
 use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
@@ -51,7 +51,10 @@ impl<'a> PublishStage<'a> {
         if published.parts.is_empty() {
             self.found_without_list(export, &compared.periods(&published), &query, &mut published)?;
         }
-        forget_missing(blobs, &mut published)?;
+        if self.mend(export, &mut published)? && !self.options.looks_only {
+            // For queries that add to what was published.
+            published.save(blobs)?;
+        }
         let (parts, unchanged) = compared.parts(&published, &query, wanted);
         let tables = tables.to_vec();
         Ok(Looked { export, session, tables, snapshots, published, query, others, parts, unchanged })
@@ -91,6 +94,28 @@ impl<'a> PublishStage<'a> {
         Ok(())
     }
 
+    /// A part whose files are others than those listed, as a run leaves it that is stopped on its way, is the part it was; one
+    /// of which a file is gone counts as not published. Returns whether there are other files.
+    fn mend(&self, export: &Export, published: &mut Published) -> Result<bool, RunError> {
+        let blobs = self.store.blobs().as_ref();
+        let mut gone = Vec::new();
+        for (label, part) in &published.parts {
+            let names = blobs.list(&format!("exports/{}", part.folder))?;
+            if !part.files().iter().all(|file| names.contains(&file.file)) {
+                let instead = found_instead(self.store, (&export.name, label), part, export.format)?;
+                gone.push((label.clone(), instead));
+            }
+        }
+        let found = gone.iter().any(|(_, instead)| instead.is_some());
+        for (label, instead) in gone {
+            match instead {
+                Some(part) => drop(published.parts.insert(label, part)),
+                None => drop(published.parts.remove(&label)),
+            }
+        }
+        Ok(found)
+    }
+
     /// Refuses to publish under the name of another job's export. Returns the folders that other jobs
     /// publish, each with its job.
     fn check_owner(&self, export: &Export, published: &Published) -> Result<BTreeMap<String, String>, RunError> {
@@ -101,17 +126,4 @@ impl<'a> PublishStage<'a> {
         let others = lists.into_iter().filter(|list| list.job != self.job.name);
         Ok(others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect())
     }
-}
-
-/// A part of which a file is gone counts as not published.
-fn forget_missing(blobs: &dyn Blobs, published: &mut Published) -> Result<(), StoreError> {
-    let mut missing = Vec::new();
-    for (label, part) in &published.parts {
-        let names = blobs.list(&format!("exports/{}", part.folder))?;
-        if !part.files().iter().all(|file| names.contains(&file.file)) {
-            missing.push(label.clone());
-        }
-    }
-    missing.iter().for_each(|label| drop(published.parts.remove(label)));
-    Ok(())
 }
