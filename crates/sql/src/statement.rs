@@ -11,7 +11,9 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, AccessExpr, Expr, Subscript, Value, ValueWithSpan, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    self, AccessExpr, CastKind, Expr, Subscript, Value, ValueWithSpan, VisitMut, VisitorMut,
+};
 
 /// Reads a statement. Bytes may be written `b'..'`, and fields of structs in a list `list[1].field`.
 ///
@@ -59,6 +61,23 @@ impl VisitorMut for AsPlanned {
                     *access = AccessExpr::Subscript(Subscript::Index { index });
                 }
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A number with an exponent is a float, which may be larger than any decimal.
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) = expr
+            && number.bytes().any(|byte| matches!(byte, b'e' | b'E'))
+        {
+            let text = Value::SingleQuotedString(number.clone()).with_empty_span();
+            *expr = Expr::Cast {
+                kind: CastKind::Cast,
+                expr: Box::new(Expr::Value(text)),
+                data_type: ast::DataType::DoublePrecision,
+                array: false,
+                format: None,
+            };
         }
         ControlFlow::Continue(())
     }
