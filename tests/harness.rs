@@ -8,6 +8,22 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A job `j` of readings of meters, a row a meter and day in the table `T`: the files, more about the source, and what else it has.
+macro_rules! readings_job {
+    ($files:literal, $source:literal, $more:literal) => {
+        concat!(
+            "name = \"j\"\n[sources.readings]\nfiles = [\"",
+            $files,
+            "\"]\ntime = \"ts\"\n",
+            $source,
+            "\n[sources.readings.columns]\nmeter = \"uint64\"\nts = \"timestamp\"\nkwh = \"float64\"\n",
+            "[tables.T]\nrow_key = \"{meter:03}#{ts:%Y%m%d}\"\n",
+            "[tables.T.families.M]\ncolumns = [{ qualifier = \"{ts:%H%M}\", value = \"{kwh}\" }]\n",
+            $more
+        )
+    };
+}
+
 /// The repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()

@@ -7,25 +7,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, json_lines};
 
-const JOB: &str = r#"
-name = "j"
-
-[sources.readings]
-files = ["in/{day:%Y-%m-%d}*.csv"]
-time = "ts"
-max_rejected = "50%"
-
-[sources.readings.columns]
-meter = "uint64"
-ts = "timestamp"
-kwh = "float64"
-
-[tables.T]
-row_key = "{meter:03}#{ts:%Y%m%d}"
-
-[tables.T.families.M]
-columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
-
+const JOB: &str = readings_job!(
+    "in/{day:%Y-%m-%d}*.csv",
+    r#"max_rejected = "50%""#,
+    r#"
 [tables.U]
 from = { query = { sql = "select meter, ts, kwh * 2 as twice from T where meter < 2" } }
 row_key = "{meter:03}#{ts:%Y%m%d}"
@@ -37,7 +22,8 @@ columns = [{ qualifier = "{ts:%H%M}", value = "{twice}" }]
 per = "day"
 name = "E_{day:%Y%m%d}"
 query = { sql = "select meter, ts, kwh from T order by meter, ts" }
-"#;
+"#
+);
 
 /// Days 1, 2 and 4 of a month.
 fn project() -> Project {

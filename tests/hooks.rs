@@ -10,30 +10,16 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, json_lines};
 
-const JOB: &str = r#"
-name = "j"
-
-[sources.readings]
-files = ["in/*.csv"]
-time = "ts"
-max_rejected = "40%"
-
-[sources.readings.columns]
-meter = "uint64"
-ts = "timestamp"
-kwh = "float64"
-
-[tables.T]
-row_key = "{meter:03}#{ts:%Y%m%d}"
-
-[tables.T.families.M]
-columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
-
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    r#"max_rejected = "40%""#,
+    r#"
 [exports.E]
 per = "day"
 name = "E_{day:%Y%m%d}"
 query = { sql = "select meter, ts, kwh from T order by meter, ts" }
-"#;
+"#
+);
 
 const ALL: &str = r#"
 [hooks]

@@ -1,6 +1,9 @@
 //! Runs the command as a person would: files in, files and text out.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[macro_use]
+mod harness;
+
 mod aggregates;
 mod asking;
 mod backfill;
@@ -15,7 +18,6 @@ mod duckdb;
 mod emulator;
 mod external;
 mod guides;
-mod harness;
 mod history;
 mod hooks;
 mod house;

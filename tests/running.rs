@@ -8,30 +8,16 @@ use serde_json::{Value, json};
 
 use crate::harness::{Project, json_lines};
 
-const JOB: &str = r#"
-name = "j"
-
-[sources.readings]
-files = ["in/{day:%Y-%m-%d}*.csv"]
-time = "ts"
-max_rejected = "50%"
-
-[sources.readings.columns]
-meter = "uint64"
-ts = "timestamp"
-kwh = "float64"
-
-[tables.T]
-row_key = "{meter:03}#{ts:%Y%m%d}"
-
-[tables.T.families.M]
-columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
-
+const JOB: &str = readings_job!(
+    "in/{day:%Y-%m-%d}*.csv",
+    r#"max_rejected = "50%""#,
+    r#"
 [exports.E]
 per = "day"
 name = "E_{day:%Y%m%d}"
 query = { sql = "select meter, ts, kwh, $now as run_at, $day as day from T order by meter, ts" }
-"#;
+"#
+);
 
 fn project(more: &str) -> Project {
     let project = Project::new("j", &format!("{JOB}{more}"));

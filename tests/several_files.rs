@@ -5,24 +5,10 @@ use serde_json::json;
 use crate::harness::Project;
 use crate::readers::check;
 
-const JOB: &str = r#"
-name = "j"
-
-[sources.readings]
-files = ["in/*.csv"]
-time = "ts"
-
-[sources.readings.columns]
-meter = "uint64"
-ts = "timestamp"
-kwh = "float64"
-
-[tables.T]
-row_key = "{meter:03}#{ts:%Y%m%d}"
-
-[tables.T.families.M]
-columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
-
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    "",
+    r#"
 [exports.DAY]
 per = "day"
 name = "DAY_{day:%Y%m%d}"
@@ -35,7 +21,8 @@ name = "HIVE/dt={day:%Y-%m-%d}"
 delta = true
 file_size = "16KiB"
 query = { sql = "SELECT CAST(meter AS BIGINT) AS meter, ts, kwh FROM T ORDER BY meter, ts" }
-"#;
+"#
+);
 
 const METERS: usize = 250;
 const ROWS: usize = METERS * 96;

@@ -6,24 +6,10 @@ use serde_json::Value;
 
 use crate::harness::Project;
 
-const JOB: &str = r#"
-name = "j"
-
-[sources.readings]
-files = ["in/*.csv"]
-time = "ts"
-
-[sources.readings.columns]
-meter = "uint64"
-ts = "timestamp"
-kwh = "float64"
-
-[tables.T]
-row_key = "{meter:03}#{ts:%Y%m%d}"
-
-[tables.T.families.M]
-columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
-
+const JOB: &str = readings_job!(
+    "in/*.csv",
+    "",
+    r#"
 [exports.DAY]
 per = "day"
 name = "DAY_{day:%Y%m%d}"
@@ -51,7 +37,8 @@ unique = ["meter", "ts"]
 on = "ROLLUP"
 rows = { min = 1 }
 query = { sql = "SELECT * FROM T WHERE ts < $from OR ts >= $to" }
-"#;
+"#
+);
 
 /// January, and as much of February as it takes until January is settled.
 fn project() -> Project {

@@ -5,24 +5,7 @@ use std::process::Stdio;
 
 use crate::harness::{Project, json_lines};
 
-const JOB: &str = r#"
-name = "j"
-
-[sources.readings]
-files = ["in/{day:%Y-%m-%d}.csv"]
-time = "ts"
-
-[sources.readings.columns]
-meter = "uint64"
-ts = "timestamp"
-kwh = "float64"
-
-[tables.T]
-row_key = "{meter:03}#{ts:%Y%m%d}"
-
-[tables.T.families.M]
-columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
-"#;
+const JOB: &str = readings_job!("in/{day:%Y-%m-%d}.csv", "", "");
 
 fn write_day(project: &Project, day: u32, rows: u32) {
     let mut text = "meter,ts,kwh\n".to_owned();

@@ -3,6 +3,7 @@
 
 mod decide;
 mod look;
+mod outcome;
 mod share;
 mod together;
 
@@ -10,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use tidetable_export::{FileMode, Outcome, PublishRequest, PublishedPart, publish, record, sweep, write_log};
-use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord, PartState};
+use tidetable_export::{FileMode, PublishRequest, publish, record, sweep, write_log};
+use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
-use tidetable_store::{MadeFrom, Part as ListedPart, Published, Store};
+use tidetable_store::{Published, Store};
 
 use super::RunOptions;
 use super::error::RunError;
@@ -27,6 +28,7 @@ use crate::observe::{Event, Observer};
 use crate::period::Period;
 pub use decide::tables_read;
 use look::Looked;
+use outcome::{Tried, as_sealed, event_of, part_record};
 use together::Together;
 
 /// What the publish stage works with.
@@ -43,16 +45,6 @@ pub(super) struct PublishStage<'a> {
 pub(super) struct PublishDone {
     /// As they were when last tried.
     pub(super) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
-}
-
-/// What became of a part that was tried.
-enum Tried {
-    Published(Box<PublishedPart>),
-    /// Its checks say no.
-    Refused,
-    /// Cells of it have expired.
-    Sealed,
-    Failed(RunError),
 }
 
 /// One look at some of the parts of an export.
@@ -174,7 +166,7 @@ impl PublishStage<'_> {
                     Tried::Failed(error) if round.tries_again(&tried) => {
                         left.again.insert(place, error.to_string());
                     }
-                    _ => self.tell(&record),
+                    _ => self.observer.event(event_of(&record)),
                 }
                 records.push((part.period.clone(), (record, found)));
                 match tried {
@@ -188,20 +180,6 @@ impl PublishStage<'_> {
             left.obsolete.extend(listed.into_iter().flat_map(|part| part.obsolete));
         }
         Ok(left)
-    }
-
-    /// Says what became of a part.
-    fn tell(&self, record: &ExportRecord) {
-        let name = record.part.clone();
-        let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
-        self.observer.event(match record.state {
-            PartState::Checks => missed("its checks failed"),
-            PartState::Sealed => missed("cells of it have passed their retention, --force publishes what is left"),
-            PartState::Failed => missed(record.error.as_deref().unwrap_or_default()),
-            PartState::Published | PartState::Unchanged | PartState::Empty => {
-                Event::Published { name, rows: record.rows, changed: record.state == PartState::Published }
-            }
-        });
     }
 
     /// Checks and publishes one part.
@@ -269,54 +247,6 @@ impl Round<'_> {
     }
 }
 
-/// What the record of the run says of a part.
-fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
-    let state = match tried {
-        Tried::Published(done) => match done.outcome {
-            Outcome::Created | Outcome::Replaced => PartState::Published,
-            Outcome::Unchanged => PartState::Unchanged,
-            Outcome::Skipped => PartState::Empty,
-        },
-        Tried::Refused => PartState::Checks,
-        Tried::Sealed => PartState::Sealed,
-        Tried::Failed(_) => PartState::Failed,
-    };
-    let listed = match tried {
-        Tried::Published(done) => done.part.as_ref(),
-        _ => None,
-    };
-    let (rows, bytes) = listed.map_or((0, 0), |part| (part.rows, part.bytes));
-    let error = match tried {
-        Tried::Failed(error) => Some(error.to_string()),
-        _ => None,
-    };
-    ExportRecord {
-        export: export.name.clone(),
-        label: part.label.clone(),
-        part: part.folder.clone(),
-        reason: part.reason.clone(),
-        state,
-        rows,
-        bytes,
-        error,
-    }
-}
-
 fn owned(export: &Export, name: &str, owner: &str) -> RunError {
     RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
-}
-
-/// A sealed part is as it was, and not stale any more: it is told once.
-fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
-    let made_from = MadeFrom { query: looked.query.clone(), sources: part.sources.clone() };
-    let previous = part.previous.clone()?;
-    let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
-    Some(PublishedPart {
-        label: part.label.clone(),
-        outcome: Outcome::Unchanged,
-        part: Some(listed),
-        made_from,
-        columns: looked.published.columns.clone(),
-        obsolete: Vec::new(),
-    })
 }

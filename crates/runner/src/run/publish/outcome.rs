@@ -1,0 +1,83 @@
+//! What became of a part, for the record of the run, for who watches it, and for the list.
+
+use tidetable_export::{Outcome, PublishedPart};
+use tidetable_record::{ExportRecord, PartState};
+use tidetable_store::{MadeFrom, Part as ListedPart};
+
+use super::super::error::RunError;
+use super::super::parts::Part;
+use super::look::Looked;
+use crate::job::Export;
+use crate::observe::Event;
+
+/// What became of a part that was tried.
+pub(super) enum Tried {
+    Published(Box<PublishedPart>),
+    /// Its checks say no.
+    Refused,
+    /// Cells of it have expired.
+    Sealed,
+    Failed(RunError),
+}
+
+/// What the record of the run says of a part.
+pub(super) fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
+    let state = match tried {
+        Tried::Published(done) => match done.outcome {
+            Outcome::Created | Outcome::Replaced => PartState::Published,
+            Outcome::Unchanged => PartState::Unchanged,
+            Outcome::Skipped => PartState::Empty,
+        },
+        Tried::Refused => PartState::Checks,
+        Tried::Sealed => PartState::Sealed,
+        Tried::Failed(_) => PartState::Failed,
+    };
+    let listed = match tried {
+        Tried::Published(done) => done.part.as_ref(),
+        _ => None,
+    };
+    let (rows, bytes) = listed.map_or((0, 0), |part| (part.rows, part.bytes));
+    let error = match tried {
+        Tried::Failed(error) => Some(error.to_string()),
+        _ => None,
+    };
+    ExportRecord {
+        export: export.name.clone(),
+        label: part.label.clone(),
+        part: part.folder.clone(),
+        reason: part.reason.clone(),
+        state,
+        rows,
+        bytes,
+        error,
+    }
+}
+
+/// What is said of it.
+pub(super) fn event_of(record: &ExportRecord) -> Event {
+    let name = record.part.clone();
+    let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
+    match record.state {
+        PartState::Checks => missed("its checks failed"),
+        PartState::Sealed => missed("cells of it have passed their retention, --force publishes what is left"),
+        PartState::Failed => missed(record.error.as_deref().unwrap_or_default()),
+        PartState::Published | PartState::Unchanged | PartState::Empty => {
+            Event::Published { name, rows: record.rows, changed: record.state == PartState::Published }
+        }
+    }
+}
+
+/// A sealed part is as it was, and not stale any more: it is told once.
+pub(super) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
+    let made_from = MadeFrom { query: looked.query.clone(), sources: part.sources.clone() };
+    let previous = part.previous.clone()?;
+    let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
+    Some(PublishedPart {
+        label: part.label.clone(),
+        outcome: Outcome::Unchanged,
+        part: Some(listed),
+        made_from,
+        columns: looked.published.columns.clone(),
+        obsolete: Vec::new(),
+    })
+}
