@@ -1,37 +1,55 @@
-//! Limits that stay above what they limit.
+//! Limits that stay what they are limits of.
 //!
-//! Where a sort with a limit is left out because rows come in its order already, the engine (DataFusion 55.2) hands the limit to
-//! the place where parts are brought together, whatever lies in between: a filter, a window, another limit. Then `(SELECT ts FROM t
-//! OFFSET 10) ORDER BY ts LIMIT 5` gave no rows. So sorts have no limits while the engine decides about them: a limit stands
-//! above each, and goes down afterwards as far as it may.
+//! While the engine (DataFusion 55.2) decides which sorts are needed and where, it forgets limits in several ways. Where a sort
+//! with a limit is left out because rows come in its order already, it hands the limit to the place where parts are brought together,
+//! whatever lies in between: a filter, a window, another limit. It moves a sort below a limit with an offset (issue 25378), and
+//! leaves out one that only an offset follows. `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave no rows.
+//!
+//! So sorts have no limits meanwhile: a limit stands above each. A limit wants the order of the sort below it, and is itself below
+//! a filter that lets all rows pass, which no sort is moved through. Afterwards the filters go, and limits go down as far
+//! as they may.
 
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
+use datafusion::physical_expr::expressions::{Literal, lit};
+use datafusion::physical_expr::{Distribution, OrderingRequirements};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
+use datafusion::physical_optimizer::output_requirements::OutputRequirementExec;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::scalar::ScalarValue;
 
-/// Puts [`LimitsAboveSorts`] before the engine's rule about sorts, and has limits go down after it.
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// Puts [`FixLimits`] before the engine's rule about sorts, and has limits go down once all requirements are met.
 pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
-    let about_sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(rules.len());
-    rules.insert((about_sorts + 1).min(rules.len()), Arc::new(LimitPushdown::new()));
-    rules.insert(about_sorts, Arc::new(LimitsAboveSorts));
+    let met = rules.iter().rposition(|rule| rule.name() == "OutputRequirements").map_or(rules.len(), |at| at + 1);
+    rules.splice(
+        met..met,
+        [Arc::new(FreeLimits) as Arc<dyn PhysicalOptimizerRule + Send + Sync>, Arc::new(LimitPushdown::new())],
+    );
+    let about_sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(0);
+    rules.insert(about_sorts, Arc::new(FixLimits));
 }
 
-/// Takes limits out of sorts and puts them above.
+/// Has limits stay where they are.
 #[derive(Debug)]
-struct LimitsAboveSorts;
+struct FixLimits;
 
-impl PhysicalOptimizerRule for LimitsAboveSorts {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+impl PhysicalOptimizerRule for FixLimits {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
         plan.transform_up(|plan| {
-            Ok(match limited_above(&plan) {
-                Some(limited) => Transformed::yes(limited),
+            let limit = limit_above(&plan);
+            Ok(match limit.as_ref().unwrap_or(&plan).downcast_ref::<GlobalLimitExec>() {
+                Some(limit) => Transformed::yes(fixed(limit)?),
                 None => Transformed::no(plan),
             })
         })
@@ -39,7 +57,7 @@ impl PhysicalOptimizerRule for LimitsAboveSorts {
     }
 
     fn name(&self) -> &str {
-        "LimitsAboveSorts"
+        "FixLimits"
     }
 
     fn schema_check(&self) -> bool {
@@ -48,9 +66,61 @@ impl PhysicalOptimizerRule for LimitsAboveSorts {
 }
 
 /// A sort of all rows with a limit, as a limit over a sort.
-fn limited_above(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+fn limit_above(plan: &Plan) -> Option<Plan> {
     let sort = plan.downcast_ref::<SortExec>().filter(|sort| !sort.preserve_partitioning())?;
     let fetch = sort.fetch()?;
     let all = SortExec::new(sort.expr().clone(), Arc::clone(sort.input()));
     Some(Arc::new(GlobalLimitExec::new(Arc::new(all), 0, Some(fetch))))
+}
+
+fn fixed(limit: &GlobalLimitExec) -> Result<Plan> {
+    let input = wanting_order(limit.input())?.unwrap_or_else(|| Arc::clone(limit.input()));
+    let limit = GlobalLimitExec::new(input, limit.skip(), limit.fetch());
+    Ok(Arc::new(FilterExec::try_new(lit(true), Arc::new(limit))?))
+}
+
+/// `plan` with its sort wanted for what it is; `None` if it is not sorted.
+fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
+    if let Some(sort) = plan.downcast_ref::<SortExec>() {
+        let order = OrderingRequirements::from(sort.expr().clone());
+        let wanted = OutputRequirementExec::new(Arc::clone(plan), Some(order), Distribution::SinglePartition, None);
+        return Ok(Some(Arc::new(wanted)));
+    }
+    if !plan.is::<ProjectionExec>() && !plan.is::<LocalLimitExec>() {
+        return Ok(None);
+    }
+    let children = plan.children();
+    let Some(wanted) = children.first().map(|input| wanting_order(input)).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    replace_children_if_necessary(Arc::clone(plan), vec![wanted]).map(Some)
+}
+
+/// Takes the filters away that kept limits where they were.
+#[derive(Debug)]
+struct FreeLimits;
+
+impl PhysicalOptimizerRule for FreeLimits {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
+        plan.transform_up(|plan| {
+            let filter = plan.downcast_ref::<FilterExec>();
+            let passes_all = |filter: &&FilterExec| {
+                let literal = filter.predicate().downcast_ref::<Literal>().map(Literal::value);
+                literal == Some(&ScalarValue::Boolean(Some(true))) && filter.projection().is_none()
+            };
+            Ok(match filter.filter(passes_all) {
+                Some(filter) => Transformed::yes(Arc::clone(filter.input())),
+                None => Transformed::no(plan),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "FreeLimits"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subquery, cast, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subquery, cast, lit, when};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 
 use super::with_floats;
 
 /// Functions that give one of their arguments, or compare them.
-const MEETINGS: [&str; 7] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl", "nvl2"];
+const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
 
 /// `expr` over columns of `schema`, with floats for the decimals that meet floats, and its types brought together.
 ///
@@ -36,7 +37,8 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
     }
 }
 
-fn one(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut expr = as_case(expr)?;
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => alike(&mut [left, right], schema),
         Expr::Between(between) => alike(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
@@ -60,9 +62,7 @@ fn one(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
         }
         Expr::ScalarFunction(function) if MEETINGS.contains(&function.name()) => {
-            // Of the first argument of three it is only asked whether there is one.
-            let tested = usize::from(function.name() == "nvl2");
-            alike(&mut function.args.iter_mut().skip(tested).collect::<Vec<_>>(), schema)
+            alike(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
         }
         Expr::InSubquery(inside) => beside_subquery(&mut inside.expr, &mut inside.subquery, schema)?,
         Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
@@ -111,22 +111,39 @@ pub(super) fn common_float(types: &[DataType]) -> Option<DataType> {
     types.iter().filter(|kind| kind.is_floating()).max_by_key(|kind| kind.primitive_width()).cloned()
 }
 
+/// `nvl2(tested, there, absent)` as the CASE that it stands for: the engine would bring all three together, and of the first it
+/// is only asked whether there is one.
+fn as_case(expr: Expr) -> Result<Expr> {
+    match expr {
+        Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "nvl2" => {
+            match <[Expr; 3]>::try_from(args) {
+                Ok([tested, there, absent]) => when(tested.is_not_null(), there).otherwise(absent),
+                Err(args) => Ok(Expr::ScalarFunction(ScalarFunction { func, args })),
+            }
+        }
+        expr => Ok(expr),
+    }
+}
+
 /// In a list the engine tells zeroes apart, elsewhere not.
 fn with_both_zeroes(expr: &Expr, list: &mut Vec<Expr>, schema: &DFSchema) -> bool {
-    let is_zero = |expr: &Expr| match expr {
-        Expr::Literal(ScalarValue::Int64(Some(value)), _) => *value == 0,
-        Expr::Literal(value, _) => digits(value).and_then(|text| text.parse::<f64>().ok()) == Some(0.0),
-        Expr::Cast(cast) => {
-            matches!(&*cast.expr, Expr::Literal(value, _) if digits(value).is_some_and(|text| text.parse() == Ok(0.0)))
-        }
-        _ => false,
-    };
     let is_float = || expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
     if !list.iter().any(is_zero) || !is_float() {
         return false;
     }
-    list.push(lit(-0.0_f64));
+    list.extend([lit(0.0_f64), lit(-0.0_f64)]);
     true
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => {
+            let value = value.cast_to(&DataType::Float64);
+            value.is_ok_and(|value| matches!(value, ScalarValue::Float64(Some(value)) if value == 0.0))
+        }
+        Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) | Expr::Alias(Alias { expr, .. }) => is_zero(expr),
+        _ => false,
+    }
 }
 
 /// A literal becomes the float nearest to what was written. A cast is as good for most, and keeps the name of an expression.

@@ -190,6 +190,13 @@ const FILTERS: [&str; 17] = [
 
 /// The rows of an answer as text, sorted.
 fn rows(batches: &[RecordBatch]) -> Vec<String> {
+    let mut rows = texts(batches);
+    rows.sort();
+    rows
+}
+
+/// The rows of an answer as text.
+fn texts(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let mut rows = Vec::new();
     for batch in batches {
@@ -199,7 +206,6 @@ fn rows(batches: &[RecordBatch]) -> Vec<String> {
             rows.push(columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join(" | "));
         }
     }
-    rows.sort();
     rows
 }
 
@@ -400,10 +406,38 @@ async fn limits_within_limits_give_as_many_rows_as_they_say() {
                 ),
                 ("SELECT meter, kwh FROM SENSOR ORDER BY kwh DESC, meter LIMIT 7 OFFSET 2", 7),
                 ("SELECT DISTINCT meter FROM (SELECT * FROM SENSOR OFFSET 3) ORDER BY meter LIMIT 6", 6),
+                ("SELECT meter, ts FROM (SELECT meter, ts FROM SENSOR LIMIT 2 OFFSET 30) ORDER BY ts, meter", 2),
+                ("SELECT meter, ts FROM (SELECT meter, ts FROM SENSOR LIMIT 100 OFFSET 1) ORDER BY ts, meter", 100),
             ] {
                 let found: usize = run(&session, query).await.iter().map(RecordBatch::num_rows).sum();
                 assert_eq!(found, rows, "{partitions} parts, push-down off: {without_push_down}: {query}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_an_offset_leaves_is_what_comes_after_in_order() {
+    let world = World::with_days(2);
+    // The last rows of all, the latest first, are those of the first moment.
+    let rows = 2 * 96 * 6;
+    for partitions in [1, 4] {
+        let options = SessionOptions { target_partitions: Some(partitions), ..SessionOptions::default() };
+        let session = world.open(&options);
+        let inner = format!("(SELECT meter, ts FROM SENSOR ORDER BY ts DESC, meter DESC OFFSET {}) AS z", rows - 3);
+        for (query, expected) in [
+            (
+                format!("SELECT meter, extract(hour FROM ts) FROM {inner} ORDER BY meter DESC, ts DESC"),
+                ["3 | 0", "2 | 0", "1 | 0"],
+            ),
+            (format!("SELECT meter, count(*) FROM {inner} GROUP BY meter ORDER BY meter"), ["1 | 1", "2 | 1", "3 | 1"]),
+            (
+                format!("SELECT meter, row_number() OVER (ORDER BY ts, meter DESC) FROM {inner} ORDER BY meter"),
+                ["1 | 3", "2 | 2", "3 | 1"],
+            ),
+        ] {
+            let found = texts(&run(&session, &query).await);
+            assert_eq!(found, expected, "{partitions} parts: {query}");
         }
     }
 }
