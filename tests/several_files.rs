@@ -146,5 +146,11 @@ fn a_run_that_is_stopped_before_it_lists_a_day_adds_no_row_twice_and_loses_none(
         project.run_job("j");
         let wanted = if mode == "append" { 3 * ROWS + 1 } else { ROWS + 1 };
         assert_eq!(count(), wanted, "{mode}");
+        // What is left of a day that rows were added to is not given up.
+        let files = names(&project, "DAY_20200101");
+        std::fs::remove_file(project.path(&format!("data/exports/DAY_20200101/{}", files[0]))).unwrap();
+        let refused = project.run(&["run", "j"]);
+        assert!(refused.code != Some(0) && refused.stderr.contains("not all of them"), "{}", refused.stderr);
+        assert_eq!(names(&project, "DAY_20200101"), files[1..]);
     }
 }

@@ -59,16 +59,12 @@ pub(crate) const MADE: &str = "tidetable.made";
 ///
 /// # Errors
 /// If they are there and cannot be read.
-pub fn found_instead(
-    store: &Store,
-    (export, label): (&str, &str),
-    part: &Part,
-    format: FileFormat,
-) -> Result<Option<Part>> {
+pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) -> Result<Option<Part>> {
     let names = store.blobs().list(&format!("exports/{}", part.folder))?;
     if part.files().iter().any(|file| names.contains(&file.file)) {
         return Ok(None);
     }
+    let Some(format) = FileFormat::of_name(&part.file) else { return Ok(None) };
     let Some(found) = Found::of(store, &part.folder, format)? else { return Ok(None) };
     // Only Parquet says whose it is.
     let is_ours = format != FileFormat::Parquet || found.says_it_is(export, label);

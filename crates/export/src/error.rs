@@ -67,8 +67,8 @@ pub enum ExportError {
     },
     /// A part of several files cannot be replaced as a whole.
     #[error(
-        "exports/{folder} holds several files and lies on another disk than the store, where it cannot be replaced at once: \
-         remove its part-* files and run again"
+        "exports/{folder} holds several files and cannot be replaced at once, for it holds a folder or lies on another disk \
+         than the store: move its part-* files or that folder away, and run again"
     )]
     Elsewhere {
         /// Folder of the part.

@@ -16,6 +16,9 @@ pub enum FileFormat {
     CbtCsv,
 }
 
+/// Letters of the name of a run, at least.
+const SHORTEST_RUN: usize = 5;
+
 impl FileFormat {
     const ALL: [Self; 5] = [Self::Parquet, Self::BigtableParquet, Self::Csv, Self::CbtCsv, Self::Arrow];
 
@@ -28,6 +31,15 @@ impl FileFormat {
             Self::CbtCsv => "part-0.cbt.csv",
             Self::Arrow => "part-0.arrow",
         }
+    }
+
+    /// The form of a file of this name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        // Of two that end alike the longer ending is meant.
+        Self::ALL
+            .into_iter()
+            .filter(|format| name.ends_with(format.ending()))
+            .max_by_key(|format| format.ending().len())
     }
 
     /// What its file names end with.
@@ -49,7 +61,8 @@ impl FileFormat {
     /// The run of a file of several, and its place among them.
     fn of_several(self, name: &str) -> Option<(&str, usize)> {
         let (run, place) = name.strip_prefix("part-")?.strip_suffix(self.ending())?.rsplit_once('-')?;
-        let is_run = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        // Other programs number their parts, too: `part-r-00001`.
+        let is_run = run.len() >= SHORTEST_RUN && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let is_place = place.len() >= 5 && place.bytes().all(|byte| byte.is_ascii_digit());
         if is_run && is_place { Some((run, place.parse().ok()?)) } else { None }
     }
@@ -79,10 +92,11 @@ mod tests {
         assert_eq!(FileFormat::Csv.run_of_several(&name, 3), None);
         assert_eq!(parquet.run_of_several("part-0.parquet", 0), None);
         // The cells of a Bigtable are another form.
-        assert_eq!(parquet.run_of_several(&FileFormat::BigtableParquet.file_of_several("r", 0), 0), None);
+        assert_eq!(parquet.run_of_several(&FileFormat::BigtableParquet.file_of_several("run-1", 0), 0), None);
         assert!(FileFormat::is_of_part(&name) && FileFormat::is_of_part("part-0.cbt.csv"));
         for other in [
             "_SUCCESS",
+            "part-r-00001.parquet",
             "part-0.txt",
             "part-list.csv",
             "part-00000-abc.snappy.parquet",
@@ -91,7 +105,9 @@ mod tests {
         ] {
             assert!(!FileFormat::is_of_part(other), "{other}");
         }
-        let names: Vec<String> = (8..12).map(|at| parquet.file_of_several("r", at)).collect();
+        assert_eq!(FileFormat::of_name("part-0.cbt.csv"), Some(FileFormat::CbtCsv));
+        assert_eq!(FileFormat::of_name("part-run-1-00000.csv"), Some(FileFormat::Csv));
+        let names: Vec<String> = (8..12).map(|at| parquet.file_of_several("run-1", at)).collect();
         assert!(names.is_sorted());
     }
 }

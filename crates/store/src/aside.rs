@@ -25,6 +25,20 @@ pub(crate) struct LocalAside {
     pub(crate) folder: PathBuf,
 }
 
+impl LocalAside {
+    /// Whether files can go from one folder to the other, which only a file that goes can tell.
+    pub(crate) fn shares_disk(&self) -> io::Result<bool> {
+        let name = format!("{TEMPORARY}{}", self.path);
+        let (here, there) = (self.root.join(&self.path).join(&name), self.folder.join(&name));
+        drop(self.disk.create(&here)?);
+        match self.disk.rename(&here, &there) {
+            Ok(()) => self.disk.remove(&there).map(|()| true),
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl Aside for LocalAside {
     fn path(&self) -> &str {
         &self.path
@@ -187,15 +201,17 @@ mod tests {
     #[test]
     fn what_else_is_in_a_folder_stays() {
         on_both(|blobs| {
-            for name in ["part-0", "note", "inner/file"] {
+            for name in ["part-0", "note"] {
                 blobs.create_new(&format!("exports/day/{name}"), b"old").unwrap();
             }
             let root = PathBuf::from(blobs.display());
             std::fs::set_permissions(root.join("exports/day"), Permissions::from_mode(0o750)).unwrap();
             let aside = filled(blobs, "exports/day", &["part-1"]);
             aside.take_place(&|name| name.starts_with("part-")).unwrap();
-            assert_eq!(blobs.list("exports/day").unwrap(), ["inner", "note", "part-1"]);
-            assert_eq!(blobs.list("exports/day/inner").unwrap(), ["file"]);
+            assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1"]);
+            // With a folder inside it is not replaced.
+            blobs.create_new("exports/day/inner/file", b"old").unwrap();
+            assert!(blobs.aside("exports/day").unwrap().is_none());
             assert_eq!(std::fs::metadata(root.join("exports/day")).unwrap().permissions().mode() & 0o777, 0o750);
             assert!(blobs.leftovers("").unwrap().is_empty());
             assert_eq!(blobs.list("").unwrap(), ["exports"]);

@@ -38,7 +38,8 @@ pub trait Blobs: Debug + Send + Sync {
     /// If the file cannot be made.
     fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
 
-    /// A new folder that is to take the place of `folder` at once; `None` where a store has no folders to be exchanged.
+    /// A new folder that is to take the place of `folder` at once; `None` where folders cannot be exchanged: in a
+    /// bucket, on another disk, or if there is a folder inside.
     ///
     /// # Errors
     /// If it cannot be made.

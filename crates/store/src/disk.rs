@@ -41,12 +41,6 @@ pub trait Disk: Debug + Send + Sync {
         Ok(path.to_owned())
     }
 
-    /// Whether files can be given names in both folders.
-    fn shares_device(&self, one: &Path, other: &Path) -> bool {
-        let _ = (one, other);
-        true
-    }
-
     /// Gives a folder the permissions of another, and its group where that is allowed.
     fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
         let _ = (from, to);
@@ -117,13 +111,6 @@ impl Disk for OsDisk {
 
     fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
-    }
-
-    #[cfg(unix)]
-    fn shares_device(&self, one: &Path, other: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
-        device(one).is_some_and(|found| Some(found) == device(other))
     }
 
     #[cfg(unix)]

@@ -138,7 +138,9 @@ impl Blobs for LocalBlobs {
     fn aside(&self, folder: &str) -> Result<Option<Box<dyn Aside>>> {
         let made = self.make_folder(&self.full(folder)).and_then(|()| self.disk.real_folder(&self.full(folder)));
         let folder = made.map_err(io_error("make", folder))?;
-        if !self.disk.shares_device(&self.root, &folder) {
+        // One inside would have to be moved, and be nowhere if that is stopped.
+        let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
+        if names.iter().any(|name| self.disk.is_folder(&folder.join(name))) {
             return Ok(None);
         }
         loop {
@@ -151,6 +153,9 @@ impl Blobs for LocalBlobs {
                 Err(error) => return Err(io_error("make", &path)(error)),
             }
             let aside = LocalAside { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
+            if !aside.shares_disk().map_err(io_error("make", &aside.path))? {
+                return Ok(None);
+            }
             // Before there are files, which may have the group of their folder.
             let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
             return copied.map(|()| Some(Box::new(aside) as Box<dyn Aside>)).map_err(io_error("make", &self.display()));

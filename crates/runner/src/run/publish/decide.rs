@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
 use crate::day::MICROS_PER_DAY;
-use crate::job::{Export, FILE_SIZE, Per};
+use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
 
 /// What an export is that says nothing else.
@@ -91,7 +91,7 @@ impl Compared<'_> {
     }
 
     /// Whether cells of `period` may have expired: what is published of it is more than there is now.
-    fn is_sealed(&self, period: &Period) -> bool {
+    pub(super) fn is_sealed(&self, period: &Period) -> bool {
         let start = period.bounds(self.zone).start;
         let rules = self.snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
         let ages = rules.filter_map(|rule| GcRule::parse(rule).ok()?.least_age());
@@ -108,7 +108,8 @@ impl Compared<'_> {
             settings.push("delta");
         }
         let file_size = export.file_size.to_string();
-        if export.file_size != FILE_SIZE {
+        // Rows that were added are not added again for it.
+        if export.file_size != FILE_SIZE && export.mode != ExportMode::Append {
             settings.push(&file_size);
         }
         // Lists from before there was a choice stay good.

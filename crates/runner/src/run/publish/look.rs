@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_export::{adopt, found_instead};
+use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{Part as ListedPart, Published, Snapshot};
 
@@ -10,7 +10,8 @@ use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
 use super::decide::{Compared, Made};
 use super::{PublishStage, owned};
-use crate::job::Export;
+use crate::job::{Export, ExportMode};
+use crate::period::Period;
 
 /// An export that was compared with its tables.
 pub(in crate::run) struct Looked<'a> {
@@ -51,7 +52,7 @@ impl<'a> PublishStage<'a> {
         if published.parts.is_empty() {
             self.found_without_list(export, &compared.periods(&published), &query, &mut published)?;
         }
-        if self.mend(export, &mut published)? && !self.options.looks_only {
+        if self.mend(&compared, &mut published)? && !self.options.looks_only {
             // For queries that add to what was published.
             published.save(blobs)?;
         }
@@ -95,15 +96,25 @@ impl<'a> PublishStage<'a> {
     }
 
     /// A part whose files are others than those listed, as a run leaves it that is stopped on its way, is the part it was; one
-    /// of which a file is gone counts as not published. Returns whether there are other files.
-    fn mend(&self, export: &Export, published: &mut Published) -> Result<bool, RunError> {
+    /// of which a file is gone counts as not published, unless what is left of it cannot be made again. Returns whether there
+    /// are other files.
+    fn mend(&self, compared: &Compared<'_>, published: &mut Published) -> Result<bool, RunError> {
+        let export = compared.export;
         let blobs = self.store.blobs().as_ref();
         let mut gone = Vec::new();
         for (label, part) in &published.parts {
             let names = blobs.list(&format!("exports/{}", part.folder))?;
-            if !part.files().iter().all(|file| names.contains(&file.file)) {
-                let instead = found_instead(self.store, (&export.name, label), part, export.format)?;
-                gone.push((label.clone(), instead));
+            let files = part.files();
+            let there = files.iter().filter(|file| names.contains(&file.file)).count();
+            if there == files.len() {
+                continue;
+            }
+            let sealed = || Period::of_label(export.per, label).is_some_and(|period| compared.is_sealed(&period));
+            if there > 0 && export.mode != ExportMode::Replace {
+                return Err(ExportError::Partial { folder: part.folder.clone() }.into());
+            }
+            if there == 0 || self.options.force || !sealed() {
+                gone.push((label.clone(), found_instead(self.store, (&export.name, label), part)?));
             }
         }
         let found = gone.iter().any(|(_, instead)| instead.is_some());
