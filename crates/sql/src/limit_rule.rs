@@ -15,16 +15,17 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::{Literal, lit};
-use datafusion::physical_expr::{Distribution, OrderingRequirements};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
 use datafusion::physical_optimizer::output_requirements::OutputRequirementExec;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::scalar::ScalarValue;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -96,6 +97,15 @@ fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
     replace_children_if_necessary(Arc::clone(plan), vec![wanted]).map(Some)
 }
 
+/// What is dealt out to several parts for such a filter, as the one part that it was.
+fn undealt(plan: &Plan) -> Plan {
+    let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| {
+        matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
+            && dealt.input().output_partitioning().partition_count() == 1
+    });
+    Arc::clone(dealt.map_or(plan, RepartitionExec::input))
+}
+
 /// Takes the filters away that kept limits where they were.
 #[derive(Debug)]
 struct FreeLimits;
@@ -109,7 +119,7 @@ impl PhysicalOptimizerRule for FreeLimits {
                 literal == Some(&ScalarValue::Boolean(Some(true))) && filter.projection().is_none()
             };
             Ok(match filter.filter(passes_all) {
-                Some(filter) => Transformed::yes(Arc::clone(filter.input())),
+                Some(filter) => Transformed::yes(undealt(filter.input())),
                 None => Transformed::no(plan),
             })
         })

@@ -441,3 +441,25 @@ async fn what_an_offset_leaves_is_what_comes_after_in_order() {
         }
     }
 }
+
+#[tokio::test]
+async fn rows_in_order_are_not_dealt_out_again() {
+    let world = World::with_days(4);
+    let session = world.open(&SessionOptions { target_partitions: Some(4), ..SessionOptions::default() });
+    for query in [
+        "SELECT * FROM SENSOR LIMIT 5",
+        "SELECT meter, ts FROM SENSOR ORDER BY kwh LIMIT 3",
+        "SELECT meter, ts FROM SENSOR ORDER BY kwh LIMIT 300 OFFSET 20",
+        "SELECT meter, ts FROM SENSOR ORDER BY kwh OFFSET 20",
+        "SELECT meter, sum(kwh) AS s FROM SENSOR GROUP BY meter ORDER BY s DESC LIMIT 3 OFFSET 2",
+    ] {
+        let plan = plan(&session, query).await;
+        assert!(!plan.contains("RoundRobin"), "{plan}");
+    }
+    // More rows than a batch holds.
+    let query = "SELECT a.kwh FROM SENSOR AS a CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS b \
+                 ORDER BY a.kwh DESC LIMIT 20000 OFFSET 100";
+    let found = texts(&run(&session, query).await);
+    let values: Vec<f64> = found.iter().map(|text| text.parse().unwrap()).collect();
+    assert!(values.len() > 20_000 - 100 && values.is_sorted_by(|one, next| one >= next), "{}", values.len());
+}
