@@ -121,7 +121,7 @@ impl Layout {
         let view = View::new(times.as_ref());
         let window = |row| match view.get(row) {
             Some(Datum::Time(time)) => Ok(window_of(self.spec.window, time)),
-            Some(Datum::Date(days)) => Ok(window_of(self.spec.window, i64::from(days) * DAY)),
+            Some(Datum::Date(days)) => Ok(window_of(self.spec.window, i64::from(days).saturating_mul(DAY))),
             _ => Err(DecodeError::Key { key: String::from_utf8_lossy(&keys.get(row)).into_owned() }),
         };
         (0..keys.len()).map(window).collect::<Result<_, _>>().map(Some)

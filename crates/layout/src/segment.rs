@@ -37,7 +37,8 @@ fn limit(width: u8) -> u64 {
 fn instant(datum: Datum<'_>) -> Option<i64> {
     match datum {
         Datum::Time(time) => Some(time),
-        Datum::Date(days) => Some(i64::from(days) * DAY),
+        // Of a day beyond all times the greatest or least, which has no year of four digits either.
+        Datum::Date(days) => Some(i64::from(days).saturating_mul(DAY)),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! strftime formats of templates: compiled, rendered, read back.
 
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 use chrono::format::{Item, StrftimeItems};
@@ -322,14 +323,13 @@ impl TimeFormat {
                     push_digits(value, usize::from(unit.width()), out);
                 }
                 Part::Chrono(directive) => {
-                    use std::io::Write;
                     let utc = DateTime::from_timestamp_micros(time_us).ok_or(RejectReason::Year)?;
                     let format = format!("%{directive}");
-                    let written = match self.zone {
-                        None => write!(out, "{}", utc.format(&format)),
-                        Some(zone) => write!(out, "{}", utc.with_timezone(&zone).format(&format)),
+                    let text = match self.zone {
+                        None => chrono_text(&utc.format(&format)),
+                        Some(zone) => chrono_text(&utc.with_timezone(&zone).format(&format)),
                     };
-                    written.map_err(|_| RejectReason::Year)?;
+                    out.extend_from_slice(text.ok_or(RejectReason::Year)?.as_bytes());
                 }
             }
         }
@@ -375,6 +375,12 @@ fn directive_length(directive: &str) -> usize {
     skip.map_or(directive.len(), |at| at + directive[at..].chars().next().map_or(0, char::len_utf8))
 }
 
+/// What chrono prints; `None` if it cannot.
+fn chrono_text(printed: &dyn fmt::Display) -> Option<String> {
+    let mut text = String::new();
+    write!(text, "{printed}").is_ok().then_some(text)
+}
+
 fn push_literal(parts: &mut Vec<Part>, text: &str) {
     match parts.last_mut() {
         Some(Part::Literal(last)) => last.push_str(text),
@@ -400,8 +406,11 @@ fn compile_directive(directive: &str, parts: &mut Vec<Part>) -> Result<(), Probl
         _ => &[],
     };
     if expanded.is_empty() {
-        let known = StrftimeItems::new(&format!("%{directive}")).all(|item| !matches!(item, Item::Error));
-        if !known || directive.ends_with(['Z', '+']) {
+        let format = format!("%{directive}");
+        let known = StrftimeItems::new(&format).all(|item| !matches!(item, Item::Error));
+        // Some are for reading only.
+        let prints = || chrono_text(&DateTime::UNIX_EPOCH.format(&format)).is_some();
+        if !known || directive.ends_with(['Z', '+']) || !prints() {
             return Err(Problem::UnknownDirective { directive: format!("%{directive}") });
         }
         parts.push(Part::Chrono(directive.to_owned()));

@@ -39,6 +39,8 @@ fn templates_are_refused_where_they_are_wrong() {
         ("{ts:%Y-W%V}", "4..10: `%V` counts weeks of `%G`"),
         ("{ts:%Y|Europe/Pari}", "7..18: no time zone `Europe/Pari`"),
         ("{ts:%Y%E}", "6..8: `%E` is no time directive"),
+        // Chrono reads it, and does not print it.
+        ("{ts:%Y%#z}", "6..9: `%#z` is no time directive"),
         ("{host:010}", "0..10: `010` does not go with `host`, which is text: it takes an integer"),
         ("{kwh:ms}", "0..8: `an epoch` does not go with `kwh`, which is float64"),
         ("{host}{meter}", "0..6: `host` varies in width and nothing marks its end"),
@@ -156,6 +158,20 @@ fn what_is_rejected_does_not_depend_on_what_came_before() {
         }
         let alone = layout.encoder().encode(&batch.slice(1, 1)).unwrap();
         assert_eq!(alone.rejected.len(), 1, "{qualifier}");
+    }
+}
+
+#[test]
+fn days_beyond_all_times_are_rejected() {
+    let fields = [("host", FieldType::Text), ("day", FieldType::Date), ("ts", FieldType::Timestamp)];
+    let source = source(&fields, "ts");
+    for key in ["{host}#{day:%Y%m%d}", "{host}#{day:%H%j}", "{host}#{day}", "{host}#{day:%A}"] {
+        let layout = Layout::compile(&table(key, &[("F", &[("Q", "{host}")])]), &source).unwrap();
+        let days = Arc::new(arrow::array::Date32Array::from(vec![i32::MAX, 17_373, i32::MIN]));
+        let batch = batch(&source, vec![texts(&["a", "b", "c"]), days, times(&[NOON; 3])]);
+        let laid = layout.encoder().encode(&batch).unwrap();
+        assert_eq!(laid.rows, Some(vec![1]), "{key}");
+        assert!(laid.rejected.iter().all(|reject| reject.reason == RejectReason::Year), "{key}");
     }
 }
 
