@@ -13,6 +13,9 @@ use crate::disk::Disk;
 use crate::error::{Result, StoreError};
 use crate::local::{TEMPORARY, sync_folder_of};
 
+/// Files of parts begin with this.
+pub(crate) const PART: &str = "part-";
+
 /// A folder under a temporary name.
 #[derive(Debug)]
 pub(crate) struct LocalAside {
@@ -55,9 +58,10 @@ impl Aside for LocalAside {
 
 impl Drop for LocalAside {
     fn drop(&mut self) {
-        // Gone already when it took its place. What stays is swept with other leftovers.
+        // Gone already when it took its place. What stays is swept with other leftovers; what is not ours is never removed.
         let aside = self.root.join(&self.path);
-        let _ = remove_files(&*self.disk, &aside, &|_| true).and_then(|()| self.disk.remove_folder(&aside));
+        let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);
+        let _ = remove_files(&*self.disk, &aside, &ours).and_then(|()| self.disk.remove_folder(&aside));
     }
 }
 

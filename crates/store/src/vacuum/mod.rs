@@ -11,6 +11,7 @@ use std::collections::HashSet;
 
 use tidetable_sstable::planted::{self, Bug};
 
+use crate::aside::PART;
 use crate::blobs::Stat;
 use crate::error::Result;
 use crate::ids::Ids;
@@ -186,7 +187,7 @@ impl Store {
         let blobs = self.blobs();
         let inside = |name: &String| format!("{aside}/{name}");
         let mut paths: Vec<String> =
-            blobs.list(&aside)?.iter().filter(|name| name.starts_with("part-")).map(inside).collect();
+            blobs.list(&aside)?.iter().filter(|name| name.starts_with(PART)).map(inside).collect();
         paths.extend(blobs.leftovers(&aside)?);
         paths.push(aside);
         let mut found: Vec<FoundFile> =
