@@ -94,7 +94,11 @@ fn block(layout: &Layout, encoder: &Encoder<'_>, laid: &LaidOut) -> Block {
             sums: Vec::new(),
             row_ends: vec![present],
             qualifiers: group.qualifier.as_ref().map(|codes| Qualifiers {
-                dictionary: vec![encoder.qualifiers(at).expect("it is dynamic").get(codes[0]).into()],
+                // Only those that records have, as in a file.
+                dictionary: codes[..present as usize]
+                    .iter()
+                    .map(|code| encoder.qualifiers(at).expect("it is dynamic").get(*code).into())
+                    .collect(),
                 codes: vec![0; present as usize],
             }),
             timestamps: group.timestamps.as_ref().map(|times| times[..present as usize].to_vec()),
