@@ -97,8 +97,7 @@ fn changed(request: &PublishRequest<'_>, files: Vec<PartFile>) -> Settled {
 
 /// Whether files hold the same bytes, whatever they are called.
 fn same_bytes(one: &[PartFile], other: &[PartFile]) -> bool {
-    let sums = |files: &[PartFile]| files.iter().map(|file| file.checksum.clone()).collect::<Vec<_>>();
-    sums(one) == sums(other)
+    one.iter().map(|file| &file.checksum).eq(other.iter().map(|file| &file.checksum))
 }
 
 /// Whether the files of a part are there as listed, and no others.

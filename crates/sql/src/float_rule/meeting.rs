@@ -38,7 +38,7 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
 }
 
 fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let mut expr = as_case(expr)?;
+    let Transformed { data: mut expr, transformed: was_other, .. } = as_case(expr)?;
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => alike(&mut [left, right], schema),
         Expr::Between(between) => alike(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
@@ -68,7 +68,7 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
         _ => false,
     };
-    Ok(Transformed::new_transformed(expr, changed))
+    Ok(Transformed::new_transformed(expr, changed | was_other))
 }
 
 fn is_comparison(op: Operator) -> bool {
@@ -113,15 +113,17 @@ pub(super) fn common_float(types: &[DataType]) -> Option<DataType> {
 
 /// `nvl2(tested, there, absent)` as the CASE that it stands for: the engine would bring all three together, and of the first it
 /// is only asked whether there is one.
-fn as_case(expr: Expr) -> Result<Expr> {
+fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "nvl2" => {
             match <[Expr; 3]>::try_from(args) {
-                Ok([tested, there, absent]) => when(tested.is_not_null(), there).otherwise(absent),
-                Err(args) => Ok(Expr::ScalarFunction(ScalarFunction { func, args })),
+                Ok([tested, there, absent]) => {
+                    when(tested.is_not_null(), there).otherwise(absent).map(Transformed::yes)
+                }
+                Err(args) => Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args }))),
             }
         }
-        expr => Ok(expr),
+        expr => Ok(Transformed::no(expr)),
     }
 }
 
