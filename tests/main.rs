@@ -10,6 +10,7 @@ mod backfill;
 mod behaviour;
 mod catch_up;
 mod changes;
+mod compatibility;
 mod current;
 mod damage;
 mod deletes;

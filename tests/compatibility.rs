@@ -1,0 +1,106 @@
+//! Roots that past builds wrote: every later build reads them, answers the same, and finds nothing to do.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::harness::{Project, json_lines, repository};
+
+/// The project of `tests/fixtures/root-N.tar.gz`, and what it answered when it was written.
+fn stored(root: &str) -> (Project, Value) {
+    let fixtures = repository().join("tests/fixtures");
+    let project = Project::empty();
+    let archive = fixtures.join(format!("{root}.tar.gz"));
+    let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(project.path("")).status().unwrap();
+    assert!(tar.success());
+    let expected = fs::read_to_string(fixtures.join(format!("{root}.json"))).unwrap();
+    (project, serde_json::from_str(&expected).unwrap())
+}
+
+fn digest(lines: &[String]) -> Value {
+    let mut hash = Sha256::new();
+    lines.iter().for_each(|line| hash.update(line));
+    let hex = hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    });
+    Value::from(vec![Value::from(lines.len()), Value::from(&hex[..16])])
+}
+
+/// Cells and records of every table, as `tests/fixtures/README.md` describes them.
+fn answers(project: &Project, expected: &Value) -> Value {
+    let mut script = String::new();
+    for table in expected["cells"].as_object().unwrap().keys() {
+        writeln!(script, "SELECT 'cells' AS section, '{table}' AS of_table;").unwrap();
+        writeln!(script, "SELECT * FROM cells.\"{table}\" ORDER BY row_key, family, qualifier, timestamp;").unwrap();
+        writeln!(script, "SELECT 'records' AS section, '{table}' AS of_table;").unwrap();
+        writeln!(script, "SELECT * FROM \"{table}\";").unwrap();
+    }
+    project.write("answers.sql", script);
+    let printed = project.ok(&["sql", "--output", "json", "-f", "answers.sql"]);
+    let mut sections: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut section = None;
+    for line in printed.lines() {
+        if line.starts_with("{\"section\":") {
+            let marker: Value = serde_json::from_str(line).unwrap();
+            let text = |key: &str| marker[key].as_str().unwrap().to_owned();
+            section = Some(sections.entry((text("section"), text("of_table"))).or_default());
+        } else {
+            section.as_mut().unwrap().push(line.to_owned());
+        }
+    }
+    let mut answers = serde_json::json!({ "cells": {}, "records": {}, "exports": {} });
+    for ((section, table), mut lines) in sections {
+        if section == "records" {
+            lines.sort_unstable();
+            // Records were joined by line feeds, cells ended by them.
+            lines.iter_mut().skip(1).for_each(|line| line.insert(0, '\n'));
+        } else {
+            lines.iter_mut().for_each(|line| line.push('\n'));
+        }
+        answers[section][table] = digest(&lines);
+    }
+    answers
+}
+
+#[test]
+fn a_stored_root_answers_as_it_did() {
+    let (project, expected) = stored("root-1");
+    let answers = answers(&project, &expected);
+    for section in ["cells", "records"] {
+        for (table, value) in expected[section].as_object().unwrap() {
+            assert_eq!(&answers[section][table], value, "{section} of {table}");
+        }
+    }
+    project.ok(&["verify"]);
+}
+
+#[test]
+fn a_run_over_a_stored_root_finds_nothing_to_do() {
+    let (project, _) = stored("root-1");
+    let tables = |project: &Project| -> Vec<Value> { json_lines(&project.ok(&["tables", "--output", "json"])) };
+    let stored_files = |project: &Project| {
+        let mut files = project.files("data/exports");
+        files.extend(project.files("data/tables").into_iter().filter(|(name, _)| name.ends_with(".sst")));
+        files
+    };
+    let (tables_before, files_before) = (tables(&project), stored_files(&project));
+    let runs = json_lines(&project.ok(&["run", "--all", "--output", "json"]));
+    assert_eq!(runs.len(), 7);
+    for run in &runs {
+        assert_eq!(run["outcome"], "ok", "{run}");
+        assert!(run.get("parts").and_then(Value::as_array).is_none_or(Vec::is_empty), "published: {run}");
+    }
+    assert_eq!(tables(&project), tables_before, "no table has another version");
+    let files_after = stored_files(&project);
+    let changed: Vec<_> = files_before
+        .keys()
+        .chain(files_after.keys())
+        .filter(|name| files_before.get(*name) != files_after.get(*name))
+        .collect();
+    assert!(changed.is_empty(), "changed: {changed:?}");
+}
