@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::encode::Encoder;
 use crate::error::{LayoutError, LayoutWarning, Lost};
@@ -164,55 +163,10 @@ impl Layout {
 
     /// 32 hex digits that change when the layout or the source's columns do.
     pub fn fingerprint(&self) -> String {
-        fingerprint(&self.spec, &self.source)
+        crate::fingerprint::fingerprint(&self.spec, &self.source)
     }
 
     pub(crate) fn name(&self, field: usize) -> Option<String> {
         self.fields.get(field).map(|field| field.name.clone())
     }
-}
-
-/// Hashes every part with its length, so that no two layouts run together.
-fn fingerprint(spec: &TableSpec, source: &SourceSchema) -> String {
-    let mut bytes = Vec::new();
-    let mut text = |value: &str| {
-        bytes.extend_from_slice(&(value.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(value.as_bytes());
-    };
-    text("tidetable layout 1");
-    text(&spec.name);
-    text(&spec.row_key);
-    text(&format!("{:?} {:?}", spec.window, spec.granularity));
-    text(&spec.unpivot.len().to_string());
-    spec.unpivot.iter().for_each(|column| text(column));
-    for family in &spec.families {
-        text("family");
-        text(&family.name);
-        if !family.kind.is_newest() {
-            text(&format!("kind {:?}", family.kind));
-        }
-        for column in &family.columns {
-            text("column");
-            text(&column.qualifier);
-            text(&column.value);
-            text(&format!("{:?} {:?} {}", column.encoding, column.timestamp, column.each));
-            column.except.iter().for_each(|name| text(name));
-            if !column.packed.is_none() {
-                text(&format!("{:?}", column.packed));
-            }
-        }
-    }
-    if spec.upsert {
-        text("upsert");
-    }
-    for message in &spec.messages {
-        text(&format!("message {} {:?} {:?}", message.name, message.list, message.fields));
-    }
-    text("source");
-    for field in &source.fields {
-        text(&field.name);
-        text(&format!("{:?}", field.kind));
-    }
-    text(&source.time.to_string());
-    format!("{:032x}", xxh3_128(&bytes))
 }

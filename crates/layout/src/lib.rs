@@ -28,6 +28,7 @@ mod decode;
 mod dictionary;
 mod encode;
 mod error;
+mod fingerprint;
 mod frame;
 mod hll;
 mod intern;

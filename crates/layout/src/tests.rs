@@ -1,6 +1,7 @@
 //! Tests of whole layouts, with a small loader in place of the store.
 
 mod aggregates;
+mod fingerprints;
 mod forms;
 mod keys;
 mod loader;

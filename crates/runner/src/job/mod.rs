@@ -17,6 +17,7 @@ mod schema;
 mod source;
 mod stages;
 mod storage;
+pub(crate) mod stored_names;
 mod table;
 mod types;
 mod words;
@@ -143,7 +144,7 @@ impl Source {
             .iter()
             .map(|column| {
                 let zone = column.timezone.map(|zone| zone.name());
-                format!("{} {} {:?} {zone:?}", column.name, column.kind.arrow(), column.format)
+                format!("{} {} {:?} {zone:?}", column.name, stored_names::field_type(column.kind), column.format)
             })
             .collect();
         let format = format.as_ref().map(|format| matches!(format, Format::Csv));

@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
 use crate::day::MICROS_PER_DAY;
+use crate::job::stored_names::export_form;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
 
@@ -103,7 +104,7 @@ impl Compared<'_> {
     pub(super) fn fingerprint(&self) -> String {
         let Self { export, zone, .. } = *self;
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
-        let form = format!("{:?} {:?} {:?} {:?}", export.per, export.format, export.mode, export.keys);
+        let form = export_form(export);
         if export.delta {
             settings.push("delta");
         }
