@@ -80,6 +80,10 @@ bench-sql *ARGS: _peers
     cargo build --release --package tidetable-testkit --examples
     python3 -B bench/sql.py "{{ release }}" "{{ target }}/release/queries" "{{ target }}/release/examples" "{{ peers }}/bin/python" data/bench "$@"
 
+# Time what looks back over 1,000 days of runs, in data/bench/history: `just bench-history --days 100 --runs 3`.
+bench-history *ARGS: _release
+    python3 -B bench/history.py "{{ release }}" data/bench/history "$@"
+
 # Measure the parts of a load and of reading: `just bench-micro`, `just bench-micro parse`.
 bench-micro *ARGS:
     cargo bench --package tidetable-bench --bench micro -- "$@"

@@ -102,7 +102,8 @@ fn late_rows_of_a_day_that_shows_nothing_are_only_added() {
     let record = project.run_job("fleet");
     let load = &record["loads"][1];
     let states: Vec<&Value> = load["inputs"].as_array().unwrap().iter().map(|input| &input["state"]).collect();
-    assert_eq!((states, &load["rebuilt"]), (vec![&"grown".into(), &"unchanged".into()], &serde_json::json!([])));
+    assert_eq!((states, &load["rebuilt"]), (vec![&"grown".into()], &serde_json::json!([])));
+    assert_eq!(load["standing"], serde_json::json!({ "unchanged": 1 }));
     assert_eq!(current(&project), ["a 2026-01-02T10:00:00Z 2 20", "b 2026-01-01T11:00:00Z 4 40"]);
     // Now the first day shows a row, so taking it back asks for everything again.
     std::fs::remove_file(project.path("in/3.csv")).unwrap();

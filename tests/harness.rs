@@ -132,7 +132,7 @@ impl Project {
         json_lines(&self.ok(&["run", job, "--output", "json"])).remove(0)
     }
 
-    /// Every file below `folder` with its bytes, but for run records.
+    /// Every file below `folder` with its bytes, but for run records and what goes with them.
     pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.path(folder)];
@@ -147,7 +147,7 @@ impl Project {
                 }
             }
         }
-        files.retain(|name, _| !name.contains("/runs/") && !name.contains("/locks/"));
+        files.retain(|name, _| !["/runs/", "/locks/", "/seen/"].iter().any(|folder| name.contains(folder)));
         files
     }
 }

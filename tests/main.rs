@@ -30,6 +30,7 @@ mod prepared;
 mod published;
 mod publishing;
 mod readers;
+mod records;
 mod running;
 mod sample;
 mod schedule;

@@ -47,15 +47,15 @@ fn lines_of_a_crontab() {
         shown(&project, &["schedule", "--cron-zone", "Etc/UTC", now[0], now[1]]),
         "# Jobs of tidetable in DIR; add these lines with: crontab -e\n\
          # paris: */30 2 1 * mon in Europe/Paris\n\
-         0,30 * * * * cd DIR && BIN schedule --due paris && mkdir -p DIR/logs && BIN run paris --catch-up --if-locked skip >> DIR/logs/paris.log 2>&1\n\
+         0,30 * * * * BIN -C DIR schedule --due paris && mkdir -p DIR/logs && BIN -C DIR run paris --catch-up --if-locked skip >> DIR/logs/paris.log 2>&1\n\
          # utc: 15 1 * * * in UTC\n\
-         15 1 * * * cd DIR && mkdir -p DIR/logs && BIN run utc --catch-up --if-locked skip >> DIR/logs/utc.log 2>&1\n\
-         @reboot cd DIR && mkdir -p DIR/logs && BIN run utc --catch-up --if-locked skip >> DIR/logs/utc.log 2>&1\n"
+         15 1 * * * mkdir -p DIR/logs && BIN -C DIR run utc --catch-up --if-locked skip >> DIR/logs/utc.log 2>&1\n\
+         @reboot mkdir -p DIR/logs && BIN -C DIR run utc --catch-up --if-locked skip >> DIR/logs/utc.log 2>&1\n"
     );
     let india =
         shown(&project, &["schedule", "--cron-zone", "Asia/Kolkata", "--logs", "/var/log/50% off", now[0], now[1]]);
     assert!(
-        india.contains("\n45 * * * * cd DIR && BIN schedule --due utc && mkdir -p '/var/log/50\\% off' && "),
+        india.contains("\n45 * * * * BIN -C DIR schedule --due utc && mkdir -p '/var/log/50\\% off' && "),
         "{india}"
     );
     assert!(india.contains(">> '/var/log/50\\% off'/utc.log 2>&1\n"), "{india}");
@@ -78,10 +78,7 @@ fn units_of_systemd() {
     ), "{}", unit("paris.timer"));
     assert!(unit("utc.timer").contains("OnCalendar=*-*-* 01:15:00 UTC\nPersistent=true\n"));
     let service = unit("utc.service");
-    assert!(
-        service.contains("\" run utc --catch-up --if-locked skip\n") && service.contains("Type=oneshot"),
-        "{service}"
-    );
+    assert!(service.contains("\" run utc --catch-up --if-locked skip\n") && service.contains("\" -C \"/"), "{service}");
     let printed = shown(&project, &["schedule", "--format", "systemd"]);
     assert!(printed.starts_with("# tidetable-paris.service\n[Unit]\n"), "{printed}");
     project.fails(2, &["schedule", "--write", "units"]);

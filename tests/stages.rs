@@ -160,7 +160,7 @@ fn attempts_come_to_an_end_and_to_an_end_at_once_if_asked() {
     let done = run(&project, &["run", "j"], |_| {});
     assert_eq!(done.code, Some(4), "{}", done.stderr);
     assert!(
-        done.stdout.contains("│ new attempts ") && done.stdout.contains("not published: E_20200102"),
+        done.stdout.contains("1 new attempt:") && done.stdout.contains("not published: E_20200102"),
         "{}",
         done.stdout
     );

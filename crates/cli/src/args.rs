@@ -13,8 +13,8 @@ use crate::commands::new::New;
 use crate::commands::schedule::Schedule;
 use crate::commands::schema::Schema;
 pub use look_back::{Clean, History, Lineage, Rejects, Replay, Since, Status};
-pub use parse::parse_time;
 use parse::{parse_age, parse_version};
+pub use parse::{parse_time, selected_of};
 pub use run::{OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
@@ -51,9 +51,15 @@ pub struct Global {
     /// How messages are written to standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     pub log: Log,
-    /// Say more: causes of errors, steps taken
+    /// Say more: causes of errors, steps taken, all figures of a run
     #[arg(long, short, global = true)]
     pub verbose: bool,
+    /// Say only what went wrong: no progress, no notes, no summary of a run
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Work in this folder, as if the command was called there
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
 }
 
 /// How results are written.

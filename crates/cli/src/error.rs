@@ -63,6 +63,14 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// The folder that a command was to work in.
+    #[error("cannot work in {path}: {source}")]
+    Enter {
+        /// The folder.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// Standard output.
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
@@ -127,6 +135,16 @@ pub enum CliError {
     NoRun {
         /// The run.
         run: String,
+    },
+    /// Runs that begin alike.
+    #[error("{number} runs begin with {run}: give more of the name, such as {such}")]
+    SeveralRuns {
+        /// As it was given.
+        run: String,
+        /// How many.
+        number: usize,
+        /// The shortest beginning of the newest that no other has.
+        such: String,
     },
     /// A job without a run.
     #[error("there is no job {job} and no record of a run of one; jobs here: {known}")]
@@ -233,6 +251,8 @@ impl CliError {
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),
             Self::NoRun { .. }
+            | Self::SeveralRuns { .. }
+            | Self::Enter { .. }
             | Self::NoJob { .. }
             | Self::NoLineage { .. }
             | Self::Circle { .. }

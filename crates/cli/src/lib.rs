@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod error;
+mod log;
 mod output;
 mod progress;
 mod signals;
@@ -24,6 +25,9 @@ const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse_usage(&error));
+    if matches!(cli.command, Command::Run(_) | Command::Retry(_) | Command::Replay(_)) {
+        log::stamp_lines();
+    }
     start_log(&cli.global);
     match dispatch(&cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -39,6 +43,10 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {
     let global = &cli.global;
+    if let Some(folder) = &global.folder {
+        let failed = |source| CliError::Enter { path: folder.display().to_string(), source };
+        std::env::set_current_dir(folder).map_err(failed)?;
+    }
     let is_file = matches!(global.output, Output::Parquet | Output::Arrow);
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
@@ -86,10 +94,9 @@ fn start_log(global: &Global) {
         .filter_map(|client| format!("{client}=info").parse().ok())
         .fold(filter, EnvFilter::add_directive);
     // Told on a closed standard error, a fault of the log itself would end the process.
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log::Lines).log_internal_errors(false);
     match global.log {
-        Log::Json => builder.json().init(),
+        Log::Json => builder.event_format(log::Objects).init(),
         Log::Text => builder.with_ansi(use_colour()).without_time().init(),
     }
 }

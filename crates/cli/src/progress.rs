@@ -1,135 +1,219 @@
 //! How far a run is: a bar on a terminal, plain lines otherwise. Always on standard error.
 
-use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::io::IsTerminal;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tidetable_runner::{Event, Observer};
+use tidetable_runner::{Event, Observer, Stop, Unit};
 
-use crate::args::Log;
+use crate::args::{Global, Log};
+use crate::log;
 
 /// Between two plain lines of one stage.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Between two looks at whether the run is asked to stop.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Parts of the bar: finer than the columns it has.
+const PARTS: u64 = 1000;
+/// Columns of the name of a stage.
+const NAME: usize = 24;
+/// A line of it fits 80 columns, whatever its name and figures: the message takes what is left, and is cut.
+const BAR: &str = "{prefix} [{bar:20}] {percent:>3} % {elapsed:>4} {wide_msg}";
+const SPINNER: &str = "{prefix} {spinner} {elapsed}";
 
 /// Shows the events of a run.
 pub struct Watcher {
-    bar: Option<ProgressBar>,
-    log: Log,
-    verbose: bool,
-    rows: AtomicU64,
+    shown: Arc<Shown>,
     stage: Mutex<Stage>,
+    verbose: bool,
+    /// Says at once that the run was asked to stop, which may take it a while. Ends when the sender goes.
+    stopping: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
+struct Shown {
+    bar: Option<ProgressBar>,
+    log: Log,
+    quiet: bool,
+}
+
+/// How far a stage is.
+#[derive(Debug)]
 struct Stage {
     name: String,
+    unit: Unit,
+    /// Of its unit.
     total: u64,
     done: u64,
+    /// Rows read.
+    rows: u64,
+    /// Rows laid out for tables, and those that are sorted and written since.
+    laid: u64,
+    written: u64,
     begun: Instant,
     told: Instant,
 }
 
 impl Watcher {
-    /// A watcher that suits standard error; a verbose one tells more.
-    pub fn new(log: Log, verbose: bool) -> Self {
-        let bar = (log == Log::Text && std::io::stderr().is_terminal()).then(ProgressBar::new_spinner);
-        let now = Instant::now();
-        let stage = Stage { name: String::new(), total: 0, done: 0, begun: now, told: now };
-        Self { bar, log, verbose, rows: AtomicU64::new(0), stage: Mutex::new(stage) }
+    /// A watcher that suits standard error and what was asked of it.
+    pub fn new(global: &Global, stop: &Stop) -> Self {
+        let on_terminal = global.log == Log::Text && !global.quiet && std::io::stderr().is_terminal();
+        let shown =
+            Arc::new(Shown { bar: on_terminal.then(ProgressBar::new_spinner), log: global.log, quiet: global.quiet });
+        let (ended, when) = mpsc::channel();
+        let (watched, stop) = (Arc::clone(&shown), stop.clone());
+        let stopping = std::thread::Builder::new().spawn(move || watched.tell_stop(&stop, &when)).ok();
+        let stage = Mutex::new(Stage::new(String::new(), Unit::None, 0));
+        Self { shown, stage, verbose: global.verbose, stopping: stopping.map(|thread| (ended, thread)) }
     }
 
     /// Takes the bar off the screen.
-    pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
+    pub fn finish(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some((ended, thread)) = self.stopping.take() {
+            drop(ended);
+            let _ = thread.join();
+        }
+        if let Some(bar) = &self.shown.bar {
             bar.finish_and_clear();
         }
     }
 
-    fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| self.print(text)),
-            None => self.print(text),
-        }
-    }
-
-    /// A closed standard error leaves nobody to tell.
-    fn print(&self, text: &str) {
-        let mut stderr = std::io::stderr().lock();
-        let _ = match self.log {
-            Log::Text => writeln!(stderr, "{text}"),
-            Log::Json => writeln!(stderr, "{}", serde_json::json!({ "level": "info", "message": text })),
-        };
-    }
-
-    fn begin(&self, name: String, total: u64) {
-        if total == 0 {
-            return;
-        }
-        self.rows.store(0, Ordering::Relaxed);
-        if let Some(bar) = &self.bar {
-            bar.set_style(style(&name));
+    fn begin(&self, name: String, unit: Unit, total: u64) {
+        let known = unit != Unit::None && total > 0;
+        if let Some(bar) = &self.shown.bar {
+            bar.set_style(style(if known { BAR } else { SPINNER }));
+            bar.set_prefix(cut(&name));
+            bar.set_message("");
+            bar.set_length(PARTS);
             bar.reset();
-            bar.set_length(total);
-            bar.set_position(0);
-            bar.set_prefix(name.clone());
             bar.enable_steady_tick(Duration::from_millis(100));
-        } else {
-            self.line(&name);
+        } else if known {
+            self.shown.line(&name);
         }
-        let now = Instant::now();
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) =
-            Stage { name, total, done: 0, begun: now, told: now };
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Stage::new(name, unit, total);
     }
 
-    fn advance(&self, done: u64, rows: u64) {
-        let rows = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
+    fn advance(&self, how: impl FnOnce(&mut Stage)) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        stage.done += done;
-        let rate = rows as f64 / stage.begun.elapsed().as_secs_f64().max(0.001);
-        if let Some(bar) = &self.bar {
-            bar.set_position(stage.done);
-            if rows > 0 {
-                bar.set_message(format!("{}/s", count(rate as u64, "row")));
-            }
+        how(&mut stage);
+        if let Some(bar) = &self.shown.bar {
+            bar.set_position((stage.fraction() * PARTS as f64) as u64);
+            bar.set_message(stage.figures(stage.begun.elapsed()).0);
         } else if stage.told.elapsed() >= LINE_EVERY {
             stage.told = Instant::now();
-            let percent = stage.done as f64 * 100.0 / stage.total.max(1) as f64;
-            let text =
-                format!("{}: {percent:.0} %, {}, {}/s", stage.name, count(rows, "row"), count(rate as u64, "row"));
+            let text = stage.line(stage.begun.elapsed());
             drop(stage);
-            self.line(&text);
+            self.shown.line(&text);
         }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shown {
+    fn line(&self, text: &str) {
+        let print = || log::sentence(self.log, self.quiet, text);
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Waits for the end of the run, and says when it is asked to stop before.
+    fn tell_stop(&self, stop: &Stop, ended: &Receiver<()>) {
+        while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            if stop.asked().is_some() {
+                self.line("stopping: what is committed stays; once more ends it without cleaning up");
+                return;
+            }
+        }
+    }
+}
+
+impl Stage {
+    fn new(name: String, unit: Unit, total: u64) -> Self {
+        let now = Instant::now();
+        Self { name, unit, total, done: 0, rows: 0, laid: 0, written: 0, begun: now, told: now }
+    }
+
+    /// How much of it is done, 0 to 1. Reading bytes is half of a load, sorting and writing what they hold the other.
+    fn fraction(&self) -> f64 {
+        let done = (self.done as f64 / self.total.max(1) as f64).min(1.0);
+        match self.unit {
+            Unit::Bytes if self.laid > 0 => done * (0.5 + 0.5 * (self.written as f64 / self.laid as f64).min(1.0)),
+            Unit::Bytes => done * 0.5,
+            Unit::Parts | Unit::None => done,
+        }
+    }
+
+    /// How fast it goes, short enough for the bar; what there is so far, for a line.
+    fn figures(&self, elapsed: Duration) -> (String, String) {
+        let rate = |number: u64| number as f64 / elapsed.as_secs_f64().max(0.001);
+        match self.unit {
+            Unit::Bytes if self.rows > 0 => {
+                let rate = format!("{}/s", count(rate(self.rows) as u64, "row"));
+                (rate.clone(), format!(", {}, {rate}", count(self.rows, "row")))
+            }
+            Unit::Parts => {
+                let (done, total, rate) = (self.done, count(self.total, "part"), rate(self.done));
+                (format!("{done}/{}, {rate:.1}/s", self.total), format!(", {done} of {total}, {rate:.1}/s"))
+            }
+            Unit::Bytes | Unit::None => Default::default(),
+        }
+    }
+
+    fn line(&self, elapsed: Duration) -> String {
+        format!("{}: {:.0} %{}", self.name, self.fraction() * 100.0, self.figures(elapsed).1)
     }
 }
 
 impl Observer for Watcher {
     fn event(&self, event: Event) {
+        let line = |text: &str| self.shown.line(text);
         match event {
-            Event::Stage { name, total } => self.begin(name, total),
-            Event::Read { bytes, rows } => self.advance(bytes, rows),
-            Event::Plan(plan) => plan.lines().iter().for_each(|line| self.line(&format!("plan: {line}"))),
-            Event::Published { .. } => self.advance(1, 0),
+            Event::Stage { name, unit, total } => self.begin(name, unit, total),
+            Event::Read { bytes, rows } => self.advance(|stage| {
+                stage.done += bytes;
+                stage.rows += rows;
+            }),
+            Event::Laid { rows } => self.advance(|stage| stage.laid += rows),
+            Event::Wrote { rows } => self.advance(|stage| stage.written += rows),
+            Event::Plan(plan) => plan.lines().iter().for_each(|text| line(&format!("plan: {text}"))),
+            Event::Published { .. } => self.advance(|stage| stage.done += 1),
             Event::Missed { name, reason } => {
-                self.line(&format!("{name} is not published: {reason}"));
-                self.advance(1, 0);
+                line(&format!("{name} is not published: {reason}"));
+                self.advance(|stage| stage.done += 1);
             }
             Event::ReadTogether { export, parts, reads } if self.verbose => {
                 let times = if reads == 1 { "once".to_owned() } else { format!("{reads} times") };
-                self.line(&format!("{export}: files that {parts} parts share were read {times}"));
+                line(&format!("{export}: files that {parts} parts share were read {times}"));
             }
-            Event::Note(text) => self.line(&text),
+            Event::Note(text) => line(&text),
             _ => {}
         }
     }
 }
 
-fn style(name: &str) -> ProgressStyle {
-    let bytes = name.starts_with("load");
-    let amount = if bytes { "{bytes}/{total_bytes}" } else { "{pos}/{len}" };
-    ProgressStyle::with_template(&format!("{{prefix}} [{{bar:30}}] {amount} {{msg}} {{elapsed}}"))
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("=> ")
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+}
+
+/// The name of a stage as the bar shows it: of many tables, the first.
+fn cut(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return name.to_owned();
+    }
+    name.chars().take(NAME - 2).chain("..".chars()).collect()
 }
 
 /// `1 row`, `7,200 rows`.
@@ -161,5 +245,45 @@ mod tests {
         assert_eq!(count(999, "row"), "999 rows");
         assert_eq!(count(7200, "row"), "7,200 rows");
         assert_eq!(count(19_200_000, "cell"), "19,200,000 cells");
+    }
+
+    #[test]
+    fn a_load_is_done_when_its_rows_are_written() {
+        let mut stage = Stage::new("load T".to_owned(), Unit::Bytes, 1000);
+        let second = Duration::from_secs(1);
+        assert_eq!((stage.fraction(), stage.line(second)), (0.0, "load T: 0 %".to_owned()));
+        stage.done = 800;
+        assert_eq!(stage.line(second), "load T: 40 %", "read ahead, and no row yet");
+        (stage.rows, stage.laid) = (4000, 8000);
+        assert_eq!(stage.line(2 * second), "load T: 40 %, 4,000 rows, 2,000 rows/s");
+        // Sorting and writing what was read goes on where reading rests.
+        stage.written = 4000;
+        assert_eq!(stage.fraction(), 0.6);
+        (stage.done, stage.laid, stage.written) = (1200, 10_000, 10_000);
+        assert_eq!(stage.fraction(), 1.0);
+    }
+
+    #[test]
+    fn what_is_published_has_no_rows_to_count() {
+        let mut stage = Stage::new("publish DAY".to_owned(), Unit::Parts, 1000);
+        stage.done = 790;
+        let line = stage.line(Duration::from_secs(10));
+        assert_eq!(line, "publish DAY: 79 %, 790 of 1,000 parts, 79.0/s");
+    }
+
+    #[test]
+    fn the_bar_fits_80_columns() {
+        let name = cut("load CURRENT_METRIC, SENSOR_BY_METER, SENSOR_BY_DAY");
+        assert_eq!(name, "load CURRENT_METRIC, S..");
+        let fixed = BAR.replace("{prefix}", &name).replace("{bar:20}", &"=".repeat(20)).replace("{percent:>3}", "100");
+        let fixed = fixed.replace("{elapsed:>4}", " 59s").replace("{wide_msg}", "");
+        let mut load = Stage::new(String::new(), Unit::Bytes, 1);
+        load.rows = 99_999_999;
+        let mut publish = Stage::new(String::new(), Unit::Parts, 10_000);
+        publish.done = 9_999;
+        for stage in [load, publish] {
+            let (figure, _) = stage.figures(Duration::from_secs(10));
+            assert!(format!("{fixed}{figure}").chars().count() <= 80, "{fixed}{figure}");
+        }
     }
 }

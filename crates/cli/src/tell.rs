@@ -1,14 +1,13 @@
 //! Errors and sentences on standard error: for people, a screen at most unless they ask for more; or JSON, one object a
 //! line.
 
-use std::io::Write;
-
 use miette::Diagnostic;
 use serde_json::{Value, json};
 use tidetable_runner::{JobError, JobFileError, ProjectError};
 
 use crate::args::{Global, Log};
 use crate::error::CliError;
+use crate::log;
 
 /// Mistakes of a job file that are shown with the lines around them; the others take a line each.
 const IN_FULL: usize = 2;
@@ -17,22 +16,17 @@ const IN_A_LINE: usize = 8;
 /// Bytes of an error that are shown.
 const LONGEST: usize = 1500;
 
-/// Tells of an error on standard error. If even that is closed there is nobody to tell.
+/// Tells of an error on standard error.
 pub fn tell(global: &Global, error: CliError) {
-    let text = match global.log {
-        Log::Json => objects(&error, global.verbose),
-        Log::Text => render(error, global.verbose),
-    };
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    match global.log {
+        Log::Json => objects(&error, global.verbose).into_iter().for_each(log::write_object),
+        Log::Text => log::write_text(&render(error, global.verbose)),
+    }
 }
 
-/// Tells a sentence on standard error.
+/// Tells a sentence on standard error, unless it is no warning and those only are wanted.
 pub fn tell_line(global: &Global, text: &str) {
-    let text = match global.log {
-        Log::Json => json!({ "level": "info", "message": text }).to_string(),
-        Log::Text => text.to_owned(),
-    };
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    log::sentence(global.log, global.quiet, text);
 }
 
 /// Tells that the command line was not understood, and ends the process; or shows the help that was asked for.
@@ -46,24 +40,23 @@ pub fn refuse_usage(error: &clap::Error) -> ! {
     }
     let text = error.to_string();
     let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-    let _ = writeln!(std::io::stderr().lock(), "{}", json!({ "level": "error", "message": text }));
+    log::write_object(json!({ "level": "error", "message": text }));
     std::process::exit(error.exit_code())
 }
 
 /// An error as JSON, one object a line: of a job file, one for each mistake.
-fn objects(error: &CliError, verbose: bool) -> String {
+fn objects(error: &CliError, verbose: bool) -> Vec<Value> {
     if let Some(file) = file_of(error) {
         let mistakes = file.problems().iter().map(|problem| {
             let (line, column) = problem.line_column(file.text());
-            let object = json!({
+            json!({
                 "level": "error",
                 "message": problem.to_string(),
                 "help": problem.advice(),
                 "file": file.path().display().to_string(),
                 "line": line,
                 "column": column,
-            });
-            format!("{object}\n")
+            })
         });
         return mistakes.collect();
     }
@@ -74,7 +67,7 @@ fn objects(error: &CliError, verbose: bool) -> String {
     if let (true, Some(object)) = (verbose, object.as_object_mut()) {
         object.insert("causes".to_owned(), causes(error).into());
     }
-    format!("{object}\n")
+    vec![object]
 }
 
 fn render(error: CliError, verbose: bool) -> String {

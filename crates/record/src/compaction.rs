@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a compaction did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CompactionRecord {
     /// The table.
     pub table: String,

@@ -3,6 +3,7 @@
 //! - [`RunRecord`] is what a run did: its loads ([`LoadRecord`]), compactions, parts of exports, checks, and attempts in
 //!   vain ([`AttemptRecord`]).
 //! - [`Runs`] reads the records in a store.
+//! - [`Seen`] is what the last run of a job found gone or copied, so that records tell it once.
 //! - [`Holder`] says who runs a job now ([`holder`]): a record that says `running` while nobody does was killed.
 //! - [`rejected_rows`] reads the rows that a run kept because it could not load them.
 //!
@@ -28,6 +29,7 @@ mod part;
 mod rejects;
 mod run;
 mod runs;
+mod seen;
 
 pub use attempt::AttemptRecord;
 pub use compaction::CompactionRecord;
@@ -36,4 +38,5 @@ pub use load::{InputRecord, InputState, LoadRecord};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use rejects::{rejected_rows, rejects_path};
 pub use run::{Asked, FORMAT, Outcome, RunRecord};
-pub use runs::Runs;
+pub use runs::{RunFound, Runs};
+pub use seen::Seen;

@@ -1,5 +1,7 @@
 //! What a run did to one table.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tidetable_store::LoadStats;
 
@@ -15,8 +17,13 @@ pub struct LoadRecord {
     pub before: u64,
     /// The version after the run; equal to `before` if nothing was committed.
     pub version: u64,
-    /// What became of each input.
+    /// What became of the inputs that are not as the run before left them.
     pub inputs: Vec<InputRecord>,
+    /// How many others there are, by state: unchanged, or gone or a copy as in the run before.
+    pub standing: BTreeMap<InputState, u64>,
+    /// All inputs that are gone or a copy, whether the run before knew or not. For [`crate::Seen`]; not written.
+    #[serde(skip)]
+    pub absent: Vec<InputRecord>,
     /// Windows built anew, by name.
     pub rebuilt: Vec<String>,
     /// SSTs written, by id.
@@ -29,8 +36,30 @@ pub struct LoadRecord {
     pub stats: LoadStats,
 }
 
+impl LoadRecord {
+    /// How many inputs are in a state.
+    pub fn count(&self, state: InputState) -> u64 {
+        let changed = self.inputs.iter().filter(|input| input.state == state).count() as u64;
+        changed + self.standing.get(&state).copied().unwrap_or_default()
+    }
+
+    /// How many inputs the source has, or had.
+    pub fn count_all(&self) -> u64 {
+        self.inputs.len() as u64 + self.standing.values().sum::<u64>()
+    }
+
+    /// Counts the unchanged inputs that records up to format 2 list.
+    pub(crate) fn count_unchanged(&mut self) {
+        let listed = self.inputs.len();
+        self.inputs.retain(|input| input.state != InputState::Unchanged);
+        if self.inputs.len() < listed {
+            *self.standing.entry(InputState::Unchanged).or_default() += (listed - self.inputs.len()) as u64;
+        }
+    }
+}
+
 /// One input of a load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InputRecord {
     /// Path or URL.
     pub path: String,
@@ -42,7 +71,7 @@ pub struct InputRecord {
 }
 
 /// What became of an input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputState {
     /// It was not in the table, and is now.

@@ -11,14 +11,18 @@ pub struct ExportRecord {
     #[serde(default)]
     pub label: String,
     /// Folder of the part.
+    #[serde(default)]
     pub part: String,
     /// Why it was looked at.
+    #[serde(default)]
     pub reason: String,
     /// What became of it.
     pub state: PartState,
     /// Rows of it.
+    #[serde(default)]
     pub rows: u64,
     /// Bytes of its file.
+    #[serde(default)]
     pub bytes: u64,
     /// For [`PartState::Failed`]: why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,14 +69,18 @@ pub struct CheckRecord {
     /// The table or export it looked at.
     pub on: String,
     /// Label of the part or day.
+    #[serde(default)]
     pub label: String,
     /// Which rule of it, such as `not_null meter`.
     pub rule: String,
     /// What a failure means.
+    #[serde(default)]
     pub severity: Severity,
     /// Rows that broke the rule; for a count of rows, the count.
+    #[serde(default)]
     pub measured: i64,
     /// Whether the rule held.
+    #[serde(default)]
     pub passed: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use tidetable_store::{Blobs, StoreError};
 
+use crate::load::LoadRecord;
 use crate::run::{FORMAT, RunRecord, path};
 
 const FOLDER: &str = "runs";
@@ -10,6 +11,17 @@ const FOLDER: &str = "runs";
 #[derive(Debug, Clone, Copy)]
 pub struct Runs<'a> {
     blobs: &'a dyn Blobs,
+}
+
+/// The runs that a person may mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunFound {
+    /// This one.
+    One(String),
+    /// There is none.
+    None,
+    /// These, the oldest first: too little of the name was given.
+    Several(Vec<String>),
 }
 
 impl<'a> Runs<'a> {
@@ -35,8 +47,35 @@ impl<'a> Runs<'a> {
         let path = path(run);
         let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
         let broken = |reason: String| StoreError::Manifest { path: path.clone(), reason };
-        let record: RunRecord = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
-        if record.format > FORMAT { Err(broken(format!("it has format {}", record.format))) } else { Ok(Some(record)) }
+        let mut record: RunRecord = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+        if record.format > FORMAT {
+            return Err(broken(format!("it has format {}", record.format)));
+        }
+        if record.format < FORMAT {
+            record.loads.iter_mut().for_each(LoadRecord::count_unchanged);
+        }
+        Ok(Some(record))
+    }
+
+    /// The run that `asked` means: a name, the beginning of one that no other run has, or `last`.
+    ///
+    /// # Errors
+    /// If the runs cannot be listed.
+    pub fn find(&self, asked: &str) -> Result<RunFound, StoreError> {
+        let mut names = self.names()?;
+        if asked == "last" {
+            return Ok(names.pop().map_or(RunFound::None, RunFound::One));
+        }
+        let prefix = asked.to_ascii_uppercase();
+        names.retain(|name| !prefix.is_empty() && name.starts_with(&prefix) || name == asked);
+        if names.iter().any(|name| name == asked) {
+            return Ok(RunFound::One(asked.to_owned()));
+        }
+        Ok(match names.len() {
+            0 => RunFound::None,
+            1 => names.pop().map_or(RunFound::None, RunFound::One),
+            _ => RunFound::Several(names),
+        })
     }
 
     /// The records of `job`, of all jobs if none is named, the newest first.
@@ -60,5 +99,29 @@ impl<'a> Runs<'a> {
     /// If its record cannot be read.
     pub fn last(&self, job: &str) -> Result<Option<RunRecord>, StoreError> {
         self.newest_first(Some(job))?.next().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+
+    #[test]
+    fn runs_are_found_by_the_beginning_of_their_names() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let runs = Runs::of(&blobs);
+        assert_eq!(runs.find("last").unwrap(), RunFound::None);
+        for run in ["01AB", "01ABC", "01B"] {
+            RunRecord { run: run.to_owned(), ..RunRecord::default() }.save(&blobs).unwrap();
+        }
+        let one = |run: &str| RunFound::One(run.to_owned());
+        assert_eq!(runs.find("last").unwrap(), one("01B"));
+        assert_eq!(runs.find("01AB").unwrap(), one("01AB"), "a whole name that others begin with");
+        assert_eq!(runs.find("01abc").unwrap(), one("01ABC"));
+        assert_eq!(runs.find("01A").unwrap(), RunFound::Several(vec!["01AB".to_owned(), "01ABC".to_owned()]));
+        assert_eq!((runs.find("02").unwrap(), runs.find("").unwrap()), (RunFound::None, RunFound::None));
     }
 }

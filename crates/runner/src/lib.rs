@@ -38,19 +38,19 @@ pub use job::{
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
 };
-pub use observe::{Event, Observer, Silent};
+pub use observe::{Event, Observer, Silent, Unit};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
 pub use propose::{Proposal, ProposeError, propose};
 pub use run::{
-    IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Stop, Stopped, check_queries, open_store, plan_job,
-    probe_params, run, runtime, tables_read,
+    IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Selected, Stop, Stopped, check_queries, open_store,
+    plan_job, probe_params, run, runtime, tables_read,
 };
 pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use size::parse_size;
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
     Asked, AttemptRecord, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord,
-    Outcome, PartState, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
+    Outcome, PartState, RunFound, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
 };

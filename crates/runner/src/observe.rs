@@ -8,24 +8,31 @@ use crate::plan::Plan;
 pub enum Event {
     /// What the run is going to do.
     Plan(Plan),
-    /// A stage began; `total` is in bytes of inputs when reading, in parts when publishing.
+    /// A stage began.
     Stage {
         /// What it does.
         name: String,
-        /// How much there is to do, 0 if unknown.
+        /// What it counts.
+        unit: Unit,
+        /// How much of that there is to do.
         total: u64,
     },
-    /// Inputs were read and laid out, since the last such event.
+    /// Inputs were read, since the last such event.
     Read {
         /// Bytes as stored.
         bytes: u64,
         /// Rows accepted.
         rows: u64,
     },
-    /// SSTs were written.
+    /// Rows were laid out for a table, since the last such event.
+    Laid {
+        /// How many.
+        rows: u64,
+    },
+    /// Rows that were laid out were sorted and written.
     Wrote {
-        /// Their bytes.
-        bytes: u64,
+        /// How many.
+        rows: u64,
     },
     /// A part of an export was published, or found to be as it was.
     Published {
@@ -54,6 +61,17 @@ pub enum Event {
     },
     /// A sentence for the user.
     Note(String),
+}
+
+/// What a stage counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes of inputs.
+    Bytes,
+    /// Parts of an export.
+    Parts,
+    /// Nothing.
+    None,
 }
 
 /// Watches a run. Called from several threads.

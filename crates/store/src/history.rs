@@ -104,7 +104,7 @@ impl Table {
     pub fn latest(&self) -> Result<Option<Version>> {
         let read = || {
             let number = self.latest_number()?;
-            if number == 0 { Ok(None) } else { self.version(number).map(Some) }
+            if number == 0 { Ok(None) } else { self.newest_version(number).map(Some) }
         };
         let mut latest = read();
         for _ in 1..ATTEMPTS {
@@ -117,6 +117,19 @@ impl Table {
             }
         }
         latest
+    }
+
+    /// Version `number`, the newest, as it was read before if it was.
+    fn newest_version(&self, number: u64) -> Result<Version> {
+        if self.newest().has(self.name(), number)
+            && let Some(manifest) = self.checksum(number)?
+            && let Some(version) = self.newest().get(self.name(), number, &manifest)
+        {
+            return Ok(version);
+        }
+        let version = self.version(number)?;
+        self.newest().put(self.name(), &version);
+        Ok(version)
     }
 
     /// Version `number`.

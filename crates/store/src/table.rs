@@ -1,6 +1,7 @@
 //! A store of tables, and one table of it: where its files lie, and what it is.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::Layout;
 
@@ -15,6 +16,7 @@ const TABLES: &str = "tables";
 #[derive(Debug, Clone)]
 pub struct Store {
     blobs: Arc<dyn Blobs>,
+    newest: Arc<Newest>,
 }
 
 /// One table of a store.
@@ -22,12 +24,39 @@ pub struct Store {
 pub struct Table {
     blobs: Arc<dyn Blobs>,
     name: String,
+    newest: Arc<Newest>,
+}
+
+/// The newest versions that were read, by table. A version with a manifest never changes, and one of many windows takes long to
+/// read: a run asks for it a dozen times.
+#[derive(Debug, Default)]
+pub(crate) struct Newest {
+    versions: Mutex<HashMap<String, Version>>,
+}
+
+impl Newest {
+    /// That of `table`, if it is the one whose manifest has this number and checksum.
+    pub(crate) fn get(&self, table: &str, number: u64, manifest: &str) -> Option<Version> {
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = versions.get(table)?;
+        (version.number == number && version.origin.manifest == manifest).then(|| version.clone())
+    }
+
+    /// Whether it may be worth asking for `number` of `table`.
+    pub(crate) fn has(&self, table: &str, number: u64) -> bool {
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.get(table).is_some_and(|version| version.number == number)
+    }
+
+    pub(crate) fn put(&self, table: &str, version: &Version) {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_owned(), version.clone());
+    }
 }
 
 impl Store {
     /// The store that `blobs` holds.
     pub fn new(blobs: Arc<dyn Blobs>) -> Self {
-        Self { blobs }
+        Self { blobs, newest: Arc::default() }
     }
 
     /// Where its bytes lie.
@@ -48,7 +77,7 @@ impl Store {
 
     /// The table `name`, whether it exists or not.
     pub fn table(&self, name: &str) -> Table {
-        Table { blobs: Arc::clone(&self.blobs), name: name.to_owned() }
+        Table { blobs: Arc::clone(&self.blobs), name: name.to_owned(), newest: Arc::clone(&self.newest) }
     }
 
     /// The newest version of a table that must exist.
@@ -77,6 +106,11 @@ impl Table {
     /// Where the store lies.
     pub fn blobs(&self) -> &Arc<dyn Blobs> {
         &self.blobs
+    }
+
+    /// The newest versions that were read.
+    pub(crate) fn newest(&self) -> &Newest {
+        &self.newest
     }
 
     /// Path of an SST inside the store.

@@ -28,6 +28,9 @@ pub struct Status {
 pub struct History {
     /// Only runs of this job
     pub job: Option<String>,
+    /// All that is known of one run: its name, the beginning of it, `last`, or a job for its last run
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["job", "since", "failed"])]
+    pub run: Option<String>,
     /// Only runs that began since then: a time in RFC 3339, or an age as 7d
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
@@ -52,14 +55,18 @@ pub enum Since {
 #[derive(Debug, Args)]
 pub struct Lineage {
     /// A table, an export, or a published part of one
-    #[arg(required_unless_present = "input", conflicts_with = "input")]
+    #[arg(required_unless_present_any = ["input", "run"], conflicts_with_all = ["input", "run"])]
     pub name: Option<String>,
     /// Only this day, as 2018-01-31
-    #[arg(conflicts_with = "input")]
+    #[arg(conflicts_with_all = ["input", "run"])]
     pub day: Option<NaiveDate>,
     /// What this input went into: its path as the job sees it, or the end of it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub input: Option<String>,
+    /// What this run loaded and published, as far as it still stands: its name, the beginning of it, `last`, or a job for its
+    /// last run
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
 }
 
 /// `tidetable rejects`
@@ -71,7 +78,7 @@ pub struct Lineage {
 pub struct Rejects {
     /// The job
     pub job: String,
-    /// Rows of this run [default: the last that has some]
+    /// Rows of this run: its name, the beginning of it, or `last` [default: the last that has some]
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
     /// Only rows of this input
@@ -85,7 +92,7 @@ pub struct Rejects {
 /// `tidetable replay`
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// The run, as `tidetable history` names it
+    /// The run, as `tidetable history` names it: its name, the beginning of it, `last`, or a job for its last run
     pub run: String,
     /// The logical time of the new run, RFC 3339 [default: the clock]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]

@@ -1,6 +1,6 @@
 //! Values of options.
 
-use tidetable_runner::IfLocked;
+use tidetable_runner::{IfLocked, Selected};
 
 /// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
 pub(super) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
@@ -16,6 +16,15 @@ pub(super) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
     }
 }
 
+/// A table or an export: `table:NAME` or `export:NAME`.
+pub(super) fn parse_selected(text: &str) -> Result<Selected, String> {
+    match text.split_once(':') {
+        Some(("table", name)) if !name.is_empty() => Ok(Selected::Table(name.to_owned())),
+        Some(("export", name)) if !name.is_empty() => Ok(Selected::Export(name.to_owned())),
+        _ => Err("write table:NAME or export:NAME".to_owned()),
+    }
+}
+
 /// A version, of a table or of the only one.
 pub(super) fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
     let (table, number) = match text.rsplit_once('=') {
@@ -24,6 +33,11 @@ pub(super) fn parse_version(text: &str) -> Result<(Option<String>, u64), String>
     };
     let number = number.parse().ok().filter(|number| *number > 0);
     number.map(|number| (table, number)).ok_or_else(|| "write a number, or TABLE=NUMBER".to_owned())
+}
+
+/// What a record of a run says that it was limited to.
+pub fn selected_of(record: &[String]) -> Vec<Selected> {
+    record.iter().filter_map(|selected| parse_selected(selected).ok()).collect()
 }
 
 /// A moment of RFC 3339, in microseconds since the epoch.
@@ -52,6 +66,14 @@ mod tests {
         assert_eq!(parse_version("7"), Ok((None, 7)));
         assert_eq!(parse_version("A=7"), Ok((Some("A".to_owned()), 7)));
         assert!(["0", "A", "A=", "A=x", "-1", ""].iter().all(|wrong| parse_version(wrong).is_err()));
+    }
+
+    #[test]
+    fn tables_and_exports_are_selected_by_kind() {
+        assert_eq!(parse_selected("table:A:B"), Ok(Selected::Table("A:B".to_owned())));
+        let export = parse_selected("export:DAY");
+        assert_eq!(export.clone().map(|selected| selected.to_string()), Ok("export:DAY".to_owned()));
+        assert!(["DAY", "export:", ":DAY", "view:DAY", ""].iter().all(|wrong| parse_selected(wrong).is_err()));
     }
 
     #[test]

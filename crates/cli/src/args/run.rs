@@ -2,9 +2,9 @@
 
 use chrono::NaiveDate;
 use clap::{Args, ValueEnum};
-use tidetable_runner::{IfLocked, parse_size};
+use tidetable_runner::{IfLocked, Selected, parse_size};
 
-use super::parse::{parse_if_locked, parse_time};
+use super::parse::{parse_if_locked, parse_selected, parse_time};
 
 /// `tidetable run`
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub struct Run {
     pub all: bool,
     /// Run what the schedule asked for since the last run: one run for each moment that `catch_up` of the job file makes
     /// up for, at its logical time, and for this minute if the job is due. If nothing is due, nothing is run
-    #[arg(long, conflicts_with_all = ["all", "day", "from", "to", "only", "force", "rebuild", "adopt"])]
+    #[arg(long, conflicts_with_all = ["all", "day", "from", "to", "only", "select", "force", "rebuild", "adopt"])]
     pub catch_up: bool,
     /// Only say what would be done, as `tidetable plan` does; with --catch-up, for which moments
     #[arg(long)]
@@ -45,6 +45,9 @@ pub struct RunDays {
     /// Of these days, only those that failed when last tried, or were never published
     #[arg(long, value_name = "STATE", value_enum, value_delimiter = ',')]
     pub only: Option<Vec<OnlyDays>>,
+    /// Only this export (export:NAME) or table (table:NAME), and the tables that it needs; may be given more than once
+    #[arg(long, value_name = "KIND:NAME", value_delimiter = ',', value_parser = parse_selected)]
+    pub select: Vec<Selected>,
     /// Publish the days though nothing changed
     #[arg(long)]
     pub force: bool,
@@ -92,7 +95,11 @@ pub enum OnlyDays {
 #[derive(Debug, Args)]
 pub struct Plan {
     /// Name of a job in jobs/, or path of a job file
-    pub job: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub job: Option<String>,
+    /// All jobs of the project, each after those that it depends on
+    #[arg(long)]
+    pub all: bool,
     /// Which days.
     #[command(flatten)]
     pub days: RunDays,
@@ -101,7 +108,7 @@ pub struct Plan {
 /// `tidetable retry`
 #[derive(Debug, Args)]
 pub struct Retry {
-    /// The run, as `tidetable history` names it
+    /// The run, as `tidetable history` names it: its name, the beginning of it, `last`, or a job for its last run
     pub run: String,
     /// How.
     #[command(flatten)]

@@ -4,9 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
-use tidetable_runner::{PartState, RunError, RunRecord, Runs, state_of};
+use tidetable_runner::{Job, PartState, RunError, RunRecord, Runs, state_of};
+use tidetable_store::Store;
 
-use super::{store, time};
+use super::run::summary;
+use super::{find_run, project_if_any, store, time};
 use crate::args::{Global, History, Output, Since};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
@@ -14,6 +16,9 @@ use crate::output::{Rows, stdout};
 /// Lists runs.
 pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     let store = store(global)?;
+    if let Some(run) = &args.run {
+        return one(global, &store, &find_run(&store, run)?);
+    }
     let root = store.blobs().display();
     let since = args.since.map(|since| match since {
         Since::At(time) => time,
@@ -53,8 +58,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         if since.is_some_and(|since| record.started < since) {
             break;
         }
-        let path = || tidetable_runner::lock_path(Path::new(&root), &record.job);
-        let state = state_of(Path::new(&root), &record).map_err(|source| RunError::Lock { path: path(), source })?;
+        let state = state(&root, &record)?;
         if args.failed && matches!(state, "ok" | "running") {
             continue;
         }
@@ -65,6 +69,55 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// How a run ended, or that it goes on.
+fn state(root: &str, record: &RunRecord) -> Result<&'static str, CliError> {
+    let root = Path::new(root);
+    let path = || tidetable_runner::lock_path(root, &record.job);
+    Ok(state_of(root, record).map_err(|source| RunError::Lock { path: path(), source })?)
+}
+
+/// Shows all that is known of one run.
+fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliError> {
+    let mut out = stdout();
+    if global.output == Output::Json {
+        writeln!(out, "{}", serde_json::to_string(record)?)?;
+        return Ok(out.flush()?);
+    }
+    let mut rows = Rows::new(&["what", "value"]);
+    let mut line = |what: &str, value: serde_json::Value| rows.push(vec![json!(what), value]);
+    line("run", json!(record.run));
+    line("job", json!(record.job));
+    line("outcome", json!(state(&store.blobs().display(), record)?));
+    line("logical time", json!(time(record.now)));
+    line("began", json!(time(record.started)));
+    line("ended", json!(record.finished.and_then(time)));
+    let asked = serde_json::to_value(&record.asked)?;
+    for (what, value) in asked.as_object().into_iter().flatten() {
+        if !matches!(value, serde_json::Value::Null | serde_json::Value::Bool(false)) && *value != json!([]) {
+            line(&format!("asked: {what}"), value.clone());
+        }
+    }
+    if let Some(before) = &record.continues {
+        line("goes on from run", json!(before));
+    }
+    line("rejected rows", json!(record.all_rejected()));
+    if let Some(error) = &record.error {
+        line("error", json!(error));
+    }
+    for attempt in &record.attempts {
+        line(&format!("attempt {} of {} {}", attempt.attempt, attempt.stage, attempt.name), json!(attempt.error));
+    }
+    record.notes.iter().for_each(|note| line("note", json!(note)));
+    rows.write(global.output, &mut out)?;
+    if global.output == Output::Table {
+        let project = project_if_any(global)?;
+        let job = project.and_then(|project| Job::load(&project, &record.job).ok());
+        summary::of_record(global, job.as_ref(), record, &mut out)?;
+    }
     out.flush()?;
     Ok(())
 }

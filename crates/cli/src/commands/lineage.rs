@@ -5,17 +5,20 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_runner::Lineage;
 
-use super::{project_if_any, store, time};
+use super::{find_run, project_if_any, store, time};
 use crate::args::{self, Global};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
 
 /// Shows the links of a table, an export, a part or an input.
 pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
-    let lineage = Lineage::read(&store(global)?, project_if_any(global)?.as_ref())?;
-    let (what, name, links) = match (&args.input, &args.name) {
-        (Some(input), _) => ("input", input.as_str(), lineage.of_input(input)),
-        (None, name) => {
+    let store = store(global)?;
+    let lineage = Lineage::read(&store, project_if_any(global)?.as_ref())?;
+    let run = args.run.as_ref().map(|run| find_run(&store, run)).transpose()?;
+    let (what, name, links) = match (&args.input, &args.name, &run) {
+        (_, _, Some(record)) => ("run", record.run.as_str(), Some(lineage.of_run(&record.run))),
+        (Some(input), _, _) => ("input", input.as_str(), lineage.of_input(input)),
+        (None, name, _) => {
             let name = name.as_deref().unwrap_or_default();
             ("table, export or part", name, lineage.of(name, args.day))
         }

@@ -27,7 +27,7 @@ pub mod tables;
 pub mod vacuum;
 pub mod verify;
 
-use tidetable_runner::{Project, ProjectError, open_store};
+use tidetable_runner::{Project, ProjectError, RunFound, RunRecord, Runs, open_store};
 use tidetable_store::Store;
 
 use crate::args::Global;
@@ -61,6 +61,27 @@ fn project_if_any(global: &Global) -> Result<Option<Project>, CliError> {
         Err(CliError::Project(ProjectError::NotFound { .. })) if global.root.is_some() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The record of the run that `asked` means: its name, the beginning of that if no other run has it, `last`, or a job for its
+/// last run.
+fn find_run(store: &Store, asked: &str) -> Result<RunRecord, CliError> {
+    let runs = Runs::of(store.blobs().as_ref());
+    let record = match runs.find(asked)? {
+        RunFound::One(run) => runs.load(&run)?,
+        RunFound::Several(names) => return Err(several(asked, &names)),
+        RunFound::None => runs.last(asked)?,
+    };
+    record.ok_or_else(|| CliError::NoRun { run: asked.to_owned() })
+}
+
+/// Says how much of the name of a run tells it from the others.
+fn several(asked: &str, names: &[String]) -> CliError {
+    let newest = names.last().map(String::as_str).unwrap_or_default();
+    let before = names.iter().rev().nth(1).map(String::as_str).unwrap_or_default();
+    let alike = newest.chars().zip(before.chars()).take_while(|(a, b)| a == b).count();
+    let such = newest.chars().take(alike + 1).collect();
+    CliError::SeveralRuns { run: asked.to_owned(), number: names.len(), such }
 }
 
 /// A moment as results show it, microseconds since the epoch.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidetable_runner::{InputState, Job, Plan, UlidIds, plan_job};
 
 use super::project;
-use super::run::{How, options};
+use super::run::{How, options, run_all};
 use crate::args;
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
@@ -15,9 +15,10 @@ use crate::progress::bytes;
 /// Shows the plan of a job.
 pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
     let project = project(global)?;
-    let job = Job::load(&project, &args.job)?;
     let ids = UlidIds::default();
     let options = options(&args.days, &How::default(), &ids)?;
+    let Some(name) = &args.job else { return run_all(global, &project, &options, true, &ids) };
+    let job = Job::load(&project, name)?;
     show(global, &plan_job(&project, &job, &options, &ids)?)
 }
 
@@ -26,7 +27,7 @@ pub fn show(global: &args::Global, plan: &Plan) -> Result<(), CliError> {
     let mut out = stdout();
     rows(plan).write(global.output, &mut out)?;
     if global.output == args::Output::Table && plan.is_empty() {
-        writeln!(out, "nothing to do: everything is as the last run left it")?;
+        writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;
     }
     out.flush()?;
     Ok(())

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::json;
 use tidetable_runner::{Project, RunRecord, Runs, rejected_rows};
-use tidetable_store::{Blobs, RejectedRow};
+use tidetable_store::{RejectedRow, Store};
 
-use super::{project_if_any, store};
+use super::{find_run, project_if_any, store};
 use crate::args::{Global, Output, Rejects};
 use crate::error::CliError;
 use crate::output::{FILES_OF_SQL, Rows, stdout};
@@ -23,7 +23,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     let store = store(global)?;
     let blobs = store.blobs().as_ref();
     let mut out = stdout();
-    let Some(record) = find(blobs, args)? else {
+    let Some(record) = find(&store, args)? else {
         crate::tell_line(global, &format!("no run of {} has rejected rows", args.job));
         return Ok(());
     };
@@ -53,10 +53,11 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
 }
 
 /// The run that was asked for, or the last of the job that has rejected rows.
-fn find(blobs: &dyn Blobs, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
-    let runs = Runs::of(blobs);
+fn find(store: &Store, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
+    let runs = Runs::of(store.blobs().as_ref());
     if let Some(run) = &args.run {
-        let record = runs.load(run)?.filter(|record| record.job == args.job);
+        let record = if run == "last" { runs.last(&args.job)? } else { Some(find_run(store, run)?) };
+        let record = record.filter(|record| record.job == args.job);
         return record.map(Some).ok_or_else(|| CliError::NoRun { run: run.clone() });
     }
     let mut jobs = BTreeSet::new();

@@ -1,9 +1,9 @@
 //! `tidetable replay`: reads the inputs of rejected rows again.
 
-use tidetable_runner::{Job, RunOptions, Runs, UlidIds, open_store, rejected_rows};
+use tidetable_runner::{Job, RunOptions, UlidIds, open_store, rejected_rows};
 
-use super::project;
 use super::run::{How, options, run_one};
+use super::{find_run, project};
 use crate::args::{Global, Replay, RunDays};
 use crate::error::CliError;
 use crate::progress::count;
@@ -13,14 +13,14 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     let project = project(global)?;
     let store = open_store(&project)?;
     let blobs = store.blobs().as_ref();
-    let record = Runs::of(blobs).load(&args.run)?.ok_or_else(|| CliError::NoRun { run: args.run.clone() })?;
+    let record = find_run(&store, &args.run)?;
     let rows = rejected_rows(blobs, &record)?;
     let mut reread: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
     reread.sort_unstable();
     reread.dedup();
     if reread.is_empty() {
         let why = if record.all_rejected() > 0 { " any more (they were cleaned away)" } else { "" };
-        return Err(CliError::NothingRejected { run: args.run.clone(), why });
+        return Err(CliError::NothingRejected { run: record.run.clone(), why });
     }
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
@@ -30,6 +30,7 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
         from: None,
         to: None,
         only: None,
+        select: Vec::new(),
         force: false,
         rebuild: false,
         without: args.without.clone(),
@@ -43,10 +44,10 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     let text = match still {
         still if still >= rows.len() as u64 => format!(
             "read {inputs} of run {} again: none of the rows rejected then is accepted now ({} rejected)",
-            args.run,
+            record.run,
             count(still, "row"),
         ),
-        still => format!("read {inputs} of run {} again: {then} rejected then, {still} now", args.run),
+        still => format!("read {inputs} of run {} again: {then} rejected then, {still} now", record.run),
     };
     crate::tell_line(global, &text);
     Ok(())

@@ -47,6 +47,8 @@ pub enum CleanedKind {
     Rejects,
     /// The lock of a job that the project has no more.
     Lock,
+    /// What the last run of such a job found gone.
+    Seen,
     /// What a killed run left half-written.
     HalfWritten,
     /// A published part that no list names.
@@ -60,6 +62,7 @@ impl CleanedKind {
             Self::Record => "run record",
             Self::Rejects => "file of rejected rows",
             Self::Lock => "lock",
+            Self::Seen => "list of gone inputs",
             Self::HalfWritten => "half-written file",
             Self::Part => "unlisted part",
         }
@@ -103,10 +106,13 @@ impl CleanPlan {
         }
         if let Some(project) = project {
             let jobs = project.jobs();
-            for lock in blobs.list("locks")? {
-                let gone = lock.strip_suffix(".lock").is_some_and(|job| !jobs.iter().any(|known| known == job));
-                if gone {
-                    plan.put(store, format!("locks/{lock}"), CleanedKind::Lock, options.before)?;
+            for (folder, ending, kind) in [("locks", ".lock", CleanedKind::Lock), ("seen", ".json", CleanedKind::Seen)]
+            {
+                for file in blobs.list(folder)? {
+                    let gone = file.strip_suffix(ending).is_some_and(|job| !jobs.iter().any(|known| known == job));
+                    if gone {
+                        plan.put(store, format!("{folder}/{file}"), kind, options.before)?;
+                    }
                 }
             }
         }

@@ -146,6 +146,19 @@ impl Lineage {
         (!links.is_empty()).then(|| links.into_iter().collect())
     }
 
+    /// What a run loaded and published, as far as no later run has taken its place.
+    pub fn of_run(&self, run: &str) -> Vec<Link> {
+        let mut links = BTreeSet::new();
+        for (table, version) in &self.versions {
+            links.extend(version.inputs.iter().flat_map(|input| self.input_links(table, input)));
+        }
+        for (label, part) in self.lists.iter().flat_map(|list| &list.parts) {
+            links.extend(part.sources.keys().map(|table| part_link(table, label, part)));
+        }
+        links.retain(|link| link.run.as_deref() == Some(run));
+        links.into_iter().collect()
+    }
+
     /// The UTC days of a period; `None` if it is of all times.
     fn utc(&self, job: &str, period: &Period) -> UtcDays {
         let bounds = period.bounds(self.zone(job));

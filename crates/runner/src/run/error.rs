@@ -82,6 +82,18 @@ pub enum RunError {
         /// The root.
         root: String,
     },
+    /// A table or export that the job does not have.
+    #[error("--select {selected}: job {job} has no such {what}; it has {known}")]
+    NotSelected {
+        /// As it was asked for.
+        selected: String,
+        /// The job.
+        job: String,
+        /// `table` or `export`.
+        what: &'static str,
+        /// Those it has.
+        known: String,
+    },
     /// Another run of the job goes on.
     #[error(
         "job {job} is being run already (run {run}, process {process}): wait for its end, or use --if-locked wait or \
@@ -216,6 +228,7 @@ impl RunError {
             Self::Locked { .. } => 75,
             Self::Interrupted { signal } => 128 + signal,
             Self::Secret { .. }
+            | Self::NotSelected { .. }
             | Self::ListMissing { .. }
             | Self::TableMissing { .. }
             | Self::Query { .. }

@@ -16,8 +16,8 @@ use super::columns::{Looking, OtherColumns};
 use super::error::RunError;
 use super::stop::Stoppable;
 use crate::job::{From, Job, Source, Table};
-use crate::observe::{Event, Observer};
-use tidetable_record::{InputRecord, InputState, LoadRecord};
+use crate::observe::{Event, Observer, Unit};
+use tidetable_record::{InputRecord, InputState, LoadRecord, Seen};
 
 /// A load that is done but for its commit.
 pub(super) struct Pending {
@@ -38,6 +38,8 @@ pub(super) struct LoadStage<'a> {
     pub(super) ids: &'a dyn Ids,
     pub(super) observer: &'a dyn Observer,
     pub(super) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// What the last run of the job found gone or copied.
+    pub(super) seen: &'a Seen,
     /// Files that turned out to have other columns than declared.
     pub(super) others: OtherColumns,
 }
@@ -133,18 +135,14 @@ impl<'a> LoadStage<'a> {
         derive: Option<&dyn Prepare>,
         planned: Vec<Planned<'_>>,
     ) -> Result<Vec<Pending>, RunError> {
-        let files = planned.iter().flat_map(|planned| {
-            let InputPlan { new, changed, grown, .. } = &planned.plan;
-            new.iter().chain(changed.iter().chain(grown).map(|(file, _)| file))
-        });
-        let sizes: BTreeMap<&str, u64> = files.map(|file| (file.path.as_str(), file.size)).collect();
         let names: Vec<&str> = planned.iter().map(|planned| planned.table.spec.name.as_str()).collect();
         let name = format!("load {}", names.join(", "));
-        self.observer.event(Event::Stage { name, total: sizes.values().sum() });
         let on_progress = |progress: Progress| {
             self.observer.event(match progress {
+                Progress::ToRead { bytes } => Event::Stage { name: name.clone(), unit: Unit::Bytes, total: bytes },
                 Progress::Read { bytes, rows } => Event::Read { bytes, rows },
-                Progress::Wrote { bytes } => Event::Wrote { bytes },
+                Progress::Laid { rows } => Event::Laid { rows },
+                Progress::Wrote { rows } => Event::Wrote { rows },
             });
         };
         let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| Target {
@@ -173,10 +171,14 @@ impl<'a> LoadStage<'a> {
         let mut pending = Vec::with_capacity(planned.len());
         for planned in planned {
             let loaded = if planned.has_work() { loaded.next() } else { None };
-            let inputs = self.inputs_of(&planned.plan);
+            let found = self.seen.changes(
+                &planned.table.spec.name,
+                self.inputs_of(&planned.plan),
+                planned.plan.unchanged.len() as u64,
+            );
             let let_pass = planned.rejected_before(&self.options.reread);
             let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
-            pending.push(Pending { let_pass, ..planned.pending(source, loaded, inputs) });
+            pending.push(Pending { let_pass, ..planned.pending(source, loaded, found) });
         }
         Ok(pending)
     }
@@ -244,13 +246,12 @@ impl<'a> LoadStage<'a> {
         Ok(Base { version, latest, reset: None, gc })
     }
 
-    /// What becomes of each input.
+    /// What becomes of each input that does not stay as it is.
     pub(super) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
         let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
         let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, InputState::New)).collect();
         inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
         inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, InputState::Grown)));
-        inputs.extend(plan.unchanged.iter().map(|(file, _)| record(&file.path, InputState::Unchanged)));
         for (file, other) in &plan.same {
             inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, InputState::SameContent) });
         }
@@ -308,23 +309,21 @@ impl Planned<'_> {
         loaded
     }
 
-    /// What is to be committed, with its record.
-    fn pending(self, source: &str, loaded: Option<Loaded>, inputs: Vec<InputRecord>) -> Pending {
+    /// What is to be committed, with its record; `found` says what became of the inputs.
+    fn pending(self, source: &str, loaded: Option<Loaded>, found: LoadRecord) -> Pending {
         let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
         let Loaded { edit, stats } = loaded.unwrap_or_else(|| Loaded {
             edit: Edit { base: base.number, ..Edit::default() },
             stats: LoadStats::default(),
         });
         let record = LoadRecord {
-            table: table.spec.name.clone(),
             source: source.to_owned(),
             before: base.number,
             version: base.number,
-            inputs,
             rebuilt: edit.rebuilt.iter().map(|start| window_name(table.spec.window, *start)).collect(),
             ssts: edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect(),
-            rejected: None,
             stats,
+            ..found
         };
         Pending { table: stored, base, edit: Edit { reset, gc, ..edit }, let_pass: 0, record }
     }

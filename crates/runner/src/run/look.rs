@@ -131,8 +131,8 @@ impl Run<'_> {
         Ok(ExportPlan { export: export.name.clone(), parts, unchanged, unknown })
     }
 
-    /// The tables that an export reads, some of which may not be there yet.
-    pub(super) fn reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
+    /// Plans the query of an export over the tables of the job and of the store.
+    pub(super) fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
         let mut tables: Vec<Declared> = Vec::new();
         for name in self.store.tables()?.into_iter().filter(|name| self.job.table(name).is_none()) {
             tables.push(Declared::new(&name, self.store.snapshot(&name)?.layout()));

@@ -20,14 +20,16 @@ mod publish;
 mod rejects;
 mod retry;
 mod secrets;
+mod select;
 mod stop;
 mod tables;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use tidetable_record::{FORMAT, Holder, Outcome, RunRecord, Runs};
+use tidetable_record::{FORMAT, Holder, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 
@@ -37,9 +39,10 @@ pub use measure::check_queries;
 pub use options::{Only, RunOptions};
 pub use params::probe_params;
 pub use publish::tables_read;
+pub use select::Selected;
 pub use stop::{Stop, Stopped};
 
-use crate::job::{Job, Stage};
+use crate::job::{Export, Job, Stage};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
@@ -84,7 +87,11 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let options = &RunOptions { looks_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
     let storage = &secrets::storage(project, job, runtime.handle())?;
-    let run = Run { job, options, ids, observer: &Silent, store: &store, storage, runtime: runtime.handle() };
+    let seen = &Seen::default();
+    let (observer, runtime, reads) = (&Silent, runtime.handle(), Mutex::default());
+    let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads };
+    let selected = whole.selected()?;
+    let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     let sources = run.stage(&|_| {}).plan()?;
     run.plan(&sources)
 }
@@ -126,8 +133,13 @@ pub fn run(
         observer.event(Event::Note(note));
     }
     record.save(blobs)?;
-    let stages = Run { job, options, ids, observer, store: &store, storage, runtime: runtime.handle() };
-    let done = stages.run(&mut record);
+    let seen = &Seen::load(blobs, &job.name);
+    let (runtime, reads) = (runtime.handle(), Mutex::default());
+    let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads };
+    let done = whole.selected().and_then(|selected| {
+        let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
+        stages.run(&mut record)
+    });
     record.outcome = match &done {
         Ok(_) => record.outcome_of_parts(),
         Err(_) if options.stop.asked().is_some() => Outcome::Interrupted,
@@ -135,6 +147,9 @@ pub fn run(
     };
     record.error = done.as_ref().err().map(ToString::to_string);
     record.finished = Some((options.clock)());
+    let tables = job.tables.iter().map(|table| table.spec.name.as_str());
+    // If it cannot be remembered, the next run tells it again.
+    let _ = seen.save(blobs, &job.name, tables, &record.loads);
     // The first error is the one to tell.
     let done = match (done, record.save(blobs)) {
         (Ok(_), Err(error)) => {
@@ -156,6 +171,10 @@ struct Run<'a> {
     store: &'a Store,
     storage: &'a Storage,
     runtime: &'a tokio::runtime::Handle,
+    /// What the last run of the job found gone or copied.
+    seen: &'a Seen,
+    /// The tables that exports read, as far as it is known: finding out plans their queries.
+    reads: Mutex<HashMap<String, Vec<String>>>,
 }
 
 impl Run<'_> {
@@ -188,6 +207,17 @@ impl Run<'_> {
         }
     }
 
+    /// The tables that an export reads, some of which may not be there yet.
+    fn reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
+        let known = || self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reads) = known().get(&export.name) {
+            return Ok(reads.clone());
+        }
+        let reads = self.find_reads(export)?;
+        known().insert(export.name.clone(), reads.clone());
+        Ok(reads)
+    }
+
     /// Tells a person, now and in the record.
     fn note(&self, record: &mut RunRecord, note: String) {
         if !record.notes.contains(&note) {
@@ -205,6 +235,7 @@ impl Run<'_> {
             ids: self.ids,
             observer: self.observer,
             on_reject,
+            seen: self.seen,
             others: OtherColumns::default(),
         }
     }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use chrono::NaiveDate;
 
 use super::lock::IfLocked;
+use super::select::Selected;
 use super::stop::Stop;
 use tidetable_record::{Asked, InputState};
 use tidetable_source::InputFile;
@@ -19,6 +20,8 @@ pub struct RunOptions {
     pub only: Option<Vec<Only>>,
     /// Only these parts, by export and label: those that another run left.
     pub parts: Option<Vec<(String, String)>>,
+    /// Only these tables and exports, with the tables that they need; all if there is none.
+    pub select: Vec<Selected>,
     /// Publish the days though nothing changed.
     pub force: bool,
     /// Logical time, microseconds since the epoch.
@@ -87,6 +90,7 @@ impl RunOptions {
             parts: self.parts.clone(),
             reread: self.reread.clone(),
             only: self.only.iter().flatten().map(|only| only.name().to_owned()).collect(),
+            select: self.select.iter().map(ToString::to_string).collect(),
         }
     }
 }

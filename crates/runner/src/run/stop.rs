@@ -76,4 +76,9 @@ impl Feed for Stoppable<'_> {
         let source = Box::new(stopped);
         Err(StoreError::Feed { input: input.path.clone(), source })
     }
+
+    fn go_on(&self) -> StoreResult<()> {
+        let stopped = |stopped| StoreError::Feed { input: "what was read".to_owned(), source: Box::new(stopped) };
+        self.stop.asked().map_or(Ok(()), |signal| Err(stopped(signal)))
+    }
 }

@@ -14,7 +14,7 @@ use super::rejects::RejectLog;
 use super::{Run, took};
 use crate::compact::compact;
 use crate::job::{From, Stage, Table};
-use crate::observe::Event;
+use crate::observe::{Event, Unit};
 use crate::plan::Plan;
 
 impl Run<'_> {
@@ -204,7 +204,7 @@ impl Run<'_> {
         if plan.is_empty() {
             return Ok(());
         }
-        self.observer.event(Event::Stage { name: format!("compact {table}"), total: 0 });
+        self.observer.event(Event::Stage { name: format!("compact {table}"), unit: Unit::None, total: 0 });
         match compact(self.store, plan, CompactionExtent::Due, self.ids) {
             Ok(done) => record.compactions.push(done),
             Err(error @ StoreError::Conflict { .. }) => self.observer.event(Event::Note(error.to_string())),

@@ -1,7 +1,7 @@
 //! The tables about runs, and what a record gives each.
 
 use arrow::datatypes::Date32Type;
-use tidetable_record::{PartState, RunRecord, Severity};
+use tidetable_record::{InputState, PartState, RunRecord, Severity};
 use tidetable_store::RejectedRow;
 
 use super::columns::Kind::{self, Day, Number, Real, Text, Time, Truth};
@@ -68,6 +68,7 @@ pub(super) const TABLES: &[Table] = &[
             ("version_before", Number),
             ("version", Number),
             ("inputs", Number),
+            ("inputs_unchanged", Number),
             ("windows_rebuilt", Number),
             ("ssts", Number),
             ("rows_read", Number),
@@ -197,7 +198,8 @@ fn loads(record: &RunRecord, rows: &mut Vec<Row>) {
             (&load.source).into(),
             load.before.into(),
             load.version.into(),
-            load.inputs.len().into(),
+            load.count_all().into(),
+            load.count(InputState::Unchanged).into(),
             load.rebuilt.len().into(),
             load.ssts.len().into(),
             stats.rows_read.into(),

@@ -39,6 +39,14 @@ pub trait Feed: Debug + Sync {
     /// # Errors
     /// Those of reading; [`StoreError::InputMoved`] if the input changed meanwhile.
     fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>>;
+
+    /// Whether what was read is still wanted: asked while it is sorted and written.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn go_on(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The files of a source.

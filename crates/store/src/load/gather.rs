@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::lay::Outcome;
 use super::pass::Pass;
 use super::read::ReadMessage;
 use super::rebuild::Work;
 use super::state::{Encoders, TargetState};
-use super::{Loader, waiting_cells};
+use super::{Loader, Progress, waiting_cells};
 use crate::error::Result;
 
 /// What the cores share while they lay out.
@@ -54,9 +55,18 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
             waited += clock.elapsed();
             let Some(message) = message else { return Ok((false, waited)) };
             let outcome = self.loader.lay_out(message?, &self.pass.readings, self.works, self.encoders)?;
+            self.tell(&outcome);
             outcome.put(&self.pass.readings, self.works, &mut lock(states));
         }
         Ok((false, waited))
+    }
+
+    fn tell(&self, outcome: &Outcome) {
+        let Outcome::Laid { parts, .. } = outcome else { return };
+        let rows = parts.iter().map(|part| part.counts.accepted + part.counts.filtered).max().unwrap_or_default();
+        (self.loader.on_progress)(Progress::Read { bytes: 0, rows });
+        let runs = parts.iter().flat_map(|part| part.chunk.windows.values().flatten());
+        (self.loader.on_progress)(Progress::Laid { rows: runs.map(|run| run.len() as u64).sum() });
     }
 }
 

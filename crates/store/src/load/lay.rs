@@ -13,7 +13,7 @@ use super::prepare::Prepared;
 use super::read::{ReadMessage, RejectedRows};
 use super::rebuild::{ToRead, Work};
 use super::state::{Counts, Encoders};
-use super::{Loader, MICROS_PER_DAY, Progress, Target};
+use super::{Loader, MICROS_PER_DAY, Target};
 use crate::drops::{Hidden, LoadMask};
 use crate::error::Result;
 
@@ -60,7 +60,6 @@ impl Loader<'_> {
             ReadMessage::Piece { input, index, first_row, piece } => (input, index, first_row, piece),
         };
         let rows = self.rows(piece, first_row)?;
-        (self.on_progress)(Progress::Read { bytes: 0, rows: rows.derived.batch.num_rows() as u64 });
         let reading = &readings[input];
         let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
         let used = || reading.uses.iter().map(|(target, input)| (*target, &works[*target].inputs[*input]));

@@ -79,7 +79,7 @@ pub struct Loader<'a> {
     pub without: &'a [String],
     /// Called for each rejected row of a new or changed input.
     pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
-    /// Called as bytes are read and rows laid out.
+    /// Called as bytes are read, and rows laid out and written.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
@@ -100,6 +100,11 @@ pub struct Target<'a> {
 /// How far a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
+    /// What there is to read, once it is known which inputs are read again for windows that are built anew.
+    ToRead {
+        /// Bytes as stored.
+        bytes: u64,
+    },
     /// Bytes of inputs read, and rows of them parsed, since the last call.
     Read {
         /// Bytes as stored.
@@ -107,10 +112,15 @@ pub enum Progress {
         /// Rows that were right.
         rows: u64,
     },
-    /// SSTs of a window were written.
+    /// Rows were laid out for a table, and wait to be sorted.
+    Laid {
+        /// How many, since the last call.
+        rows: u64,
+    },
+    /// Rows that waited were sorted and encoded.
     Wrote {
-        /// Their bytes.
-        bytes: u64,
+        /// How many, since the last call.
+        rows: u64,
     },
 }
 
@@ -138,7 +148,10 @@ impl<'a> Loader<'a> {
         let mut works = rebuild::plan(self)?;
         let encoders: Vec<Encoders<'a>> = self.targets.iter().map(|target| Encoders::new(target.layout)).collect();
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
-        let mut passes = passes(&works).into_iter();
+        let passes = passes(&works);
+        let bytes = passes.iter().flat_map(|pass| &pass.readings).map(|reading| reading.file.size).sum();
+        (self.on_progress)(Progress::ToRead { bytes });
+        let mut passes = passes.into_iter();
         let done = passes.try_for_each(|pass| self.run_pass(&pass, &works, &encoders, &mut states));
         let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
         let loaded = works.into_iter().zip(states).map(|(work, state)| {
@@ -209,7 +222,12 @@ impl<'a> Loader<'a> {
         let schema = target.layout.stored();
         let ranks = encoders.ranks(schema.groups.len());
         state.stats.sort += clock.elapsed();
-        let writer = SstWriter { table: target.table, schema, ids: self.ids, limits: StripeLimits::default() };
+        let on_written = |rows| {
+            (self.on_progress)(Progress::Wrote { rows });
+            self.feed.go_on()
+        };
+        let (ids, limits) = (self.ids, StripeLimits::default());
+        let writer = SstWriter { table: target.table, schema, ids, limits, on_written: &on_written };
         let (counted, finished) = Finisher::beside(|finisher| {
             let write = |(start, _)| writer.write_window(&chunks, start, &ranks, finisher);
             let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();
@@ -225,7 +243,6 @@ impl<'a> Loader<'a> {
             match sst {
                 Ok(Some(sst)) => {
                     state.stats.count_sst(&sst);
-                    (self.on_progress)(Progress::Wrote { bytes: sst.bytes });
                     state.ssts.entry(place.window).or_default().push(sst);
                 }
                 Ok(None) => {}

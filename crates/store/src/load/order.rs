@@ -91,6 +91,12 @@ impl RowOrder {
         }
         pieces
     }
+
+    /// How many events the rows of some pieces have.
+    pub(super) fn events(&self, pieces: &[Range<usize>]) -> u64 {
+        let rows = pieces.iter().filter_map(|piece| self.rows.get(piece.clone())).flatten();
+        rows.map(|row| u64::from(row.end - row.start)).sum()
+    }
 }
 
 /// Orders events by rank and tail, for a bench: how many rows that makes.

@@ -29,6 +29,8 @@ pub(super) struct SstWriter<'a> {
     pub(super) schema: &'a Arc<StoredSchema>,
     pub(super) ids: &'a dyn Ids,
     pub(super) limits: StripeLimits,
+    /// Called with the rows that were encoded, again and again; an error ends the writing.
+    pub(super) on_written: &'a (dyn Fn(u64) -> Result<()> + Sync),
 }
 
 impl<'t> SstWriter<'t> {
@@ -61,6 +63,7 @@ impl<'t> SstWriter<'t> {
             let (counts, stripes) = next?;
             stats.add(&counts);
             encoded = stripes;
+            (self.on_written)(order.events(batch.unwrap_or_default()))?;
             if batch.is_none() {
                 files.end();
                 return Ok(stats);

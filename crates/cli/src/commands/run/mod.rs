@@ -1,18 +1,19 @@
 //! `tidetable run`: runs a job, or all of them, and `tidetable retry`.
 
 mod catch_up;
-mod summary;
+pub(super) mod summary;
 
 use chrono::NaiveDate;
 use tidetable_runner::{
-    IfLocked, Job, Only, Outcome, PartState, Project, RunOptions, RunRecord, Runs, Severity, Stop, UlidIds, open_store,
-    plan_job, run as run_job,
+    IfLocked, Job, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop, TableReason, UlidIds,
+    open_store, plan_job, run as run_job,
 };
 use tidetable_store::{Ids, ulid_text};
 
-use super::project;
-use crate::args::{Global, OnlyDays, Retry, Run, RunDays, RunHow};
+use super::{find_run, project};
+use crate::args::{Global, OnlyDays, Retry, Run, RunDays, RunHow, selected_of};
 use crate::error::CliError;
+use crate::log;
 use crate::progress::{Watcher, count};
 use crate::signals::stop_on_signals;
 
@@ -71,8 +72,7 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
 pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     let project = project(global)?;
     let store = open_store(&project)?;
-    let record = Runs::of(store.blobs().as_ref()).load(&args.run)?;
-    let record = record.ok_or_else(|| CliError::NoRun { run: args.run.clone() })?;
+    let record = find_run(&store, &args.run)?;
     let job = Job::load(&project, &record.job)?;
     let ids = UlidIds::default();
     let how = How::new(&args.how)?;
@@ -86,7 +86,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     // A run that stopped on its way has tried only some of what it would have.
     let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
     if parts.as_ref().is_some_and(Vec::is_empty) {
-        return Err(CliError::NothingLeft { run: args.run.clone() });
+        return Err(CliError::NothingLeft { run: record.run.clone() });
     }
     let (from, to) = (record.asked.from, record.asked.to);
     let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));
@@ -95,6 +95,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         from: None,
         to: None,
         only: None,
+        select: selected_of(&record.asked.select),
         force: record.asked.force,
         rebuild: record.asked.rebuild,
         without: record.asked.without.clone(),
@@ -107,9 +108,9 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Runs every job of the project, each after those it depends on. One that fails keeps those that come after it from
-/// running, and no others.
-fn run_all(
+/// Runs every job of the project, each after those it depends on, or shows the plan of each. One that fails keeps those that
+/// come after it from running, and no others.
+pub fn run_all(
     global: &Global,
     project: &Project,
     options: &RunOptions,
@@ -118,6 +119,7 @@ fn run_all(
 ) -> Result<(), CliError> {
     let jobs = super::jobs::in_order(project)?;
     let mut failed: Vec<(String, u8)> = Vec::new();
+    let mut unmade: Vec<&str> = Vec::new();
     for (job, after) in &jobs {
         if let Some(before) = after.iter().find(|before| failed.iter().any(|(name, _)| name == *before)) {
             crate::tell_line(global, &format!("{} is not run: {before}, which it depends on, failed", job.name));
@@ -126,9 +128,22 @@ fn run_all(
         }
         let options = RunOptions { run: ulid_text(ids.next()), ..options.clone() };
         let done = match dry_run {
-            true => plan_job(project, job, &options, ids)
-                .map_err(CliError::from)
-                .and_then(|plan| super::plan::show(global, &plan)),
+            true => match plan_job(project, job, &options, ids) {
+                Ok(plan) => {
+                    if plan.tables.iter().any(|table| table.reason == Some(TableReason::Missing)) {
+                        unmade.push(&job.name);
+                    }
+                    super::plan::show(global, &plan)
+                }
+                // What it reads is not there before those have run.
+                Err(_) if after.iter().any(|before| unmade.contains(&before.as_str())) => {
+                    unmade.push(&job.name);
+                    let text = format!("{}: what it does is known once {} has run", job.name, after.join(", "));
+                    crate::tell_line(global, &text);
+                    Ok(())
+                }
+                Err(error) => Err(error.into()),
+            },
             false => run_one(global, project, job, &options, ids).map(drop),
         };
         if let Err(error) = done {
@@ -154,7 +169,8 @@ pub fn run_one(
     options: &RunOptions,
     ids: &UlidIds,
 ) -> Result<Option<RunRecord>, CliError> {
-    let watcher = Watcher::new(global.log, global.verbose);
+    log::about_run(&options.run);
+    let watcher = Watcher::new(global, &options.stop);
     let report = run_job(project, job, options, ids, &watcher);
     watcher.finish();
     let Some(report) = report? else {
@@ -167,10 +183,9 @@ pub fn run_one(
         shown => shown,
     };
     let record = &report.record;
-    let parts = |state| record.exports.iter().filter(|part| part.state == state).count() as u64;
     match record.outcome {
         Outcome::Partial => {
-            let missed = count(parts(PartState::Failed) + parts(PartState::Checks), "day");
+            let missed = summary::parts(job, record, |state| matches!(state, PartState::Failed | PartState::Checks));
             Err(CliError::Partial { missed, run: record.run.clone() })
         }
         Outcome::Checks => {
@@ -191,6 +206,7 @@ pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, C
         days: days(args)?,
         only: args.only.as_ref().map(|states| states.iter().map(only).collect()),
         parts: None,
+        select: args.select.clone(),
         force: args.force,
         now: args.now.unwrap_or_else(clock),
         clock,

@@ -1,9 +1,9 @@
 //! What `tidetable run` shows of a run that has ended.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use serde_json::{Value, json};
-use tidetable_runner::{InputState, Job, PartState, Project, RunRecord, RunReport, Severity};
+use tidetable_runner::{InputState, Job, LoadRecord, PartState, Per, Project, RunRecord, RunReport, Severity};
 use tidetable_store::{LargestRow, RejectedRow};
 
 use crate::args::{Global, Output};
@@ -14,23 +14,140 @@ use crate::progress::{bytes, count};
 /// Writes what a run did to standard output, in the form that was asked for.
 pub(super) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
     let mut out = stdout();
+    let record = &report.record;
     match global.output {
-        Output::Json => writeln!(out, "{}", serde_json::to_string(&report.record)?)?,
-        other @ (Output::Csv | Output::Parquet | Output::Arrow) => summary(&report.record).write(other, &mut out)?,
+        Output::Json => writeln!(out, "{}", serde_json::to_string(record)?)?,
+        other @ (Output::Csv | Output::Parquet | Output::Arrow) => counts(record).write(other, &mut out)?,
+        Output::Table if global.quiet => {}
         Output::Table => {
-            summary(&report.record).write(Output::Table, &mut out)?;
-            exports(&report.record, &mut out)?;
-            checks(&report.record, &mut out)?;
+            of_record(global, Some(job), record, &mut out)?;
             rejected(report, &mut out)?;
-            next_steps(project, job, &report.record, &mut out)?;
+            if record.loads.iter().all(|load| load.version == load.before) && record.exports.is_empty() {
+                writeln!(out, "0 new rows: everything is as the last run left it.")?;
+            }
+            if std::io::stdout().is_terminal() {
+                next_steps(project, job, record, &mut out)?;
+            }
         }
     }
     out.flush()?;
     Ok(())
 }
 
-/// A line for each table, and what each stage took.
-fn summary(record: &RunRecord) -> Rows {
+/// What a run did, for people: a line for each table, or all figures of each if they want to see more. `job` is the job, if
+/// its file can be read.
+pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
+    if global.verbose {
+        figures(record).write(Output::Table, out)?;
+    } else if !record.loads.is_empty() {
+        tables(record).write(Output::Table, out)?;
+    }
+    exports(job, record, out)?;
+    checks(record, out)?;
+    if !(record.attempts.is_empty() || global.verbose) {
+        let mut names: Vec<String> =
+            record.attempts.iter().map(|attempt| format!("{} {}", attempt.stage, attempt.name)).collect();
+        names.dedup();
+        writeln!(out, "{}: {}", count(record.attempts.len() as u64, "new attempt"), names.join(", "))?;
+    }
+    let mut stages: Vec<(&String, &f64)> = record.seconds.iter().collect();
+    stages.sort_by_key(|(stage, _)| STAGES.iter().position(|known| known == stage));
+    let took: Vec<String> =
+        stages.into_iter().map(|(stage, seconds)| format!("{stage} {}", shown_seconds(*seconds))).collect();
+    if let (Some(finished), false) = (record.finished, global.verbose || took.is_empty()) {
+        let all = (finished - record.started) as f64 / 1e6;
+        writeln!(out, "took {} s: {}", shown_seconds(all), took.join(", "))?;
+    }
+    Ok(())
+}
+
+/// What a run does, in this order.
+const STAGES: [&str; 6] = ["plan", "load", "commit", "derive", "publish", "compact"];
+
+/// A line for each table.
+fn tables(record: &RunRecord) -> Rows {
+    let filters = record.loads.iter().any(|load| load.stats.rows_filtered > 0);
+    let mut columns = vec!["table", "version", "inputs", "rows read", "filtered", "rejected", "cells", "size"];
+    columns.retain(|column| filters || *column != "filtered");
+    let mut rows = Rows::new(&columns);
+    for load in &record.loads {
+        let stats = &load.stats;
+        let changed = load.version != load.before;
+        let version =
+            if changed { format!("{} (was {})", load.version, load.before) } else { load.version.to_string() };
+        let filtered = filters.then(|| json!(stats.rows_filtered));
+        let before = vec![json!(load.table), json!(version), json!(inputs(load)), json!(stats.rows_read)];
+        let after = vec![json!(stats.rows_rejected), json!(stats.cells), json!(bytes(stats.bytes_out))];
+        rows.push(before.into_iter().chain(filtered).chain(after).collect());
+    }
+    rows
+}
+
+/// The inputs of a table by what became of them, such as `2 new, 40 unchanged`.
+fn inputs(load: &LoadRecord) -> String {
+    let counts = STATES.iter().map(|state| (load.count(*state), state.name()));
+    let counts: Vec<String> =
+        counts.filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}")).collect();
+    if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
+}
+
+/// All states of inputs, those that change the table first.
+const STATES: [InputState; 9] = [
+    InputState::New,
+    InputState::Changed,
+    InputState::Grown,
+    InputState::ReadAgain,
+    InputState::TakenOut,
+    InputState::LeftOut,
+    InputState::SameContent,
+    InputState::Gone,
+    InputState::Unchanged,
+];
+
+/// A row for each table, for programs.
+fn counts(record: &RunRecord) -> Rows {
+    let mut rows = Rows::new(&[
+        "table",
+        "version_before",
+        "version",
+        "inputs",
+        "inputs_unchanged",
+        "rows_read",
+        "rows_accepted",
+        "rows_filtered",
+        "rows_rejected",
+        "rows_written",
+        "cells",
+        "overwritten",
+        "bytes_in",
+        "bytes_out",
+    ]);
+    for load in &record.loads {
+        let stats = &load.stats;
+        let mut row = vec![json!(load.table)];
+        let numbers = [
+            load.before,
+            load.version,
+            load.count_all(),
+            load.count(InputState::Unchanged),
+            stats.rows_read,
+            stats.rows_accepted,
+            stats.rows_filtered,
+            stats.rows_rejected,
+            stats.rows_written,
+            stats.cells,
+            stats.overwritten,
+            stats.bytes_in,
+            stats.bytes_out,
+        ];
+        row.extend(numbers.iter().map(|number| json!(number)));
+        rows.push(row);
+    }
+    rows
+}
+
+/// All figures of each table, and what each stage took.
+fn figures(record: &RunRecord) -> Rows {
     let mut rows = Rows::new(&["what", "value"]);
     let mut line = |what: &str, value: Value| rows.push(vec![json!(what), value]);
     for load in &record.loads {
@@ -42,10 +159,8 @@ fn summary(record: &RunRecord) -> Rows {
             format!("{} (was {})", load.version, load.before)
         };
         line("version", json!(state));
-        for state in
-            [InputState::New, InputState::Changed, InputState::ReadAgain, InputState::Unchanged, InputState::Gone]
-        {
-            let inputs = load.inputs.iter().filter(|input| input.state == state).count();
+        for state in STATES {
+            let inputs = load.count(state);
             if inputs > 0 {
                 line(&format!("inputs {}", state.name()), json!(inputs));
             }
@@ -98,14 +213,40 @@ fn summary(record: &RunRecord) -> Rows {
     rows
 }
 
-fn exports(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
+/// Parts of an export in the words of the job file, or of several: `3 days`, `1 month`.
+pub(super) fn parts(job: &Job, record: &RunRecord, of: impl Fn(PartState) -> bool) -> String {
+    let parts: Vec<&str> =
+        record.exports.iter().filter(|part| of(part.state)).map(|part| part.export.as_str()).collect();
+    let mut nouns: Vec<&str> = parts.iter().map(|export| noun(Some(job), export)).collect();
+    nouns.sort_unstable();
+    nouns.dedup();
+    count(parts.len() as u64, if let [noun] = nouns.as_slice() { noun } else { "part" })
+}
+
+/// What a part of an export covers.
+fn noun(job: Option<&Job>, export: &str) -> &'static str {
+    match job.and_then(|job| job.export(export)).map(|export| export.per) {
+        Some(Per::Day) => "day",
+        Some(Per::Hour) => "hour",
+        Some(Per::Month) => "month",
+        Some(Per::Query) => "table",
+        None => "part",
+    }
+}
+
+fn shown_seconds(seconds: f64) -> String {
+    format!("{seconds:.2}")
+}
+
+fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     let mut names: Vec<&str> = record.exports.iter().map(|part| part.export.as_str()).collect();
     names.dedup();
     for name in names {
         let parts = || record.exports.iter().filter(|part| part.export == name && part.state == PartState::Published);
         if let (Some(first), Some(last)) = (parts().next(), parts().next_back()) {
-            let days = count(parts().count() as u64, "day");
-            writeln!(out, "published {name}: {days}, exports/{} to exports/{}", first.part, last.part)?;
+            let number = parts().count() as u64;
+            let until = if number > 1 { format!(" to exports/{}", last.part) } else { String::new() };
+            writeln!(out, "published {name}: {}, exports/{}{until}", count(number, noun(job, name)), first.part)?;
         }
     }
     Ok(())
@@ -148,9 +289,6 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
 fn next_steps(project: &Project, job: &Job, record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
     let just = project.dir.join("justfile").is_file();
     let (sql, tidetable) = if just { ("just sql", "just tidetable") } else { ("tidetable sql", "tidetable") };
-    if record.loads.iter().all(|load| load.version == load.before) && record.exports.is_empty() {
-        writeln!(out, "0 new rows: everything is as the last run left it.")?;
-    }
     let Some(table) = job.tables.first().map(|table| &table.spec.name) else { return Ok(()) };
     writeln!(out, "\nTry next:")?;
     writeln!(out, "  {sql} -c 'select * from {} limit 5'", quoted(table))?;

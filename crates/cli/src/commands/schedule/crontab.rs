@@ -26,17 +26,13 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
                 Some(_) => listed(&minutes_elsewhere(cron, zone, other, now)),
                 None => "*".to_owned(),
             };
-            (
-                format!("{minutes} * * * *"),
-                format!("{} schedule --due {}{} && ", quoted(&place.binary), job.name, root(place)),
-            )
+            (format!("{minutes} * * * *"), format!("{} schedule --due {}{} && ", called(place), job.name, root(place)))
         };
         let mut line = |times: &str, guard: &str| {
             let logs = quoted(&place.logs);
             let command = format!(
-                "cd {} && {guard}mkdir -p {logs} && {} run {} --catch-up --if-locked skip{} >> {logs}/{}.log 2>&1",
-                quoted(&place.folder),
-                quoted(&place.binary),
+                "{guard}mkdir -p {logs} && {} run {} --catch-up --if-locked skip{} >> {logs}/{}.log 2>&1",
+                called(place),
                 job.name,
                 root(place),
                 job.name
@@ -50,6 +46,11 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
         }
     }
     text
+}
+
+/// The program, at work in the folder of the project.
+fn called(place: &Place) -> String {
+    format!("{} -C {}", quoted(&place.binary), quoted(&place.folder))
 }
 
 fn root(place: &Place) -> String {

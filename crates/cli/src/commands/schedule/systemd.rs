@@ -15,11 +15,10 @@ fn service(scheduled: &Scheduled, place: &Place) -> (String, String) {
     let name = &scheduled.job.name;
     let root = place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default();
     let text = format!(
-        "[Unit]\nDescription=tidetable job {name}\n\n[Service]\nType=oneshot\nWorkingDirectory={}\nExecStart={} run {name} \
-         --catch-up --if-locked skip{root}\nSyslogIdentifier=tidetable-{name}\n",
-        // The one place where a path is not quoted.
-        place.folder.replace('%', "%%"),
+        "[Unit]\nDescription=tidetable job {name}\n\n[Service]\nType=oneshot\nExecStart={} -C {} run {name} --catch-up --if-locked \
+         skip{root}\nSyslogIdentifier=tidetable-{name}\n",
         quoted(&place.binary),
+        quoted(&place.folder),
     );
     (format!("tidetable-{name}.service"), text)
 }

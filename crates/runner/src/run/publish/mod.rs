@@ -24,7 +24,7 @@ use super::parts::Part;
 use super::passing::may_pass;
 use super::retry::Retry;
 use crate::job::{Export, ExportMode, Job};
-use crate::observe::{Event, Observer};
+use crate::observe::{Event, Observer, Unit};
 use crate::period::Period;
 pub use decide::tables_read;
 use look::Looked;
@@ -88,7 +88,7 @@ impl PublishStage<'_> {
         let mut places: Vec<usize> = (0..parts.len()).collect();
         loop {
             let name = format!("publish {}", looked.export.name);
-            self.observer.event(Event::Stage { name, total: places.len() as u64 });
+            self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
             let together = self.together(looked, checker, &places);
             let round = Round { looked, checker, places: &places, together, more: retry.has_more() };
             let left = self.round(&round, &mut published, done)?;

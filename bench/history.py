@@ -1,0 +1,122 @@
+"""Times what looks at the past of a store: status, plan, an idle run, runs.inputs.
+
+    just bench-history                        1,000 days, a run a day
+    just bench-history --days 100 --runs 3
+
+Makes a project in FOLDER, once: a file a day, a run a day, an export a day. Then runs each command several times and prints
+the median, and how many files it opened where strace is there to count them.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date, timedelta
+
+JOB = """\
+name = "meters"
+
+[sources.readings]
+files = ["in/{day:%Y-%m-%d}.csv"]
+time = "ts"
+columns = { meter = "uint64", ts = "timestamp", kwh = "float64" }
+
+[tables.SENSOR]
+row_key = "{meter:04}#{ts:%Y%m%d}"
+[tables.SENSOR.families.METER]
+columns = [{ qualifier = "{ts:%H%M}", value = "{kwh}" }]
+
+[tables.HOURLY]
+from = { query = { sql = "select meter, date_trunc('hour', ts) as ts, sum(kwh) as kwh from SENSOR group by 1, 2" } }
+row_key = "{meter:04}#{ts:%Y%m%d}"
+[tables.HOURLY.families.METER]
+columns = [{ qualifier = "{ts:%H}", value = "{kwh}" }]
+
+[exports.DAY]
+per = "day"
+name = "DAY_{day:%Y%m%d}"
+query = { sql = "select meter, sum(kwh) as kwh from SENSOR group by meter order by meter" }
+"""
+
+COMMANDS = {
+    "status": ["status"],
+    "plan": ["plan", "meters"],
+    "idle run": ["run", "meters"],
+    "runs.inputs": ["sql", "-c", "select count(*) from runs.inputs"],
+    "runs.runs": ["sql", "-c", "select count(*) from runs.runs"],
+    "history": ["history"],
+    "lineage of a day": ["lineage", "SENSOR", "2018-01-05"],
+    "catch-up, dry": ["schedule", "--check"],
+}
+
+
+def make(binary, folder, days, meters):
+    """A project that was run every day; goes on where it was stopped."""
+    (folder / "jobs/meters").mkdir(parents=True, exist_ok=True)
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "tidetable.toml").write_text('root = "data"\n')
+    (folder / "jobs/meters/job.toml").write_text(JOB)
+    first = date(2018, 1, 1)
+    for number in range(days):
+        day = first + timedelta(days=number)
+        file = folder / f"in/{day}.csv"
+        done = folder / f"data/exports/DAY_{day:%Y%m%d}"
+        if not file.exists():
+            rows = (f"{meter},{day}T{hour:02}:00:00Z,{meter + hour / 10}\n" for hour in range(24) for meter in range(meters))
+            file.write_text("meter,ts,kwh\n" + "".join(rows))
+        if not done.exists():
+            now = f"{day + timedelta(days=1)}T01:15:00Z"
+            subprocess.run([binary, "run", "meters", "--now", now, "--if-locked", "wait"], cwd=folder, check=True, capture_output=True)
+        if number % 100 == 99:
+            print(f"{number + 1} of {days} days", file=sys.stderr)
+
+
+def opened(binary, folder, words):
+    """How many files a command opens."""
+    if not shutil.which("strace"):
+        return None
+    with tempfile.NamedTemporaryFile() as log:
+        command = ["strace", "-f", "-qq", "-e", "trace=openat", "-o", log.name, binary, *words]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        return sum(1 for line in open(log.name, errors="replace") if str(folder) in line or "data/" in line)
+
+
+def measure(binary, folder, words, runs):
+    took = []
+    for _ in range(runs):
+        begun = time.perf_counter()
+        subprocess.run([binary, *words], cwd=folder, check=True, capture_output=True)
+        took.append(time.perf_counter() - begun)
+    return statistics.median(took)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--days", type=int, default=1000)
+    parser.add_argument("--meters", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--only", help="commands whose names hold this")
+    args = parser.parse_args()
+    binary = str(pathlib.Path(args.binary).resolve())
+    folder = args.folder.resolve()
+    make(binary, folder, args.days, args.meters)
+    for part in ["runs", "tables", "exports"]:
+        sizes = [file.stat().st_size for file in (folder / "data" / part).rglob("*") if file.is_file()]
+        print(f"{part}: {len(sizes)} files, {sum(sizes) / 1e6:.2f} MB")
+    for name, words in COMMANDS.items():
+        if args.only and args.only not in name:
+            continue
+        result = {"command": name, "ms": round(measure(binary, folder, words, args.runs) * 1e3, 1)}
+        result["files_opened"] = opened(binary, folder, words)
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

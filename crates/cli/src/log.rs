@@ -1,0 +1,197 @@
+//! Lines on standard error. Off a terminal, those of commands that run jobs begin with the time and the run, for whoever reads
+//! them in a file; as JSON, each has both.
+//!
+//! A closed standard error leaves nobody to tell: that is no failure.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+
+use chrono::{SecondsFormat, Utc};
+use serde_json::{Map, Value, json};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::args::Log;
+
+/// What a warning begins with.
+const WARNING: &str = "warning: ";
+
+static STAMP: Mutex<Stamp> = Mutex::new(Stamp { lines: false, time: false, run: None });
+
+/// What lines begin with.
+#[derive(Debug, Clone)]
+struct Stamp {
+    /// Whether lines of text begin with anything.
+    lines: bool,
+    /// Whether that is the time, beside the run.
+    time: bool,
+    /// The run that goes on.
+    run: Option<String>,
+}
+
+/// Begins lines of text with the time and the run from now on, if standard error is no terminal. What goes to the journal of
+/// systemd has a time already.
+pub fn stamp_lines() {
+    change(|stamp| (stamp.lines, stamp.time) = (!io::stderr().is_terminal(), !is_journal()));
+}
+
+/// What is told from now on is about this run.
+pub fn about_run(run: &str) {
+    change(|stamp| stamp.run = Some(run.to_owned()));
+}
+
+/// Writes a sentence, a warning if it says so; if `quiet`, only warnings.
+pub fn sentence(log: Log, quiet: bool, text: &str) {
+    let warning = text.strip_prefix(WARNING);
+    match (log, warning) {
+        (_, None) if quiet => {}
+        (Log::Json, None) => write_object(json!({ "level": "info", "message": text })),
+        (Log::Json, Some(text)) => write_object(json!({ "level": "warn", "message": text })),
+        (Log::Text, _) => write_text(text),
+    }
+}
+
+/// Writes text, of one line or several.
+pub fn write_text(text: &str) {
+    let stamp = stamp().prefix();
+    let stamped: String = text.lines().map(|line| format!("{stamp}{line}\n")).collect();
+    let _ = io::stderr().lock().write_all(stamped.as_bytes());
+}
+
+/// Writes an object, with the time and the run.
+pub fn write_object(object: Value) {
+    let Value::Object(mut fields) = object else { return };
+    fields.insert("ts".to_owned(), now().into());
+    if let Some(run) = stamp().run {
+        fields.insert("run".to_owned(), run.into());
+    }
+    let _ = writeln!(io::stderr().lock(), "{}", Value::Object(fields));
+}
+
+impl Stamp {
+    fn prefix(&self) -> String {
+        if !self.lines {
+            return String::new();
+        }
+        let time = self.time.then(now);
+        let words = [time.as_deref(), self.run.as_deref()];
+        words.into_iter().flatten().map(|word| format!("{word} ")).collect()
+    }
+}
+
+fn change(how: impl FnOnce(&mut Stamp)) {
+    how(&mut STAMP.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn stamp() -> Stamp {
+    STAMP.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Whether standard error goes to the journal: the variable names the device and inode of the stream, and is inherited by
+/// programs that write elsewhere.
+#[cfg(unix)]
+fn is_journal() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+
+    let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
+    let Ok(stderr) = io::stderr().as_fd().try_clone_to_owned() else { return false };
+    let found = std::fs::File::from(stderr).metadata();
+    found.is_ok_and(|found| stream == format!("{}:{}", found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_journal() -> bool {
+    false
+}
+
+/// Where the log of libraries goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines;
+
+impl MakeWriter<'_> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        *self
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_text(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The log of libraries as objects like those of sentences.
+#[derive(Debug, Clone, Copy)]
+pub struct Objects;
+
+impl<S, N> FormatEvent<S, N> for Objects
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, _: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut fields = Fields(Map::new());
+        event.record(&mut fields);
+        let meta = event.metadata();
+        fields.0.insert("level".to_owned(), meta.level().as_str().to_ascii_lowercase().into());
+        fields.0.insert("target".to_owned(), meta.target().into());
+        write_object(Value::Object(fields.0));
+        Ok(())
+    }
+}
+
+struct Fields(Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}").into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_begin_with_the_time_and_the_run() {
+        let run = Some("01R".to_owned());
+        let prefix = |lines, time, run| Stamp { lines, time, run }.prefix();
+        assert_eq!(prefix(false, true, run.clone()), "");
+        assert_eq!(prefix(true, false, run.clone()), "01R ");
+        let both = prefix(true, true, run);
+        assert!(both.starts_with("20") && both.ends_with("Z 01R "), "{both}");
+        assert_eq!(prefix(true, true, None).len(), "2026-01-01T00:00:00.000Z ".len());
+    }
+}

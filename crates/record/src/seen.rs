@@ -1,0 +1,128 @@
+//! The inputs of a job that its last run found gone, or copies of others: `seen/<job>.json`.
+//!
+//! Such an input stays as it is from run to run, and there may be thousands, where files are moved away once they are
+//! loaded. So records say it when it happens, and count it afterwards. The file is written only when something changes. It
+//! is no more than a memory: without it, the next run says once more what it finds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tidetable_store::{Blobs, StoreError};
+
+use crate::load::{InputRecord, InputState, LoadRecord};
+
+/// What the last run of a job found gone or copied, by table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    tables: BTreeMap<String, Vec<InputRecord>>,
+}
+
+impl Seen {
+    /// That of `job`; nothing if there is none, or it cannot be read.
+    pub fn load(blobs: &dyn Blobs, job: &str) -> Self {
+        let bytes = blobs.read(&path(job)).ok().flatten();
+        let mut seen: Self = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        seen.tables.values_mut().for_each(|inputs| inputs.sort_unstable());
+        seen
+    }
+
+    /// Whether an input of `table` was in this state before.
+    pub fn knows(&self, table: &str, input: &InputRecord) -> bool {
+        self.tables.get(table).is_some_and(|inputs| inputs.binary_search(input).is_ok())
+    }
+
+    /// What becomes of the inputs of `table`: those that the last run did not know as they are, and how many others there
+    /// are by state.
+    pub fn changes(&self, table: &str, inputs: Vec<InputRecord>, unchanged: u64) -> LoadRecord {
+        let mut load = LoadRecord { table: table.to_owned(), ..LoadRecord::default() };
+        if unchanged > 0 {
+            load.standing.insert(InputState::Unchanged, unchanged);
+        }
+        for input in inputs {
+            if matches!(input.state, InputState::Gone | InputState::SameContent) {
+                load.absent.push(input.clone());
+                if self.knows(table, &input) {
+                    *load.standing.entry(input.state).or_default() += 1;
+                    continue;
+                }
+            }
+            load.inputs.push(input);
+        }
+        load
+    }
+
+    /// Remembers what `loads` found; of the tables of the job that they are not about, what was known.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save<'a>(
+        &self,
+        blobs: &dyn Blobs,
+        job: &str,
+        tables: impl Iterator<Item = &'a str>,
+        loads: &[LoadRecord],
+    ) -> Result<(), StoreError> {
+        let mut next = Self::default();
+        for table in tables {
+            let known = || self.tables.get(table).cloned().unwrap_or_default();
+            let load = loads.iter().rev().find(|load| load.table == table);
+            let mut inputs = load.map_or_else(known, |load| load.absent.clone());
+            inputs.sort_unstable();
+            if !inputs.is_empty() {
+                next.tables.insert(table.to_owned(), inputs);
+            }
+        }
+        if next == *self {
+            return Ok(());
+        }
+        let path = path(job);
+        let bytes = serde_json::to_vec(&next)
+            .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
+        blobs.replace(&path, &bytes)
+    }
+}
+
+fn path(job: &str) -> String {
+    format!("seen/{job}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+
+    fn input(path: &str, state: InputState) -> InputRecord {
+        InputRecord { path: path.to_owned(), state, same_as: None }
+    }
+
+    #[test]
+    fn what_is_gone_is_a_change_once() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let gone = |paths: &[&str]| paths.iter().map(|path| input(path, InputState::Gone)).collect::<Vec<_>>();
+        let changes = |seen: &Seen, inputs| {
+            let load = seen.changes("T", inputs, 3);
+            let paths: Vec<String> = load.inputs.iter().map(|input| input.path.clone()).collect();
+            (paths.concat(), load.count(InputState::Gone), load.count(InputState::Unchanged))
+        };
+        let first = Seen::load(&blobs, "j");
+        assert_eq!(changes(&first, gone(&["b", "a"])), ("ba".to_owned(), 2, 3));
+        let load = first.changes("T", gone(&["b", "a"]), 3);
+        first.save(&blobs, "j", ["T", "U"].into_iter(), &[load]).unwrap();
+        let second = Seen::load(&blobs, "j");
+        assert_eq!(changes(&second, gone(&["a", "b", "c"])), ("c".to_owned(), 3, 3));
+        // A run that is not about the table leaves what is known of it.
+        second.save(&blobs, "j", ["T", "U"].into_iter(), &[]).unwrap();
+        assert_eq!(Seen::load(&blobs, "j"), second);
+        // One that came back and goes once more is told again.
+        let load = second.changes("T", gone(&["b"]), 4);
+        second.save(&blobs, "j", ["T", "U"].into_iter(), &[load]).unwrap();
+        assert_eq!(changes(&Seen::load(&blobs, "j"), gone(&["a", "b"])), ("a".to_owned(), 2, 3));
+        // What cannot be read is nothing.
+        blobs.replace("seen/j.json", b"{\"tab").unwrap();
+        assert_eq!(changes(&Seen::load(&blobs, "j"), gone(&["a"])), ("a".to_owned(), 1, 3));
+        Seen::load(&blobs, "j").save(&blobs, "j", ["U"].into_iter(), &[]).unwrap();
+    }
+}

@@ -1,0 +1,70 @@
+//! Running a part of a job: some of its tables and exports, and the tables that those need.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::Run;
+use super::error::RunError;
+use crate::job::{From, Job, listed};
+
+/// A table or an export that a run is limited to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selected {
+    /// A table: it is brought up to date, after those that it is made from.
+    Table(String),
+    /// An export: it is published, after the tables that it reads are brought up to date.
+    Export(String),
+}
+
+impl fmt::Display for Selected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(name) => write!(f, "table:{name}"),
+            Self::Export(name) => write!(f, "export:{name}"),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The job with what was selected, and the tables that this needs; `None` if nothing was, so that all is run.
+    pub(super) fn selected(&self) -> Result<Option<Job>, RunError> {
+        let selected = &self.options.select;
+        if selected.is_empty() {
+            return Ok(None);
+        }
+        let mut exports = BTreeSet::new();
+        let mut wanted: Vec<String> = Vec::new();
+        for one in selected {
+            match one {
+                Selected::Table(name) if self.job.table(name).is_some() => wanted.push(name.clone()),
+                Selected::Export(name) => {
+                    let export = self.job.export(name).ok_or_else(|| self.not_selected(one))?;
+                    wanted.extend(self.reads(export)?);
+                    exports.insert(name.as_str());
+                }
+                Selected::Table(_) => return Err(self.not_selected(one)),
+            }
+        }
+        let mut tables = BTreeSet::new();
+        while let Some(name) = wanted.pop() {
+            // One of another job is read as it is.
+            let Some(table) = self.job.table(&name) else { continue };
+            if let (true, From::Query { shape, .. }) = (tables.insert(name), &table.from) {
+                wanted.extend(shape.reads.iter().cloned());
+            }
+        }
+        let mut job = self.job.clone();
+        job.tables.retain(|table| tables.contains(&table.spec.name));
+        job.exports.retain(|export| exports.contains(export.name.as_str()));
+        Ok(Some(job))
+    }
+
+    fn not_selected(&self, selected: &Selected) -> RunError {
+        let (what, known): (_, Vec<&str>) = match selected {
+            Selected::Table(_) => ("table", self.job.tables.iter().map(|table| table.spec.name.as_str()).collect()),
+            Selected::Export(_) => ("export", self.job.exports.iter().map(|export| export.name.as_str()).collect()),
+        };
+        let known = if known.is_empty() { "none".to_owned() } else { listed(&known) };
+        RunError::NotSelected { selected: selected.to_string(), job: self.job.name.clone(), what, known }
+    }
+}
