@@ -8,6 +8,8 @@ mod model;
 mod checkpoints;
 #[path = "collection/oldest.rs"]
 mod oldest;
+#[path = "collection/progress.rs"]
+mod progress;
 #[path = "collection/repair.rs"]
 mod repair;
 #[path = "collection/shared_files.rs"]

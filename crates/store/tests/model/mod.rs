@@ -12,8 +12,8 @@ use tidetable_layout::{
 };
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Edit, FileFeed, GcRule, Ids, InputPlan, Loader, LocalBlobs, Snapshot, Store, StoreError, Table,
-    TableIdentity, Target, Version,
+    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, InputPlan, Loaded, Loader, LocalBlobs, Progress, Snapshot, Store,
+    StoreError, Table, TableIdentity, Target, Version,
 };
 
 /// 2018-01-01, microseconds.
@@ -236,18 +236,39 @@ impl World {
         let found = storage.discover(&source).unwrap();
         let mut plan = InputPlan::new(base, found, |file| storage.hash(file)).unwrap();
         plan.sequences = sequences.into_iter().collect();
+        let files = FileFeed { storage: &storage, source: &source };
+        self.load_planned(base, &plan, &files, &|_| {}).unwrap().remove(0).edit
+    }
+
+    /// Loads what `plan` says, as `feed` gives it.
+    pub fn load_planned(
+        &self,
+        base: &Version,
+        plan: &InputPlan,
+        feed: &dyn Feed,
+        on_progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Vec<Loaded>, StoreError> {
         let table = self.table();
         let loader = Loader {
-            feed: &FileFeed { storage: &storage, source: &source },
+            feed,
             derive: None,
-            targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan: &plan }],
+            targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
             without: &[],
             on_reject: &|row| panic!("{row:?}"),
-            on_progress: &|_| {},
+            on_progress,
         };
-        loader.load().unwrap().remove(0).edit
+        loader.load()
+    }
+
+    /// The inputs as they are, and what there is to load of them.
+    pub fn to_load(&self) -> (Storage, SourceSpec, Version, InputPlan) {
+        let (storage, source) = (Storage::new(self.folder.path().to_owned(), None), source_spec());
+        let base = self.table().base(&self.identity()).unwrap();
+        let found = storage.discover(&source).unwrap();
+        let plan = InputPlan::new(&base, found, |file| storage.hash(file)).unwrap();
+        (storage, source, base, plan)
     }
 
     pub fn snapshot(&self) -> Option<Snapshot> {
