@@ -106,6 +106,12 @@ fn what_is_gone_is_told_once() {
     fs::remove_dir_all(project.path("data/seen")).unwrap();
     assert_eq!(states(&project.run_job("j")).len(), 3);
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 4);
+    // Of a job that is no more it is cleaned away.
+    fs::rename(project.path("jobs/j"), project.path("jobs/k")).unwrap();
+    project.write("jobs/k/job.toml", JOB.replace("name = \"j\"", "name = \"k\""));
+    assert!(project.path("data/seen/j.json").exists());
+    project.ok(&["clean", "--older-than", "0s", "--yes"]);
+    assert!(!project.path("data/seen/j.json").exists());
 }
 
 #[test]

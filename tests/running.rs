@@ -332,6 +332,26 @@ fn the_first_signal_ends_a_run_in_order_and_the_second_at_once() {
 }
 
 #[test]
+fn a_query_that_makes_a_table_ends_with_its_run() {
+    let project = slow();
+    let every = "T a cross join T b cross join T c cross join T d cross join T e cross join T f";
+    let table = format!(
+        "[tables.SLOW]\nfrom = {{ query = {{ sql = \"select a.meter as meter, a.ts as ts, count(*) as n from {every} group by 1, 2\" }} }}\n\
+         row_key = \"{{meter:03}}#{{ts:%Y%m%d}}\"\n[tables.SLOW.families.M]\ncolumns = [{{ qualifier = \"n\", value = \"{{n}}\" }}]\n"
+    );
+    project.write("jobs/j/job.toml", format!("{JOB}{table}"));
+    let mut run = spawn(&project, &["run", "j"]);
+    wait_for("the table", || project.path("data/tables/T/manifest").exists());
+    signal(&run, "-INT");
+    wait_for("the end", || run.try_wait().unwrap().is_some());
+    let done = run.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(130), "{said}");
+    assert!(said.contains("stopping: ") && said.contains("interrupted"), "{said}");
+    assert_eq!(records(&project)[0]["outcome"], "interrupted");
+}
+
+#[test]
 fn jobs_run_in_the_order_of_what_they_read() {
     let project = project("");
     let reads = "name = \"a\"\n\n[exports.A]\nper = \"day\"\nname = \"A_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";

@@ -22,7 +22,7 @@ const PARTS: u64 = 1000;
 const NAME: usize = 24;
 /// A line of it fits 80 columns, whatever its name and figures: the message takes what is left, and is cut.
 const BAR: &str = "{prefix} [{bar:20}] {percent:>3} % {elapsed:>4} {wide_msg}";
-const SPINNER: &str = "{prefix} {spinner} {elapsed}";
+const SPINNER: &str = "{prefix} {spinner} {elapsed} {wide_msg}";
 
 /// Shows the events of a run.
 pub struct Watcher {

@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::error::RunError;
 use super::load::{LoadStage, Pending, Planned};
+use super::stop::Stop;
 use crate::day::MICROS_PER_DAY;
 use crate::job::Table;
 
@@ -48,7 +49,7 @@ impl LoadStage<'_> {
         let times = windows.into_iter().map(|(path, window)| (path, window.time)).collect();
         // One part at a time, so that the same windows give the same rows in the same order.
         let session = session.sequential();
-        let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle };
+        let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle, stop: &self.options.stop };
         let planned = vec![Planned { table, stored, base, plan }];
         self.load_planned(&shape.reads.join(", "), &feed, None, planned)
     }
@@ -181,6 +182,20 @@ struct QueryFeed<'a> {
     columns: &'a [Field],
     times: HashMap<String, Range<i64>>,
     handle: &'a Handle,
+    stop: &'a Stop,
+}
+
+impl QueryFeed<'_> {
+    /// Waits for `work`, but no longer than until the run is asked to stop.
+    fn wait<T>(&self, input: &InputFile, work: impl Future<Output = T>) -> StoreResult<T> {
+        let failed = |source| StoreError::Feed { input: input.path.clone(), source: Box::new(source) };
+        self.handle.block_on(async {
+            tokio::select! {
+                done = work => Ok(done),
+                stopped = self.stop.wait() => Err(failed(stopped)),
+            }
+        })
+    }
 }
 
 impl fmt::Debug for QueryFeed<'_> {
@@ -196,8 +211,8 @@ impl Feed for QueryFeed<'_> {
             return Err(StoreError::InputMoved { path: input.path.clone() });
         };
         let session = self.session.restricted(time.clone());
-        let mut rows = self.handle.block_on(session.stream(self.sql)).map_err(failed)?;
-        while let Some(batch) = self.handle.block_on(rows.next()) {
+        let mut rows = self.wait(input, session.stream(self.sql))?.map_err(failed)?;
+        while let Some(batch) = self.wait(input, rows.next())? {
             let batch = batch.map_err(|error| failed(error.into()))?;
             if !give(Piece::Rows(in_columns(self.columns, &batch).map_err(failed)?), 0) {
                 return Ok(None);
