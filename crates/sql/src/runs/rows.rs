@@ -68,7 +68,6 @@ pub(super) const TABLES: &[Table] = &[
             ("version_before", Number),
             ("version", Number),
             ("inputs", Number),
-            ("inputs_unchanged", Number),
             ("windows_rebuilt", Number),
             ("ssts", Number),
             ("rows_read", Number),
@@ -80,6 +79,7 @@ pub(super) const TABLES: &[Table] = &[
             ("overwritten", Number),
             ("bytes_in", Number),
             ("bytes_out", Number),
+            ("inputs_unchanged", Number),
         ],
         rows: Of::Parts(loads),
     },
@@ -199,7 +199,6 @@ fn loads(record: &RunRecord, rows: &mut Vec<Row>) {
             load.before.into(),
             load.version.into(),
             load.count_all().into(),
-            load.count(InputState::Unchanged).into(),
             load.rebuilt.len().into(),
             load.ssts.len().into(),
             stats.rows_read.into(),
@@ -211,6 +210,7 @@ fn loads(record: &RunRecord, rows: &mut Vec<Row>) {
             stats.overwritten.into(),
             stats.bytes_in.into(),
             stats.bytes_out.into(),
+            load.count(InputState::Unchanged).into(),
         ]
     }));
 }
