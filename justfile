@@ -103,10 +103,13 @@ prove *ARGS:
     cargo run --quiet --package tidetable-proof --bin prove -- "$@"
 
 # Every proof in its full size, which takes an hour or more. What each promises and has reached: `docs/reliability.md`.
-prove-all: prove-model prove-power prove-faults prove-replies prove-kills prove-damage prove-planted prove-buckets
+prove-all: prove-model prove-histories prove-power prove-faults prove-replies prove-kills prove-damage prove-planted prove-buckets
 
 # A million random operations against a map of cells.
 prove-model: (prove "model" "--seed" "1" "--seeds" "1000" "--size" "1000")
+
+# 100,000 operations on the names of inputs: files come, change, are copied, renamed, removed, left out; rows are deleted.
+prove-histories: (prove "histories" "--seed" "1" "--seeds" "1000" "--size" "100")
 
 # The power goes at every change of a disk.
 prove-power: (prove "power" "--seed" "10" "--seeds" "16" "--size" "20")

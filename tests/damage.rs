@@ -92,7 +92,7 @@ fn a_changed_manifest_is_noticed() {
     project.run_job("smart-meters");
     let manifest = project.files("data/tables/SENSOR/manifest").into_keys().next().unwrap();
     let text = project.read(&manifest);
-    let changed = text.replacen("\"rows\": 20", "\"rows\": 21", 1);
+    let changed = text.replacen("\"rows\":20", "\"rows\":21", 1);
     assert_ne!(text, changed);
     project.write(&manifest, changed);
     let said = project.fails(1, &["read", "SENSOR", "--limit", "1"]);

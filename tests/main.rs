@@ -22,6 +22,7 @@ mod guides;
 mod history;
 mod hooks;
 mod house;
+mod identity;
 mod large_queries;
 mod layouts;
 mod messages;

@@ -98,6 +98,15 @@ fn batch(events: &[Event]) -> Result<RecordBatch, StoreError> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
+/// Inputs that a load finds, with their rows.
+pub trait Source: Feed {
+    /// What a discovery would find.
+    fn found(&self) -> Vec<InputFile>;
+
+    /// The hash of an input's content.
+    fn hash(&self, input: &InputFile) -> ContentHash;
+}
+
 /// Inputs in memory; each may get another content later.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
@@ -133,18 +142,6 @@ impl Inputs {
         self.contents.iter().map(|(_, events)| events.as_slice())
     }
 
-    /// What a discovery would find.
-    pub fn found(&self) -> Vec<InputFile> {
-        let file = |(at, (version, _)): (usize, &(u64, _))| InputFile::of_rows(&path(at), &version.to_string());
-        self.contents.iter().enumerate().map(file).collect()
-    }
-
-    /// The hash of an input's content.
-    pub fn hash(&self, input: &InputFile) -> ContentHash {
-        let content = self.content(input).map(|(_, events)| format!("{}{events:?}", input.path));
-        ContentHash(xxh3_128(content.unwrap_or_default().as_bytes()))
-    }
-
     fn content(&self, input: &InputFile) -> Option<&(u64, Arc<Vec<Event>>)> {
         self.contents.get(input.path.strip_prefix("input-")?.parse::<usize>().ok()?)
     }
@@ -154,16 +151,37 @@ fn path(at: usize) -> String {
     format!("input-{at:06}")
 }
 
+impl Source for Inputs {
+    fn found(&self) -> Vec<InputFile> {
+        let file = |(at, (version, _)): (usize, &(u64, _))| InputFile::of_rows(&path(at), &version.to_string());
+        self.contents.iter().enumerate().map(file).collect()
+    }
+
+    fn hash(&self, input: &InputFile) -> ContentHash {
+        let content = self.content(input).map(|(_, events)| format!("{}{events:?}", input.path));
+        ContentHash(xxh3_128(content.unwrap_or_default().as_bytes()))
+    }
+}
+
 impl Feed for Inputs {
     fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>, StoreError> {
         let Some((_, events)) = self.content(input) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });
         };
-        for piece in events.chunks(10_000) {
-            if !give(Piece::Rows(batch(piece)?), 0) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(FeedEnd { hash: self.hash(input), bytes: 0 }))
+        let all_given = give_events(events, give)?;
+        Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0 }))
     }
+}
+
+/// Gives rows in pieces; `false` if no more of them are wanted.
+///
+/// # Errors
+/// Those of making batches.
+pub(crate) fn give_events(events: &[Event], give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<bool, StoreError> {
+    for piece in events.chunks(10_000) {
+        if !give(Piece::Rows(batch(piece)?), 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -9,6 +9,7 @@
 pub mod cells;
 pub mod event;
 mod finding;
+pub mod history;
 pub mod model;
 pub mod proofs;
 pub mod random;

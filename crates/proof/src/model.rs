@@ -66,15 +66,15 @@ impl Model {
         self.show();
     }
 
-    /// Whether a drop would hide something that a read shows; something that is stored.
-    pub fn would_hide(&self, target: &DropTarget) -> (bool, bool) {
-        let any = |cells: &Cells| cells.keys().any(|cell| hides(target, cell));
-        (any(&self.shown), any(&self.stored))
+    /// Whether a drop must be kept: it hides something that a read shows, or was not made before of all these inputs.
+    pub fn must_keep(&self, target: &DropTarget) -> bool {
+        let is_known = self.drops.iter().any(|(before, known)| *before == self.inputs.len() && known == target);
+        !is_known || self.shown.keys().any(|cell| hides(target, cell))
     }
 
     /// The same of a step, if it is a drop.
-    pub fn would_hide_by(&self, step: &Step) -> Option<(bool, bool)> {
-        if let Step::Drop(target) = step { Some(self.would_hide(target)) } else { None }
+    pub fn must_keep_by(&self, step: &Step) -> bool {
+        if let Step::Drop(target) = step { self.must_keep(target) } else { false }
     }
 
     /// A compaction at a later logical time.
@@ -101,22 +101,25 @@ impl Model {
     }
 
     fn show(&mut self) {
-        let Some(rule) = &self.rule else {
-            self.shown.clone_from(&self.stored);
-            return;
-        };
-        self.shown.clear();
-        let mut column: Option<(&str, &str, &str)> = None;
-        let mut newer = 0;
-        for (cell, value) in &self.stored {
-            let own = Some((cell.0.as_str(), cell.1.as_str(), cell.2.as_str()));
-            newer = if own == column { newer + 1 } else { 0 };
-            column = own;
-            if !rule.drops(newer, cell.3.0, self.now) {
-                self.shown.insert(cell.clone(), value.clone());
-            }
+        self.shown = shown(&self.stored, self.rule.as_ref(), self.now);
+    }
+}
+
+/// What the rule of all families leaves of cells at time `now`.
+pub(crate) fn shown(stored: &Cells, rule: Option<&GcRule>, now: i64) -> Cells {
+    let Some(rule) = rule else { return stored.clone() };
+    let mut shown = Cells::new();
+    let mut column: Option<(&str, &str, &str)> = None;
+    let mut newer = 0;
+    for (cell, value) in stored {
+        let own = Some((cell.0.as_str(), cell.1.as_str(), cell.2.as_str()));
+        newer = if own == column { newer + 1 } else { 0 };
+        column = own;
+        if !rule.drops(newer, cell.3.0, now) {
+            shown.insert(cell.clone(), value.clone());
         }
     }
+    shown
 }
 
 /// The row key of an event.
@@ -126,7 +129,7 @@ pub fn key(dated: bool, event: &Event) -> String {
 }
 
 /// Writes the cells of `events` over what is there.
-fn put(cells: &mut Cells, dated: bool, events: &[Event], dropped: impl Fn(&CellKey) -> bool) {
+pub(crate) fn put(cells: &mut Cells, dated: bool, events: &[Event], dropped: impl Fn(&CellKey) -> bool) {
     for event in events {
         let key = key(dated, event);
         let mut cell = |family: &str, qualifier: &str, time: i64, value: &dyn Fn(&[u8]) -> Vec<u8>| {

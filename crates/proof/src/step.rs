@@ -102,7 +102,8 @@ impl Script {
         (0..rows).map(|_| event()).collect()
     }
 
-    fn target(&mut self) -> DropTarget {
+    /// Something to delete, which may not be there.
+    pub fn target(&mut self) -> DropTarget {
         let (id, day) = (self.random.below(self.kind.spread.ids), 1 + self.random.below(self.kind.spread.days));
         let key = if self.kind.dated { format!("{id:05}#201801{day:02}") } else { format!("{id:05}") }.into_bytes();
         let family = self.random.pick(&["F", "G", "S"]).unwrap_or_default().to_owned();

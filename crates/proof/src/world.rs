@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Snapshot,
-    Store, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Looking,
+    Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
 };
 
 use crate::cells::{Cells, cells_in};
-use crate::event::{HOUR, Inputs, source};
+use crate::event::{HOUR, Inputs, Source, source};
 use crate::finding::{Finding, Result};
 use crate::model::Model;
 use crate::random::Names;
@@ -73,8 +73,16 @@ impl World {
     /// # Errors
     /// If the rule does not parse.
     pub fn model(kind: Kind) -> Result<Model> {
+        Ok(Model::new(kind.dated, Self::rule(kind)?))
+    }
+
+    /// The rule of all its families.
+    ///
+    /// # Errors
+    /// If it does not parse.
+    pub fn rule(kind: Kind) -> Result<Option<GcRule>> {
         let rule = (!kind.rule.is_empty()).then(|| GcRule::parse(kind.rule)).transpose();
-        Ok(Model::new(kind.dated, rule.map_err(|error| Finding::new(format!("{}: {error}", kind.rule)))?))
+        rule.map_err(|error| Finding::new(format!("{}: {error}", kind.rule)))
     }
 
     /// The table.
@@ -101,11 +109,11 @@ impl World {
             Step::Load(_) | Step::Change(..) => self.load(inputs, now),
             Step::Drop(target) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
-                let plan = DropPlan::new(&snapshot, target.clone())?;
-                if plan.is_empty() {
+                let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+                if edit.is_empty() {
                     return Ok(Done::Nothing);
                 }
-                self.commit(snapshot.version().clone(), &plan.edit(), now)
+                self.commit(snapshot.version().clone(), &edit, now)
             }
             Step::Compact(hours) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
@@ -143,8 +151,7 @@ impl World {
 
     /// Loads what is new or changed.
     fn load(&self, inputs: &Inputs, now: i64) -> Result<Done> {
-        let base = self.table.base(&self.identity())?;
-        let edit = self.loaded(&base, inputs, BTreeMap::new())?;
+        let (base, edit) = self.prepared(inputs)?;
         if edit.is_empty() && base.number > 0 {
             return Ok(Done::Nothing);
         }
@@ -153,32 +160,27 @@ impl World {
 
     fn rebuild(&self, inputs: &Inputs) -> Result<Done> {
         let Some(latest) = self.table.latest()? else { return Ok(Done::Nothing) };
-        let mut base = Version::empty(self.identity());
-        (base.number, base.born) = (latest.number, latest.born.clone());
-        base.drops.clone_from(&latest.drops);
-        let sequences = latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
-        let mut edit = self.loaded(&base, inputs, sequences)?;
-        edit.reset = Some(self.identity());
+        let edit = self.rebuilt(inputs, &latest, &[])?;
         let now = latest.now;
         self.commit(latest, &edit, now)
     }
 
-    fn commit(&self, base: Version, edit: &Edit, now: i64) -> Result<Done> {
+    /// Commits an edit.
+    ///
+    /// # Errors
+    /// Those of committing.
+    pub fn commit(&self, base: Version, edit: &Edit, now: i64) -> Result<Done> {
         Ok(Done::Committed(self.table.commit(base, edit, &self.ids, now)?.number))
     }
 
     /// What a load makes of the inputs, not committed.
-    fn loaded(&self, base: &Version, inputs: &Inputs, sequences: BTreeMap<String, u64>) -> Result<Edit> {
-        let mut plan = InputPlan::new(base, inputs.found(), |file| Ok(inputs.hash(file)))
-            .map_err(|error| Finding::new(error.to_string()))?;
-        plan.sequences = sequences.into_iter().collect();
+    fn loaded(&self, base: &Version, from: &dyn Source, plan: &InputPlan) -> Result<Edit> {
         let loader = Loader {
-            feed: inputs,
+            feed: from,
             derive: None,
-            targets: vec![Target { table: &self.table, layout: &self.layout, filter: None, base, plan: &plan }],
+            targets: vec![Target { table: &self.table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: self.memory,
-            without: &[],
             on_reject: &|_| {},
             on_progress: &|_| {},
         };
@@ -190,9 +192,41 @@ impl World {
     /// # Errors
     /// Those of loading.
     pub fn prepared(&self, inputs: &Inputs) -> Result<(Version, Edit)> {
+        self.prepared_without(inputs, &[])
+    }
+
+    /// The same, of any source, without inputs that are gone. Empty if there is nothing to do.
+    ///
+    /// # Errors
+    /// Those of loading.
+    pub fn prepared_without(&self, from: &dyn Source, without: &[String]) -> Result<(Version, Edit)> {
         let base = self.table.base(&self.identity())?;
-        let edit = self.loaded(&base, inputs, BTreeMap::new())?;
+        let plan = plan(&base, from, without, false)?;
+        if plan.is_empty() {
+            let number = base.number;
+            return Ok((base, Edit { base: number, ..Edit::default() }));
+        }
+        let edit = self.loaded(&base, from, &plan)?;
         Ok((base, edit))
+    }
+
+    /// The edit that builds the table anew from what there is now.
+    ///
+    /// # Errors
+    /// [`StoreError::InputsGone`] for inputs that are gone and not left out; those of loading.
+    pub fn rebuilt(&self, from: &dyn Source, latest: &Version, without: &[String]) -> Result<Edit> {
+        let mut base = Version::empty(self.identity());
+        (base.number, base.born) = (latest.number, latest.born.clone());
+        base.drops.clone_from(&latest.drops);
+        let plan = plan(latest, from, without, true)?;
+        if !plan.vanished.is_empty() {
+            let gone = plan.vanished.into_iter().map(|input| input.path).collect();
+            let (table, window, changed) = (self.table.name().to_owned(), String::new(), String::new());
+            return Err(StoreError::InputsGone { table, window, changed, gone }.into());
+        }
+        let mut edit = self.loaded(&base, from, &plan)?;
+        edit.reset = Some(self.identity());
+        Ok(edit)
     }
 
     /// Names for commits.
@@ -219,6 +253,13 @@ impl World {
             None => Ok(Cells::new()),
         }
     }
+}
+
+fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
+    let without = |path: &str| without.iter().any(|given_up| given_up == path);
+    let looking = Looking { without: &without, wants: &|_| true, anew };
+    InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
+        .map_err(|error| Finding::new(error.to_string()))
 }
 
 /// Tells the model of a step that was done; `false` if the step cannot be done to it at all. `version` is the newest

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tidetable_proof::proofs::{Figures, bits, buckets, faults, kills, model, power, replies};
+use tidetable_proof::proofs::{Figures, bits, buckets, faults, histories, kills, model, power, replies};
 use tidetable_proof::{Finding, Result};
 
 fn proven(done: Result<Figures>) -> Figures {
@@ -15,6 +15,21 @@ fn a_table_holds_what_a_map_of_cells_holds() {
     let figures = proven(model::prove(1, 10, 100));
     assert_eq!(figures.get("operations"), 1000);
     for name in ["loads", "changed inputs", "drops", "compactions", "ranges", "rows", "reads of snapshots"] {
+        assert!(figures.get(name) > 0, "{name}: {figures}");
+    }
+}
+
+#[test]
+fn a_table_follows_the_names_of_its_inputs() {
+    // In an optimised build the size that CI runs.
+    let seeds = if cfg!(debug_assertions) { 12 } else { 1000 };
+    let figures = proven(histories::prove(1, seeds, 100));
+    assert_eq!(figures.get("operations"), seeds * 100);
+    let rare = ["runs without what is gone", "runs stopped, and files put back", "runs that gave way to a delete"];
+    for name in ["runs", "rebuilds", "deletes", "files renamed", "files copied", "runs that met a delete"]
+        .into_iter()
+        .chain(rare)
+    {
         assert!(figures.get(name) > 0, "{name}: {figures}");
     }
 }

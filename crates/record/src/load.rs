@@ -65,7 +65,7 @@ pub struct InputRecord {
     pub path: String,
     /// What became of it.
     pub state: InputState,
-    /// For [`InputState::SameContent`]: the input it equals.
+    /// For [`InputState::SameContent`]: the input it equals. For [`InputState::Renamed`]: the name it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
 }
@@ -85,6 +85,8 @@ pub enum InputState {
     ReadAgain,
     /// The table holds it as it is.
     Unchanged,
+    /// The table holds it as it is, under a name that is gone: it goes on under this one.
+    Renamed,
     /// Another input has this very content.
     #[serde(rename = "same content")]
     SameContent,
@@ -107,6 +109,7 @@ impl InputState {
             Self::Grown => "grown",
             Self::ReadAgain => "read again",
             Self::Unchanged => "unchanged",
+            Self::Renamed => "renamed",
             Self::SameContent => "same content",
             Self::TakenOut => "taken out",
             Self::LeftOut => "left out",

@@ -82,5 +82,5 @@ pub use reader::InputReader;
 pub use reject::{RejectReason, Rejected};
 pub use sample::{Sample, SampleColumn, SampleError};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
-pub use storage::{InputFile, Secret, Storage, store_may_pass};
+pub use storage::{Found, InputFile, Secret, Storage, store_may_pass};
 pub use time::FormatFault;

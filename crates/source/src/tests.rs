@@ -268,6 +268,9 @@ fn files_are_found_in_order_and_once() {
     assert_eq!(inputs[0].day, chrono::NaiveDate::from_ymd_opt(2017, 7, 27));
     let absolute = root.path().join("in/b/*.csv").display().to_string();
     assert_eq!(find(&[&absolute]).unwrap(), find(&[&format!("file://{absolute}")]).unwrap());
+    let some = SourceSpec { files: vec!["out/*.csv".to_owned(), "in/a/*.csv".to_owned()], ..spec() };
+    let some = storage.find(&some).unwrap();
+    assert_eq!((some.files.len(), some.unmatched), (1, vec!["out/*.csv".to_owned()]));
     let none = find(&["in/a/*.csv", "out/*.csv"]).unwrap_err();
     assert!(none.to_string().contains("\"out/*.csv\""), "{none}");
     assert!(matches!(find(&["in/x.dat"]), Err(SourceError::UnknownFormat { .. })));

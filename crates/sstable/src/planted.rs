@@ -44,11 +44,19 @@ pub enum Bug {
     VacuumWithoutCheckpoint,
     /// Verify asks only whether files can be opened.
     VerifyOpensOnly,
+    /// Names of inputs that bring no rows are not kept.
+    ForgetCopies,
+    /// A drop that hides nothing is not kept.
+    ForgetIdleDrops,
+    /// An input that is taken out leaves its rows in all its windows but the first.
+    TakeOutOfOneWindow,
+    /// A window that is built anew while rows are deleted brings them back.
+    ForgetDropsMeanwhile,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::IgnoreChecksum,
         Self::SeparatorOffByOne,
         Self::LoseLastStripe,
@@ -68,6 +76,10 @@ impl Bug {
         Self::VacuumSaysNothing,
         Self::VacuumWithoutCheckpoint,
         Self::VerifyOpensOnly,
+        Self::ForgetCopies,
+        Self::ForgetIdleDrops,
+        Self::TakeOutOfOneWindow,
+        Self::ForgetDropsMeanwhile,
     ];
 }
 

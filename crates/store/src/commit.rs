@@ -39,10 +39,12 @@ impl Table {
     /// nobody can tell.
     pub fn commit(&self, base: Version, edit: &Edit, ids: &dyn Ids, now: i64) -> Result<Version> {
         let commit = format!("{:032x}", ids.next());
+        let planned = (base.number == edit.base).then(|| base.clone());
         let mut base = base;
         for _ in 0..REBASES {
             let conflict = |reason| StoreError::Conflict { table: self.name().to_owned(), reason };
-            let mut next = match base.apply(edit, &commit, now) {
+            let rebased = self.rebased(&base, planned.as_ref(), edit)?;
+            let mut next = match base.apply(rebased.as_ref().unwrap_or(edit), &commit, now) {
                 Ok(next) => next,
                 Err(reason) => {
                     // Perhaps because of itself: an earlier try of the caller, whose answer was lost.
@@ -96,6 +98,24 @@ impl Table {
         }
         let reason = format!("{REBASES} others were faster");
         Err(StoreError::Conflict { table: self.name().to_owned(), reason })
+    }
+
+    /// What `edit` must be to come after `base`, if it is a newer version than the one it was worked out against and that is
+    /// sound; `None` if it is to be applied as it is, and refused where that is not sound.
+    fn rebased(&self, base: &Version, planned: Option<&Version>, edit: &Edit) -> Result<Option<Edit>> {
+        let is_load = edit.drops.is_empty() && edit.taken_out.is_empty() && edit.compacted.is_none();
+        if base.number == edit.base || edit.base == 0 || !is_load {
+            return Ok(None);
+        }
+        let read = match planned {
+            Some(_) => None,
+            None => match self.version(edit.base) {
+                Ok(read) => Some(read),
+                Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(planned.or(read.as_ref()).and_then(|planned| base.rebased(planned, edit).ok()))
     }
 
     /// The bytes of the manifest of `next`, and its checksum. The first is a whole version, the others are steps.

@@ -193,20 +193,22 @@ pub enum StoreError {
         /// Table id.
         table: String,
     },
-    /// A window must be rebuilt, but one of its inputs is gone.
+    /// A window must be rebuilt, but inputs of the windows that must are gone.
     #[error(
-        "{changed} changed, so window {window} of {table} must be built anew, but {gone}, which it also holds, is gone; \
-         put it back, or run with --without {gone} to build the window without it"
+        "{changed} changed, so window {window} of {table} must be built anew, but inputs that it also holds are gone: {}; \
+         the table stays as it is until they are put back, or taken out of it for good with{}",
+        gone.join(", "),
+        gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
     )]
-    InputGone {
+    InputsGone {
         /// Table id.
         table: String,
         /// Name of the window.
         window: String,
         /// The input that changed.
         changed: String,
-        /// The input that is missing.
-        gone: String,
+        /// The inputs that are missing, of all windows that must be built anew.
+        gone: Vec<String>,
     },
     /// The rows of an input that is no file could not be had.
     #[error("cannot read {input}: {source}")]

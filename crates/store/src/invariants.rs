@@ -2,8 +2,9 @@
 //! what it changes could break.
 
 use crate::drops::AppliedDrop;
+use crate::names::Named;
 use crate::shared::Shared;
-use crate::version::{Input, Sst, Version, WindowState};
+use crate::version::{Sst, Version, WindowState};
 
 /// Checks every rule of `version`.
 ///
@@ -11,7 +12,8 @@ use crate::version::{Input, Sst, Version, WindowState};
 /// The first broken rule, in words.
 pub fn check(version: &Version) -> Result<(), String> {
     sequences_ascend(&version.inputs)?;
-    inputs_differ(&version.inputs)?;
+    sequences_ascend(&version.names)?;
+    names_differ(version)?;
     windows_ascend(version)?;
     version.windows.iter().try_for_each(orders_ascend)?;
     version.windows.iter().try_for_each(keys_are_in_order)?;
@@ -27,6 +29,10 @@ pub fn check(version: &Version) -> Result<(), String> {
 /// The first broken rule, in words.
 pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
     sequences_ascend(&next.inputs)?;
+    sequences_ascend(&next.names)?;
+    if !next.names.is_empty() {
+        names_differ(next)?;
+    }
     windows_ascend(next)?;
     let mut old = 0;
     let mut changed = Vec::new();
@@ -46,19 +52,30 @@ pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
     drops_name_rows(next)
 }
 
-fn sequences_ascend(inputs: &Shared<Input>) -> Result<(), String> {
-    match inputs.pairs().find(|(first, second)| first.sequence >= second.sequence) {
-        Some((first, second)) => Err(format!("{} and {} have one sequence number", first.path, second.path)),
+fn sequences_ascend<T: Named>(items: &Shared<T>) -> Result<(), String> {
+    match items.pairs().find(|(first, second)| first.sequence() >= second.sequence()) {
+        Some((first, second)) => Err(format!("{} and {} have one sequence number", first.path(), second.path())),
         None => Ok(()),
     }
 }
 
-fn inputs_differ(inputs: &Shared<Input>) -> Result<(), String> {
-    let mut seen = std::collections::HashSet::new();
-    match inputs.iter().find(|input| !seen.insert(&input.path)) {
-        Some(input) => Err(format!("{} is named twice", input.path)),
-        None => Ok(()),
+/// A name stands once among inputs and other names, with a sequence of its own.
+fn names_differ(version: &Version) -> Result<(), String> {
+    let inputs = version.inputs.iter().map(|input| (input.path(), input.sequence()));
+    let all = inputs.chain(version.names.iter().map(|name| (name.path(), name.sequence())));
+    let (mut paths, mut sequences) = (std::collections::HashSet::new(), std::collections::HashMap::new());
+    for (path, sequence) in all {
+        if !paths.insert(path) {
+            return Err(format!("{path} is named twice"));
+        }
+        // Those of one list ascend.
+        if !version.names.is_empty()
+            && let Some(other) = sequences.insert(sequence, path)
+        {
+            return Err(format!("{other} and {path} have one sequence number"));
+        }
     }
+    Ok(())
 }
 
 fn windows_ascend(version: &Version) -> Result<(), String> {

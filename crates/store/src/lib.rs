@@ -26,8 +26,10 @@ mod load;
 mod local;
 mod manifest;
 mod merge;
+mod names;
 mod output;
 mod published;
+mod rebase;
 mod repair;
 mod scan;
 mod shared;
@@ -51,11 +53,12 @@ pub use joined::Joined;
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{
-    Feed, FeedEnd, FileFeed, InputPlan, LargestRow, LoadStats, Loaded, Loader, Piece, Prepare, Prepared, Progress,
-    RejectedRow, Target, UnpreparedRow,
+    Feed, FeedEnd, FileFeed, InputPlan, LargestRow, LoadStats, Loaded, Loader, Looking, Piece, Prepare, Prepared,
+    Progress, RejectedRow, Target, UnpreparedRow,
 };
 pub use local::LocalBlobs;
 pub use merge::slice;
+pub use names::{Content, Name};
 pub use published::{MadeFrom, Part, PartFile, Published};
 pub use repair::{RepairDone, RepairPlan};
 pub use scan::{BlockScan, KnowStripes, ScanCounts, ScanOptions, SkipStripes};

@@ -30,6 +30,11 @@ impl<T> Shared<T> {
         self.0.get(at).map(Arc::as_ref)
     }
 
+    /// The items, each to be shared with others.
+    pub(crate) fn shares_of(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.0.iter()
+    }
+
     /// The first item.
     pub fn first(&self) -> Option<&T> {
         self.0.first().map(Arc::as_ref)

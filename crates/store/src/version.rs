@@ -3,7 +3,7 @@
 //! Versions are immutable. An [`Edit`] says what a commit changes; [`Version::apply`] makes the next
 //! version of it or says why it cannot, without touching anything.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tidetable_layout::{SourceSchema, TableSpec};
@@ -14,7 +14,7 @@ use crate::drops::{AppliedDrop, DropTarget};
 use crate::hex::hex_bytes;
 use crate::invariants;
 use crate::joined::{self, Joined};
-use crate::manifest::put_inputs;
+use crate::names::{Name, put_named};
 use crate::shared::Shared;
 
 /// One version of a table, as its manifest says it.
@@ -32,6 +32,9 @@ pub struct Version {
     pub table: TableIdentity,
     /// Inputs whose rows the table holds, by sequence.
     pub inputs: Shared<Input>,
+    /// Other names that were seen, by sequence: copies of inputs, and inputs that were taken out.
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub names: Shared<Name>,
     /// Windows that hold cells, by start.
     pub windows: Shared<WindowState>,
     /// What was deleted, the oldest first. It holds on when its inputs are read again.
@@ -88,7 +91,7 @@ pub struct Input {
     pub path: String,
     /// Bytes as stored.
     pub size: u64,
-    /// Etag or modification time: if path, size and this are unchanged, so is the content.
+    /// Fingerprint of the file, see [`tidetable_source::InputFile::version`]: what tells that a file is as it was.
     pub version: String,
     /// Hash of the bytes as stored.
     pub hash: ContentHash,
@@ -152,10 +155,12 @@ pub struct Edit {
     pub reset: Option<TableIdentity>,
     /// Rules of garbage collection to judge cells by from now on.
     pub gc: Option<BTreeMap<String, String>>,
-    /// Paths of inputs whose rows the rebuilt windows no longer hold.
+    /// Paths of inputs whose rows the rebuilt windows no longer hold, and of names that others took the place of.
     pub removed: Vec<String>,
     /// Inputs to add, or to put in the place of those with the same path.
     pub inputs: Vec<Input>,
+    /// Names without rows to add, or to put in the place of those with the same path.
+    pub names: Vec<Name>,
     /// Windows whose SSTs are replaced as a whole by those of `ssts`.
     pub rebuilt: Vec<i64>,
     /// SSTs to add to their windows, older data first. `order` is set by the commit.
@@ -191,6 +196,7 @@ impl Version {
             now: 0,
             table,
             inputs: Shared::default(),
+            names: Shared::default(),
             windows: Shared::default(),
             drops: Vec::new(),
             collected: None,
@@ -232,6 +238,7 @@ impl Version {
         if let Some(identity) = &edit.reset {
             next.table.clone_from(identity);
             next.inputs.clear();
+            next.names.clear();
             next.windows.iter_mut().for_each(|window| window.empty(next.number));
         }
         next.put_inputs(edit);
@@ -246,34 +253,20 @@ impl Version {
         Ok(next)
     }
 
-    fn may_rebase(&self, edit: &Edit) -> Result<(), String> {
-        if let Some(compacted) = &edit.compacted {
-            compacted.may_rebase(self, edit.base)?;
-        }
-        // A drop names the days of what it hides, and what was added since it does not know.
-        let exact = !edit.rebuilt.is_empty() || !edit.drops.is_empty() || !edit.taken_out.is_empty();
-        if exact || edit.reset.is_some() {
-            return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
-        }
-        let paths: HashSet<&str> = edit.inputs.iter().map(|input| input.path.as_str()).collect();
-        let hashes: HashSet<u128> = edit.inputs.iter().map(|input| input.hash.0).collect();
-        let taken = |live: &&Input| paths.contains(live.path.as_str()) || hashes.contains(&live.hash.0);
-        match self.inputs.iter().find(taken) {
-            Some(live) => Err(format!("{} was loaded by both", live.path)),
-            None => Ok(()),
-        }
-    }
-
     fn put_inputs(&mut self, edit: &Edit) {
-        let mut inputs = edit.inputs.clone();
-        // Another may have given theirs to inputs of its own, whose cells came first.
-        let known = |input: &Input| self.inputs.iter().any(|live| live.path == input.path);
-        let first = inputs.iter().map(|input| input.sequence).min().unwrap_or(0);
-        if edit.reset.is_none() && edit.base != self.number.saturating_sub(1) && !inputs.iter().any(known) {
-            let later = self.next_sequence().saturating_sub(first);
-            inputs.iter_mut().for_each(|input| input.sequence += later);
+        let (mut inputs, mut names) = (edit.inputs.clone(), edit.names.clone());
+        if edit.reset.is_none() && edit.base != self.number.saturating_sub(1) {
+            self.give_later_sequences(&mut inputs, &mut names);
         }
-        put_inputs(&mut self.inputs, &edit.removed, inputs);
+        // A name stands in one of both lists.
+        let paths = |removed: &[String], other: Vec<&String>| removed.iter().chain(other).cloned().collect::<Vec<_>>();
+        let no_inputs = paths(&edit.removed, edit.names.iter().map(|name| &name.path).collect());
+        let no_names = match self.names.is_empty() {
+            true => Vec::new(),
+            false => paths(&edit.removed, edit.inputs.iter().map(|input| &input.path).collect()),
+        };
+        put_named(&mut self.inputs, &no_inputs, inputs);
+        put_named(&mut self.names, &no_names, names);
     }
 
     fn take_out(&mut self, edit: &Edit) -> Result<(), String> {
@@ -347,8 +340,9 @@ impl Version {
     /// The sequence the next new input gets: never one that a drop holds for, even if inputs are gone.
     pub fn next_sequence(&self) -> u64 {
         let dropped = self.drops.iter().map(|drop| drop.sequence);
-        let after = self.inputs.last().map_or(1, |input| input.sequence + 1);
-        dropped.fold(after, u64::max)
+        let inputs = self.inputs.last().map(|input| input.sequence + 1);
+        let names = self.names.last().map(|name| name.sequence + 1);
+        dropped.chain(inputs).chain(names).fold(1, u64::max)
     }
 
     /// The order the next SST or drop gets. A drop has one of its own, so that what a compaction makes

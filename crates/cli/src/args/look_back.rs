@@ -97,7 +97,7 @@ pub struct Replay {
     /// The logical time of the new run, RFC 3339 [default: the clock]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub now: Option<i64>,
-    /// Leave out an input that is gone when its windows are built anew; may be given more than once
+    /// Take an input that is gone out of the table for good; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
     /// How.

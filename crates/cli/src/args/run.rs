@@ -54,7 +54,7 @@ pub struct RunDays {
     /// Build the job's tables anew from all their inputs (needed after a change of layout)
     #[arg(long)]
     pub rebuild: bool,
-    /// Leave out an input that is gone when its windows are built anew; may be given more than once
+    /// Take an input that is gone out of the table for good; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub without: Vec<String>,
     /// Take published files whose list is gone for those of this job, as they are

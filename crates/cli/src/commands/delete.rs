@@ -58,10 +58,10 @@ fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Res
     let store = store(global)?;
     let snapshot = store.snapshot(table)?;
     let plan = DropPlan::new(&snapshot, target)?;
-    if !plan.is_empty() && !how.yes && !agreed(table, &plan)? {
+    let edit = plan.edit();
+    if !edit.is_empty() && !how.yes && !agreed(table, &plan)? {
         return tell(global, table, &plan, None, &snapshot.version().table.job);
     }
-    let edit = plan.edit();
     let mut version = snapshot.version().clone();
     if !edit.is_empty() {
         let now = how.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
@@ -102,6 +102,9 @@ fn tell(global: &Global, table: &str, plan: &DropPlan, version: Option<u64>, job
         Output::Table if version.is_none() => writeln!(out, "nothing was deleted")?,
         Output::Table => {
             writeln!(out, "{table}: {} hidden in {}", count(cells, "cell"), count(rows, "row"))?;
+            if plan.is_empty() {
+                writeln!(out, "the delete holds for what the inputs seen so far bring later")?;
+            }
             if !days.is_empty() {
                 let mut named = days.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
                 if days.len() > SHOWN {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tidetable_proof::proofs::kills::Task;
 use tidetable_proof::{Finding, Result, proofs};
 
-const USAGE: &str = "usage: prove model|power|faults|replies|kills|bits|damages|large|buckets|planted [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
+const USAGE: &str = "usage: prove model|histories|power|faults|replies|kills|bits|damages|large|buckets|planted [--seed FIRST] [--seeds HOW_MANY] [--size STEPS_OF_EACH]";
 
 struct Args {
     proof: String,
@@ -39,6 +39,7 @@ fn run() -> Result<()> {
     let begun = Instant::now();
     let figures = match args.proof.as_str() {
         "model" => proofs::model::prove(args.seed, seeds(1000), size(1000)),
+        "histories" => proofs::histories::prove(args.seed, seeds(1000), size(1000)),
         "power" => proofs::power::prove(args.seed, seeds(50), size(20) as usize),
         "faults" => proofs::faults::prove(args.seed, seeds(20), size(12) as usize),
         "bits" => proofs::bits::every_bit(size(1)),

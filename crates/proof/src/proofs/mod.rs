@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod buckets;
 pub mod faults;
+pub mod histories;
 pub mod kept;
 pub mod kills;
 pub mod model;

@@ -4,18 +4,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tidetable_sstable::planted::{self, Bug};
 
-use super::{Figures, bits, faults, model, power, replies};
+use super::{Figures, bits, faults, histories, model, power, replies};
 use crate::finding::{Finding, Result};
 
 /// A proof in the size that a bug gets: large enough that none hides, small enough to be run for every bug.
 type Small = (&'static str, fn() -> Result<Figures>);
 
-const PROOFS: [Small; 7] = [
+const PROOFS: [Small; 8] = [
     ("replies", || replies::prove(1, 10, 20)),
     ("power", || power::prove(1, 3, 6)),
     ("faults", || faults::prove(1, 2, 4)),
     ("model", || model::prove(1, 12, 80)),
     ("model of large inputs", || model::prove(49, 1, 200)),
+    ("histories", || histories::prove(1, 20, 100)),
     ("bits", || bits::every_bit(53)),
     ("damages", || bits::damages(1, 10)),
 ];

@@ -119,8 +119,14 @@ impl Plan {
 impl TablePlan {
     fn line(&self) -> Option<String> {
         let reason = self.reason?;
-        let states =
-            [InputState::New, InputState::Changed, InputState::ReadAgain, InputState::Grown, InputState::TakenOut];
+        let states = [
+            InputState::New,
+            InputState::Changed,
+            InputState::ReadAgain,
+            InputState::Grown,
+            InputState::TakenOut,
+            InputState::LeftOut,
+        ];
         let counts = states.into_iter().filter_map(|state| {
             let inputs = self.inputs.iter().filter(|input| input.state == state).count();
             (inputs > 0).then(|| format!("{inputs} {}", state.name()))

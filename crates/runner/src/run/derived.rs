@@ -9,7 +9,7 @@ use futures::StreamExt;
 use tidetable_layout::{Field, KeyRange, Projection, TimestampSpec, Window, window_bounds, window_name, window_of};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
-use tidetable_store::{Feed, FeedEnd, InputPlan, Piece, Result as StoreResult, Snapshot, StoreError, Version};
+use tidetable_store::{Feed, FeedEnd, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -34,13 +34,10 @@ impl LoadStage<'_> {
         let windows = windows(&read, unit(&read, table));
         let found: Vec<InputFile> =
             windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
-        let mut plan = InputPlan::new(&base.version, found, |file| Ok(hash(file))).map_err(StoreError::from)?;
         // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
-        plan.given_up.append(&mut plan.vanished);
+        let looking = Looking { without: &|_| true, wants: &|_| true, anew: base.reset.is_some() };
+        let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
         plan.read_again(&self.options.reread);
-        if let (Some(latest), Some(_)) = (&base.latest, &base.reset) {
-            plan.order_as_in(latest);
-        }
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
             keep_what_is_newer(&stored, &base.version, &mut plan)?;
         }

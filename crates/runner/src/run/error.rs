@@ -44,16 +44,18 @@ pub enum RunError {
         /// File with the rejected rows.
         log: String,
     },
-    /// A rebuild that would lose the rows of an input.
+    /// A rebuild that would lose the rows of inputs.
     #[error(
-        "{gone}, which table {table} holds, is gone, so building the table anew would lose its rows; put it back, or run \
-         with --without {gone} to build the table without it"
+        "building table {table} anew would lose the rows of inputs that are gone: {}; put them back, or take them out of it \
+         for good with{}",
+        gone.join(", "),
+        gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
     )]
     RebuildGone {
         /// The table.
         table: String,
-        /// The input.
-        gone: String,
+        /// The inputs.
+        gone: Vec<String>,
     },
     /// An export of a name that another job publishes under.
     #[error("{name} is published by job {owner}; give the export {export} of this job another name")]

@@ -1,14 +1,12 @@
 //! The load stage: the inputs of each source into its tables, each input read once.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use chrono::NaiveDate;
 use tidetable_layout::window_name;
-use tidetable_source::{InputFile, SourceError, SourceSpec, Storage};
+use tidetable_source::{Found, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Edit, Feed, FileFeed, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Prepare, Progress, RejectedRow, Store,
-    StoreError, Table as StoredTable, TableIdentity, Target, Version,
+    Edit, Feed, FileFeed, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
+    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Target, Version,
 };
 
 use super::RunOptions;
@@ -56,6 +54,8 @@ pub(super) struct Planned<'a> {
 pub(super) struct PlannedSource<'a> {
     pub(super) source: &'a Source,
     pub(super) tables: Vec<Planned<'a>>,
+    /// Patterns of it that match no file, though they may have before.
+    pub(super) unmatched: Vec<String>,
 }
 
 impl<'a> LoadStage<'a> {
@@ -68,24 +68,26 @@ impl<'a> LoadStage<'a> {
             let own = |table: &&'a Table| table.from == From::Source(source.spec.name.clone());
             let tables: Vec<&'a Table> = job.tables.iter().filter(own).collect();
             if !tables.is_empty() {
-                sources.push(PlannedSource { source, tables: self.plan_source(source, &tables)? });
+                sources.push(self.plan_source(source, &tables)?);
             }
         }
         Ok(sources)
     }
 
     /// What the tables of one source lack.
-    fn plan_source(&self, source: &Source, tables: &[&'a Table]) -> Result<Vec<Planned<'a>>, RunError> {
+    fn plan_source(&self, source: &'a Source, tables: &[&'a Table]) -> Result<PlannedSource<'a>, RunError> {
         let mut bases = Vec::with_capacity(tables.len());
         for table in tables {
             let stored = self.store.table(&table.spec.name);
             let base = self.base(&stored, table, Some(source))?;
             bases.push((stored, base));
         }
-        let found = self.discover(&source.spec, bases.iter().map(|(_, base)| base))?;
+        let Found { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, tidetable_source::ContentHash> = HashMap::new();
-        for (table, (stored, base)) in tables.iter().zip(bases) {
+        let last = tables.len().saturating_sub(1);
+        let mut files = Some(files);
+        for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
             let hash = |file: &InputFile| -> Result<_, SourceError> {
                 if let Some(known) = hashes.get(&file.path) {
                     return Ok(*known);
@@ -94,23 +96,29 @@ impl<'a> LoadStage<'a> {
                 hashes.insert(file.path.clone(), hash);
                 Ok(hash)
             };
-            let mut plan = InputPlan::new(&base.version, found.clone(), hash).map_err(StoreError::from)?;
-            plan.read_again(&self.options.reread);
-            match (&base.latest, &base.reset) {
-                (Some(latest), Some(_)) => self.keep_order(&mut plan, latest)?,
-                // A rebuilt table holds all its inputs, whatever days are to be published.
-                (None, Some(_)) => {}
-                (_, None) => within(&mut plan.new, self.options.days.as_ref()),
+            let without = |path: &str| self.options.without.iter().any(|given_up| given_up == path);
+            // A table that is built anew holds all its inputs, whatever days are to be published. Changed ones are always
+            // wanted: a window is built from all its inputs as they stand.
+            let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
+            let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
+            let looking = LookingAtInputs { without: &without, wants: &wants, anew: base.reset.is_some() };
+            let found = if at == last { files.take() } else { files.clone() };
+            let mut plan =
+                InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash).map_err(StoreError::from)?;
+            if base.reset.is_some() && !plan.vanished.is_empty() {
+                let gone = plan.vanished.iter().map(|input| input.path.clone()).collect();
+                return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone });
             }
+            plan.read_again(&self.options.reread);
             planned.push(Planned { table, stored, base, plan });
         }
-        Ok(planned)
+        Ok(PlannedSource { source, tables: planned, unmatched })
     }
 
     /// Loads what was planned, up to the commits, in the order of the job file.
     pub(super) fn load(&self, sources: Vec<PlannedSource<'_>>) -> Result<Vec<Pending>, RunError> {
         let mut pending: Vec<Pending> = Vec::new();
-        for PlannedSource { source, tables } in sources {
+        for PlannedSource { source, tables, .. } in sources {
             let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
             let feed = FileFeed { storage: self.storage, source: &source.spec };
             let feed = Looking { feed, others: &self.others };
@@ -158,7 +166,6 @@ impl<'a> LoadStage<'a> {
             targets: targets.collect(),
             ids: self.ids,
             memory: self.options.memory,
-            without: &self.options.without,
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };
@@ -174,7 +181,7 @@ impl<'a> LoadStage<'a> {
             let found = self.seen.changes(
                 &planned.table.spec.name,
                 self.inputs_of(&planned.plan),
-                planned.plan.unchanged.len() as u64,
+                (planned.plan.unchanged.len() - planned.plan.renamed.len()) as u64,
             );
             let let_pass = planned.rejected_before(&self.options.reread);
             let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
@@ -183,41 +190,15 @@ impl<'a> LoadStage<'a> {
         Ok(pending)
     }
 
-    /// The files of the source. None is no mistake of a source whose files were loaded before: what
+    /// The files of the source. That a pattern matches none is no mistake of a source whose files were loaded before: what
     /// they brought stays.
-    fn discover<'b>(
-        &self,
-        source: &SourceSpec,
-        mut bases: impl Iterator<Item = &'b Base>,
-    ) -> Result<Vec<InputFile>, StoreError> {
-        match self.storage.discover(source) {
-            Err(SourceError::NoMatch { .. })
-                if bases.any(|base| base.latest.as_ref().is_some_and(|latest| !latest.inputs.is_empty())) =>
-            {
-                Ok(Vec::new())
-            }
-            found => Ok(found?),
+    fn find<'b>(&self, source: &SourceSpec, mut bases: impl Iterator<Item = &'b Base>) -> Result<Found, StoreError> {
+        let mut found = self.storage.find(source)?;
+        if !found.unmatched.is_empty() && !bases.any(|base| !base.known().inputs.is_empty()) {
+            let pattern = found.unmatched.swap_remove(0);
+            return Err(self.storage.no_match(source, pattern).into());
         }
-    }
-
-    /// Inputs of a rebuild keep the order they had, and with it the drops that hold for them; one that is
-    /// gone must be given up by name.
-    pub(super) fn keep_order(&self, plan: &mut InputPlan, latest: &Version) -> Result<(), RunError> {
-        let there = |path: &String| {
-            plan.new.iter().any(|file| file.path == *path) || plan.same.iter().any(|(file, _)| file.path == *path)
-        };
-        let gone =
-            latest.inputs.iter().find(|input| !there(&input.path) && !self.options.without.contains(&input.path));
-        match gone {
-            Some(gone) => {
-                let (table, gone) = (latest.table.spec.name.clone(), gone.path.clone());
-                Err(RunError::RebuildGone { table, gone })
-            }
-            None => {
-                plan.order_as_in(latest);
-                Ok(())
-            }
-        }
+        Ok(found)
     }
 
     /// The version to load upon. For a rebuild: one without inputs or windows, and the identity to
@@ -249,21 +230,35 @@ impl<'a> LoadStage<'a> {
     /// What becomes of each input that does not stay as it is.
     pub(super) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
         let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
-        let mut inputs: Vec<InputRecord> = plan.new.iter().map(|file| record(&file.path, InputState::New)).collect();
+        let brought = plan.new.iter().chain(&plan.resumed);
+        let mut inputs: Vec<InputRecord> = brought.map(|(_, file)| record(&file.path, InputState::New)).collect();
         inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
         inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, InputState::Grown)));
+        let renamed = plan.renamed.iter();
+        inputs.extend(
+            renamed.map(|(from, now)| InputRecord { same_as: Some(from.clone()), ..record(now, InputState::Renamed) }),
+        );
         for (file, other) in &plan.same {
             inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, InputState::SameContent) });
         }
-        let copies = |input: &&Input| plan.same.iter().any(|(file, _)| file.path == input.path);
-        let given_up = plan.given_up.iter().filter(|input| !copies(input));
-        inputs.extend(given_up.map(|input| record(&input.path, InputState::TakenOut)));
-        for input in &plan.vanished {
-            let left_out = self.options.without.contains(&input.path);
-            inputs.push(record(&input.path, if left_out { InputState::LeftOut } else { InputState::Gone }));
-        }
+        let taken_out = taken_out(plan, self.options);
+        inputs.extend(taken_out.into_iter().map(|(path, state, _)| record(path, state)));
+        inputs.extend(plan.vanished.iter().map(|input| record(&input.path, InputState::Gone)));
         inputs
     }
+}
+
+/// The inputs that a plan takes out, but for copies of others: by path, why, and the days they lie in.
+pub(super) fn taken_out<'a>(plan: &'a InputPlan, options: &RunOptions) -> Vec<(&'a str, InputState, &'a [i32])> {
+    let copies: HashSet<&str> = plan.same.iter().map(|(file, _)| file.path.as_str()).collect();
+    let rows = plan.given_up.iter().map(|input| (input.path.as_str(), input.days.as_slice()));
+    let rows: Vec<_> = rows.filter(|(path, _)| !copies.contains(path)).collect();
+    let with_rows: HashSet<&str> = rows.iter().map(|(path, _)| *path).collect();
+    let is_left_out = |path: &str| options.without.iter().any(|given_up| given_up == path);
+    let names = plan.names.iter().map(|name| (name.path.as_str(), &[][..]));
+    let names = names.filter(|(path, _)| is_left_out(path) && !with_rows.contains(path) && !copies.contains(path));
+    let state = |path: &str| if is_left_out(path) { InputState::LeftOut } else { InputState::TakenOut };
+    rows.into_iter().chain(names).map(|(path, days)| (path, state(path), days)).collect()
 }
 
 /// What a load goes upon.
@@ -275,6 +270,13 @@ pub(super) struct Base {
     pub(super) reset: Option<TableIdentity>,
     /// Rules of garbage collection, if they changed.
     pub(super) gc: Option<BTreeMap<String, String>>,
+}
+
+impl Base {
+    /// The version whose inputs and names are known: of a table that is built anew the one it takes the place of.
+    pub(super) fn known(&self) -> &Version {
+        self.latest.as_ref().filter(|_| self.reset.is_some()).unwrap_or(&self.version)
+    }
 }
 
 impl Planned<'_> {
@@ -298,8 +300,9 @@ impl Planned<'_> {
             });
             reread.contains(&input.path) && alike
         };
-        let Edit { inputs, removed, .. } = &loaded.edit;
-        if self.base.reset.is_some() || inputs.is_empty() || !removed.is_empty() || !inputs.iter().all(same) {
+        let Edit { inputs, names, removed, .. } = &loaded.edit;
+        let only_inputs = !inputs.is_empty() && names.is_empty() && removed.is_empty();
+        if self.base.reset.is_some() || !only_inputs || !inputs.iter().all(same) {
             return loaded;
         }
         self.stored.discard(&loaded.edit);
@@ -361,13 +364,5 @@ impl Pending {
             record.version = self.table.commit(base, &self.edit, ids, now)?.number;
         }
         Ok(record)
-    }
-}
-
-/// New inputs whose path names a day outside `days` are not for this run. Changed ones always are: a
-/// window is built from all its inputs as they stand.
-fn within(new: &mut Vec<InputFile>, days: Option<&RangeInclusive<NaiveDate>>) {
-    if let Some(days) = days {
-        new.retain(|file| file.day.is_none_or(|day| days.contains(&day)));
     }
 }

@@ -7,7 +7,7 @@ use tidetable_sql::{Declared, check_query, read_by};
 use tidetable_store::{InputPlan, Published};
 
 use super::error::RunError;
-use super::load::{Planned, PlannedSource};
+use super::load::{Planned, PlannedSource, taken_out};
 use super::params::probe_params;
 use super::parts::{Part, Wanted};
 use super::publish::tables_read;
@@ -43,12 +43,14 @@ impl Run<'_> {
         let reason = match &base.latest {
             None => Some(TableReason::Missing),
             Some(_) if base.reset.is_some() => Some(TableReason::Rebuild),
-            Some(_) if planned.has_work() => Some(TableReason::InputChanged),
+            Some(_) if planned.plan.changes_rows() => Some(TableReason::InputChanged),
             Some(_) => base.gc.is_some().then_some(TableReason::RulesChanged),
         };
         let inputs = inputs(self.job, plan, self.options);
         let mut days = Days::default();
-        let touching = |input: &&PlannedInput| !matches!(input.state, InputState::Gone | InputState::SameContent);
+        let touching = |input: &&PlannedInput| {
+            !matches!(input.state, InputState::Gone | InputState::Renamed | InputState::SameContent)
+        };
         inputs.iter().filter(touching).for_each(|input| days.add(&input.days));
         if matches!(reason, Some(TableReason::Rebuild | TableReason::RulesChanged))
             && let Some(latest) = &base.latest
@@ -60,7 +62,7 @@ impl Run<'_> {
             table: table.spec.name.clone(),
             reason,
             bytes: inputs.iter().map(|input| input.bytes).sum(),
-            unchanged: plan.unchanged.len(),
+            unchanged: plan.unchanged.len() - plan.renamed.len(),
             inputs,
             days,
         }
@@ -157,8 +159,9 @@ fn inputs(job: &Job, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput
     let of_path = |day: Option<NaiveDate>| day.map_or_else(Days::unknown, |day| Days::from_iter([day]));
     let held = |days: &[i32]| days.iter().flat_map(|day| local_days(job, *day)).collect::<Days>();
     let input = |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days };
+    let brought = plan.new.iter().chain(&plan.resumed);
     let mut inputs: Vec<PlannedInput> =
-        plan.new.iter().map(|file| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();
+        brought.map(|(_, file)| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();
     let changed = plan.changed.iter().map(|pair| (options.state_of(&pair.0, &pair.1), pair));
     let grown = plan.grown.iter().map(|pair| (InputState::Grown, pair));
     for (state, (file, old)) in changed.chain(grown) {
@@ -168,14 +171,10 @@ fn inputs(job: &Job, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput
             input(&file.path, state, file.size, days)
         });
     }
-    let copies = |path: &str| plan.same.iter().any(|(file, _)| file.path == path);
+    inputs.extend(plan.renamed.iter().map(|(_, now)| input(now, InputState::Renamed, 0, Days::default())));
     inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
-    let given_up = plan.given_up.iter().filter(|input| !copies(&input.path));
-    inputs.extend(given_up.map(|old| input(&old.path, InputState::TakenOut, 0, held(&old.days))));
-    inputs.extend(plan.vanished.iter().map(|old| {
-        let left_out = options.without.contains(&old.path);
-        let state = if left_out { InputState::LeftOut } else { InputState::Gone };
-        input(&old.path, state, 0, held(&old.days))
-    }));
+    let taken_out = taken_out(plan, options).into_iter();
+    inputs.extend(taken_out.map(|(path, state, days)| input(path, state, 0, held(days))));
+    inputs.extend(plan.vanished.iter().map(|old| input(&old.path, InputState::Gone, 0, held(&old.days))));
     inputs
 }

@@ -86,7 +86,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
 pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
     let options = &RunOptions { looks_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
-    let storage = &secrets::storage(project, job, runtime.handle())?;
+    let storage = &secrets::storage(project, job, runtime.handle(), options.clock)?;
     let seen = &Seen::default();
     let (observer, runtime, reads) = (&Silent, runtime.handle(), Mutex::default());
     let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads };
@@ -110,7 +110,7 @@ pub fn run(
 ) -> Result<Option<RunReport>, RunError> {
     let store = open_store(project)?;
     let runtime = runtime()?;
-    let storage = &secrets::storage(project, job, runtime.handle())?;
+    let storage = &secrets::storage(project, job, runtime.handle(), options.clock)?;
     let holder = Holder { run: options.run.clone(), process: std::process::id() };
     let lock = lock::take(Path::new(&project.root), &job.name, &holder, options.if_locked, &options.stop)?;
     let Some(_lock) = lock else { return Ok(None) };

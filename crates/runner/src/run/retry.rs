@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tidetable_record::AttemptRecord;
+use tidetable_store::StoreError;
 
 use super::error::RunError;
 use super::options::RunOptions;
@@ -13,6 +14,9 @@ use crate::observe::{Event, Observer};
 /// Between two looks at whether the run is asked to stop.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How often a stage is done again because others changed its table, whatever the job file says of attempts.
+const OVERTAKEN: u32 = 3;
+
 /// How often something was tried, and how often it may be.
 pub(super) struct Retry<'a> {
     stage: Stage,
@@ -21,12 +25,14 @@ pub(super) struct Retry<'a> {
     observer: &'a dyn Observer,
     /// The attempt that is being made, from 1.
     attempt: u32,
+    /// How often another was faster.
+    overtaken: u32,
 }
 
 impl<'a> Retry<'a> {
     /// The first attempt.
     pub(super) fn new(stage: Stage, job: &Job, options: &'a RunOptions, observer: &'a dyn Observer) -> Self {
-        Self { stage, retries: job.stages.of(stage), options, observer, attempt: 1 }
+        Self { stage, retries: job.stages.of(stage), options, observer, attempt: 1, overtaken: 0 }
     }
 
     /// Whether there is another attempt after this one.
@@ -45,6 +51,12 @@ impl<'a> Retry<'a> {
         records: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
         self.options.stop.check()?;
+        if matches!(&error, RunError::Store(StoreError::Conflict { .. })) && self.overtaken < OVERTAKEN {
+            self.overtaken += 1;
+            self.observer.event(Event::Note(format!("{error}; the {} stage is done again upon it", self.stage.name())));
+            records.push(self.record((name.to_owned(), error.to_string()), Duration::ZERO));
+            return Ok(());
+        }
         if !self.has_more() || !may_pass(&error) {
             return Err(error);
         }
@@ -70,15 +82,7 @@ impl<'a> Retry<'a> {
             );
             self.observer.event(Event::Note(text));
         }
-        let record = |(name, error): (String, String)| AttemptRecord {
-            stage: self.stage.name().to_owned(),
-            name,
-            attempt: self.attempt,
-            failed: (self.options.clock)(),
-            error,
-            wait: wait.as_secs(),
-        };
-        records.extend(failed.into_iter().map(record));
+        records.extend(failed.into_iter().map(|failed| self.record(failed, wait)));
         self.attempt += 1;
         let begun = Instant::now();
         while begun.elapsed() < wait {
@@ -86,5 +90,16 @@ impl<'a> Retry<'a> {
             std::thread::sleep(PAUSE.min(wait.saturating_sub(begun.elapsed())));
         }
         self.options.stop.check()
+    }
+
+    fn record(&self, (name, error): (String, String), wait: Duration) -> AttemptRecord {
+        AttemptRecord {
+            stage: self.stage.name().to_owned(),
+            name,
+            attempt: self.attempt,
+            failed: (self.options.clock)(),
+            error,
+            wait: wait.as_secs(),
+        }
     }
 }

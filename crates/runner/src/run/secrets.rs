@@ -11,8 +11,8 @@ use crate::project::Project;
 ///
 /// # Errors
 /// [`RunError::Secret`] if a variable or file that the job file names is not there.
-pub(super) fn storage(project: &Project, job: &Job, runtime: &Handle) -> Result<Storage, RunError> {
-    let mut storage = Storage::new(project.dir.clone(), Some(runtime.clone()));
+pub(super) fn storage(project: &Project, job: &Job, runtime: &Handle, clock: fn() -> i64) -> Result<Storage, RunError> {
+    let mut storage = Storage::new(project.dir.clone(), Some(runtime.clone())).with_clock(clock);
     for source in &job.sources {
         let mut settings = Vec::new();
         for setting in &source.storage {

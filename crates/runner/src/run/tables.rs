@@ -108,6 +108,11 @@ impl Run<'_> {
         sources: Vec<PlannedSource<'_>>,
         record: &mut RunRecord,
     ) -> Result<Vec<Pending>, RunError> {
+        for PlannedSource { source, unmatched, .. } in &sources {
+            for pattern in unmatched {
+                self.note(record, format!("source {}: no file matches \"{pattern}\"", source.spec.name));
+            }
+        }
         let pending = stage.load(sources);
         // Also where this is why the load failed.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
@@ -220,6 +225,10 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::SameContent, Some(other)) => {
             Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
         }
+        (InputState::Renamed, Some(before)) => {
+            Some(format!("{} is {before} under another name: it is not loaded again", input.path))
+        }
+        (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are taken out for good", input.path)),
         (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
         (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),

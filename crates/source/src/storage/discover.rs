@@ -1,19 +1,27 @@
 //! Which files a source has.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use futures::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStoreExt};
 
 use super::pattern::{Part, Pattern};
-use super::{InputFile, Location, Storage};
+use super::{InputFile, Location, Storage, fingerprint};
 use crate::error::SourceError;
 use crate::spec::{Format, SourceSpec};
+
+/// The files that the patterns of a source match.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Each once, in order.
+    pub files: Vec<InputFile>,
+    /// Patterns that match none, as they are written.
+    pub unmatched: Vec<String>,
+}
 
 impl Storage {
     /// The files of a source: pattern by pattern, the matches of each in the order of their paths' bytes, each file
@@ -24,12 +32,27 @@ impl Storage {
     /// gives it to the file.
     ///
     /// # Errors
-    /// [`SourceError::NoMatch`] for a pattern without a match; [`SourceError::BadPattern`],
-    /// [`SourceError::DayPattern`], [`SourceError::DayInPath`], [`SourceError::UnknownFormat`]; and what the disk or the
-    /// store says.
+    /// [`SourceError::NoMatch`] for a pattern without a match; those of [`Storage::find`].
     pub fn discover(&self, spec: &SourceSpec) -> Result<Vec<InputFile>, SourceError> {
-        let mut seen = HashSet::new();
-        let mut inputs = Vec::new();
+        let found = self.find(spec)?;
+        match found.unmatched.into_iter().next() {
+            Some(pattern) => Err(self.no_match(spec, pattern)),
+            None => Ok(found.files),
+        }
+    }
+
+    /// The error for a pattern that matches nothing where it should.
+    pub fn no_match(&self, spec: &SourceSpec, pattern: String) -> SourceError {
+        SourceError::NoMatch { name: spec.name.clone(), pattern, root: self.root.display().to_string() }
+    }
+
+    /// As [`Storage::discover`], but a pattern may match nothing.
+    ///
+    /// # Errors
+    /// [`SourceError::BadPattern`], [`SourceError::DayPattern`], [`SourceError::DayInPath`],
+    /// [`SourceError::UnknownFormat`]; and what the disk or the store says.
+    pub fn find(&self, spec: &SourceSpec) -> Result<Found, SourceError> {
+        let mut all = Found::default();
         for written in &spec.files {
             let mut found = match written.split_once("://") {
                 Some(("file", path)) => {
@@ -43,16 +66,23 @@ impl Storage {
                 None => self.local(spec, written)?,
             };
             if found.is_empty() {
-                return Err(SourceError::NoMatch {
-                    name: spec.name.clone(),
-                    pattern: written.clone(),
-                    root: self.root.display().to_string(),
-                });
+                all.unmatched.push(written.clone());
             }
-            found.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
-            inputs.extend(found.into_iter().filter(|input| seen.insert(input.path.clone())));
+            found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            // Two `**` of a pattern may reach a file by two ways.
+            found.dedup_by(|a, b| a.path == b.path);
+            if !all.files.is_empty() {
+                let seen: HashSet<&str> = all.files.iter().map(|file| file.path.as_str()).collect();
+                found.retain(|file| !seen.contains(file.path.as_str()));
+            }
+            all.files.append(&mut found);
         }
-        Ok(inputs)
+        Ok(all)
+    }
+
+    /// Nanoseconds since the epoch.
+    fn now(&self) -> Option<i128> {
+        self.clock.map(|clock| i128::from(clock()) * 1000)
     }
 
     fn local(&self, spec: &SourceSpec, path: &str) -> Result<Vec<InputFile>, SourceError> {
@@ -60,27 +90,19 @@ impl Storage {
         let absolute = path.starts_with('/');
         let pattern = Pattern::new(path)?;
         let start = if absolute { PathBuf::from("/") } else { self.root.clone() };
+        let now = self.now();
         let mut paths = Vec::new();
         walk(&start, &pattern.parts, &mut paths)?;
-        // Two `**` of a pattern may reach a file by two ways.
-        paths.sort();
-        paths.dedup();
         let mut inputs = Vec::with_capacity(paths.len());
-        for path in paths {
+        for (path, metadata) in paths {
             // A name that is not UTF-8 cannot be written in a job or a manifest.
             let Some(relative) = path.strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
             let shown = if absolute { format!("/{relative}") } else { relative.to_owned() };
             let io = |source| SourceError::Io { path: shown.clone(), source };
-            let metadata = fs::metadata(&path).map_err(io)?;
-            let modified = metadata.modified().map_err(io)?;
-            let version = match modified.duration_since(UNIX_EPOCH) {
-                Ok(after) => after.as_nanos().to_string(),
-                Err(before) => format!("-{}", before.duration().as_nanos()),
-            };
             let matched = if absolute { &shown } else { relative };
             inputs.push(InputFile {
                 size: metadata.len(),
-                version,
+                version: fingerprint::of_file(&metadata, now).map_err(io)?,
                 day: pattern.day(matched, &shown)?,
                 format: format_of(spec, &shown)?,
                 location: Location::Local(path),
@@ -121,10 +143,14 @@ impl Storage {
         } else {
             handle.block_on(store.list(Some(&prefix)).try_collect()).map_err(failed)?
         };
+        let now = self.now();
         let mut inputs = Vec::with_capacity(objects.len());
         for object in objects.into_iter().filter(|object| pattern.is_match(object.location.as_ref())) {
             let path = format!("{base}/{}", object.location);
-            let modified = || object.last_modified.timestamp_nanos_opt().unwrap_or_default().to_string();
+            let modified = || {
+                let time = object.last_modified.timestamp_nanos_opt().unwrap_or_default();
+                fingerprint::of_time(time, now)
+            };
             inputs.push(InputFile {
                 size: object.size,
                 version: object.e_tag.clone().unwrap_or_else(modified),
@@ -144,11 +170,11 @@ impl Storage {
 }
 
 /// Files below `folder` that the parts lead to.
-fn walk(folder: &Path, parts: &[Part], found: &mut Vec<PathBuf>) -> Result<(), SourceError> {
+fn walk(folder: &Path, parts: &[Part], found: &mut Vec<(PathBuf, Metadata)>) -> Result<(), SourceError> {
     let Some((part, rest)) = parts.split_first() else { return Ok(()) };
     let io = |source| SourceError::Io { path: folder.display().to_string(), source };
     match part {
-        Part::Literal(name) => reach(&folder.join(name), rest, found),
+        Part::Literal(name) => reach(folder.join(name), rest, found),
         Part::Folders => {
             walk(folder, rest, found)?;
             for entry in entries(folder).map_err(io)? {
@@ -162,7 +188,7 @@ fn walk(folder: &Path, parts: &[Part], found: &mut Vec<PathBuf>) -> Result<(), S
         Part::Glob { text, hidden } => {
             for entry in entries(folder).map_err(io)? {
                 if text.is_match(Path::new(&entry.file_name())) && (*hidden || !is_hidden(&entry)) {
-                    reach(&entry.path(), rest, found)?;
+                    reach(entry.path(), rest, found)?;
                 }
             }
             Ok(())
@@ -170,15 +196,15 @@ fn walk(folder: &Path, parts: &[Part], found: &mut Vec<PathBuf>) -> Result<(), S
     }
 }
 
-fn reach(path: &Path, rest: &[Part], found: &mut Vec<PathBuf>) -> Result<(), SourceError> {
-    match fs::metadata(path) {
+fn reach(path: PathBuf, rest: &[Part], found: &mut Vec<(PathBuf, Metadata)>) -> Result<(), SourceError> {
+    match fs::metadata(&path) {
         Ok(metadata) if rest.is_empty() => {
             if metadata.is_file() {
-                found.push(path.to_owned());
+                found.push((path, metadata));
             }
             Ok(())
         }
-        Ok(metadata) if metadata.is_dir() => walk(path, rest, found),
+        Ok(metadata) if metadata.is_dir() => walk(&path, rest, found),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(SourceError::Io { path: path.display().to_string(), source }),

@@ -30,6 +30,8 @@ pub(super) enum Part {
 
 #[derive(Debug)]
 enum Piece {
+    /// Stands as it is: many files are told apart without a regular expression each.
+    Text(String),
     Glob(GlobMatcher),
     Day(Vec<DayItem>),
 }
@@ -59,6 +61,10 @@ impl Pattern {
                 .map(|glob| glob.compile_matcher())
                 .map_err(|source| SourceError::BadPattern { pattern: written.to_owned(), source })
         };
+        let piece = |text: &str| match text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+            true => glob(text).map(Piece::Glob),
+            false => Ok(Piece::Text(text.to_owned())),
+        };
         let bad_day = || SourceError::DayPattern { pattern: written.to_owned() };
         let mut pieces = Vec::new();
         let mut whole = String::new();
@@ -69,14 +75,14 @@ impl Pattern {
             let items = day_items(format).ok_or_else(bad_day)?;
             whole.push_str(before);
             items.iter().for_each(|item| whole.push_str(&item.glob()));
-            pieces.push(Piece::Glob(glob(before)?));
+            pieces.push(piece(before)?);
             days.extend(items.iter().copied());
             pieces.push(Piece::Day(items));
             rest = after;
         }
         whole.push_str(rest);
         if !days.is_empty() {
-            pieces.push(Piece::Glob(glob(rest)?));
+            pieces.push(piece(rest)?);
             let year = days.contains(&DayItem::Year) || days.contains(&DayItem::ShortYear);
             if !year || !days.contains(&DayItem::Month) || !days.contains(&DayItem::Day) {
                 return Err(bad_day());
@@ -172,10 +178,16 @@ impl DayItem {
 
 /// Tries each way to lay the pieces over `path`; the first that gives a day of the calendar wins.
 fn find_day(pieces: &[Piece], path: &str, found: Found) -> Option<NaiveDate> {
+    let last = |is_whole: bool| {
+        let whole = is_whole && found.year.is_some();
+        whole.then(|| NaiveDate::from_ymd_opt(found.year?, found.month?, found.day?)).flatten()
+    };
     match pieces {
-        [Piece::Glob(last)] => {
-            let whole = last.is_match(path) && found.year.is_some();
-            whole.then(|| NaiveDate::from_ymd_opt(found.year?, found.month?, found.day?)).flatten()
+        [Piece::Text(text)] => last(path == text),
+        [Piece::Glob(glob)] => last(glob.is_match(path)),
+        [Piece::Text(text), Piece::Day(items), rest @ ..] => {
+            let mut found = found;
+            find_day(rest, read_day(items, path.strip_prefix(text.as_str())?, &mut found)?, found)
         }
         [Piece::Glob(glob), Piece::Day(items), rest @ ..] => {
             let cuts = path.char_indices().map(|(at, _)| at);

@@ -11,7 +11,7 @@ use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{
     Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, FileFeed, Ids, InputPlan, Loader, LocalBlobs,
-    Store, TableIdentity, Target,
+    Looking, Store, TableIdentity, Target,
 };
 
 /// 2018-01-01, microseconds.
@@ -128,14 +128,13 @@ impl World {
         let table = self.store().table(&self.spec.name);
         let base = table.base(&identity).unwrap();
         let found = storage.discover(&source).unwrap();
-        let plan = InputPlan::new(&base, found, |file| storage.hash(file)).unwrap();
+        let plan = InputPlan::new(&base, found, Looking::default(), |file| storage.hash(file)).unwrap();
         let loader = Loader {
             feed: &FileFeed { storage: &storage, source: &source },
             derive: None,
             targets: vec![Target { table: &table, layout: &layout, filter: None, base: &base, plan: &plan }],
             ids: &self.ids,
             memory: 1 << 30,
-            without: &[],
             on_reject: &|row| panic!("{row:?}"),
             on_progress: &|_| {},
         };

@@ -45,7 +45,7 @@ use gather::Gather;
 #[doc(hidden)]
 pub use order::order_events;
 use pass::{Pass, passes};
-pub use plan::InputPlan;
+pub use plan::{InputPlan, Looking};
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
 pub use read::RejectedRow;
 use read::read_ahead;
@@ -75,8 +75,6 @@ pub struct Loader<'a> {
     /// Bytes that the load may hold, about, of all tables together. It decides how many cells wait before they are sorted
     /// and written; a piece of an input is held whatever it takes.
     pub memory: u64,
-    /// Paths of inputs that are gone and to be left out of windows that are built anew.
-    pub without: &'a [String],
     /// Called for each rejected row of a new or changed input.
     pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
     /// Called as bytes are read, and rows laid out and written.
@@ -142,7 +140,7 @@ impl<'a> Loader<'a> {
     /// Loads what each target's plan says is new or changed: for each target what to commit.
     ///
     /// # Errors
-    /// Those of reading, laying out and writing; [`crate::StoreError::InputGone`] if a window must be
+    /// Those of reading, laying out and writing; [`crate::StoreError::InputsGone`] if a window must be
     /// built anew and one of its inputs is gone. SSTs written so far are removed then.
     pub fn load(&self) -> Result<Vec<Loaded>> {
         let mut works = rebuild::plan(self)?;

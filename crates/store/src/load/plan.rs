@@ -1,23 +1,35 @@
 //! What a load has to do about each input. Pure, but for the hashes it asks for.
+//!
+//! A sequence belongs to a name from the time it is first seen. A content is read once, under the least sequence of the
+//! names that hold it now; the others are its copies, and one of them takes over when that name changes or goes. A name
+//! that is gone keeps its rows while nobody else holds its content. Where a name not seen before does, the input was
+//! renamed: the new name takes the place of the old one.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tidetable_source::{ContentHash, InputFile, SourceError};
 
+use crate::names::{Content, Name};
 use crate::version::{Input, Version};
 
 /// The inputs of a source compared with those a table holds.
 #[derive(Debug, Default)]
 pub struct InputPlan {
-    /// Not in the table yet, in the order of the source.
-    pub new: Vec<InputFile>,
+    /// Not seen before, each with the sequence it gets. Of a table that is built anew: all inputs.
+    pub new: Vec<(u64, InputFile)>,
     /// Same path, other content: what is there now, and what the table holds.
     pub changed: Vec<(InputFile, Input)>,
     /// As `changed`, but what the table holds of it may stay beside what is there now: for the caller to
     /// say, since a comparison of contents cannot know.
     pub grown: Vec<(InputFile, Input)>,
-    /// Held as they are.
-    pub unchanged: Vec<(InputFile, Input)>,
+    /// Names that were seen before and bring rows only now, each with its sequence: the windows they touch are built anew.
+    pub resumed: Vec<(u64, InputFile)>,
+    /// Held as they are, with what the next version says of each.
+    pub unchanged: Vec<(InputFile, Arc<Input>)>,
+    /// Held as they are under another name: the one before and the one now.
+    pub renamed: Vec<(String, String)>,
     /// Same content as another input, whose path comes second: not loaded again.
     pub same: Vec<(InputFile, String)>,
     /// Held, but no longer there. Their cells stay.
@@ -25,139 +37,340 @@ pub struct InputPlan {
     /// Held, and to be taken out: the windows they touched are built anew without them. Among them are inputs that
     /// changed into copies of others, which are in `same` too.
     pub given_up: Vec<Input>,
-    /// Sequences that new inputs had in a version that is built anew, by path: they keep them, so that
-    /// drops hold for those they held for.
-    pub sequences: HashMap<String, u64>,
+    /// Names without rows that the next version has others of.
+    pub names: Vec<Name>,
+    /// Paths that others took the place of.
+    pub forgotten: Vec<String>,
+    /// Inputs of `unchanged` of which the next version says something else than this one. Where that is only the fingerprint
+    /// it is said with the next commit, whatever that is for: the hash has told that nothing changed.
+    pub restated: Vec<Input>,
+    /// Whether `names` says more than fingerprints.
+    renames: bool,
+}
+
+/// How a plan looks at inputs.
+#[derive(Clone, Copy)]
+pub struct Looking<'a> {
+    /// Whether an input that is gone is to be taken out. Asked by path.
+    pub without: &'a dyn Fn(&str) -> bool,
+    /// Whether an input that was not seen before is wanted; one that is not stays unseen.
+    pub wants: &'a dyn Fn(&InputFile) -> bool,
+    /// Whether all of them are to be read, into a table without rows.
+    pub anew: bool,
+}
+
+impl Default for Looking<'_> {
+    fn default() -> Self {
+        Self { without: &|_| false, wants: &|_| true, anew: false }
+    }
+}
+
+impl std::fmt::Debug for Looking<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Looking").field("anew", &self.anew).finish_non_exhaustive()
+    }
 }
 
 impl InputPlan {
-    /// Compares `found` with the live inputs of `version`. A hash is asked for only where path, size
-    /// and modification do not settle the matter.
+    /// Compares `found` with the inputs of `version`. A hash is asked for only where path, size
+    /// and fingerprint do not settle the matter.
     ///
     /// # Errors
     /// Those of `hash`.
     pub fn new(
         version: &Version,
         found: Vec<InputFile>,
+        looking: Looking<'_>,
         mut hash: impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     ) -> Result<Self, SourceError> {
         let mut plan = Self::default();
-        let paths: HashSet<String> = found.iter().map(|file| file.path.clone()).collect();
-        let live: HashMap<&str, &Input> = version.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
-        let (mut changed, mut fresh) = (Vec::new(), Vec::new());
-        let mut known: HashMap<u64, Vec<Known>> = HashMap::new();
-        let held = |input: &Input| Known { path: input.path.clone(), hash: Some(input.hash), file: None };
-        for file in found {
-            match live.get(file.path.as_str()) {
-                None => fresh.push(file),
-                Some(input) if is_unchanged(&file, input, &mut hash)? => {
-                    known.entry(input.size).or_default().push(held(input));
-                    plan.unchanged.push((file, (*input).clone()));
-                }
-                // What it held is content no more; what it holds now is.
-                Some(input) => changed.push((file, (*input).clone())),
+        let entries = compare(version, found, looking, &mut hash, &mut plan)?;
+        let carriers = carriers(&entries);
+        let carrier = |(at, entry): (usize, &Entry<'_>)| {
+            let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
+            carrier.filter(|carrier| *carrier != at).map(|carrier| entries[carrier].path.clone().into_owned())
+        };
+        // For each that another has the content of, the path of that.
+        let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
+        for (entry, of) in entries.into_iter().zip(copies) {
+            match (&entry.file, of) {
+                (Some(_), None) => plan.carry(entry, looking.anew),
+                (Some(_), Some(of)) => plan.copy(entry, of, looking),
+                (None, of) => plan.miss(entry, of.is_none(), looking),
             }
         }
-        for input in version.inputs.iter().filter(|input| !paths.contains(&input.path)) {
-            known.entry(input.size).or_default().push(held(input));
-            plan.vanished.push(input.clone());
-        }
-        for (file, input) in changed {
-            let alike = known.entry(file.size).or_default();
-            match copied(&file, alike, &mut hash)? {
-                Some(other) => {
-                    plan.same.push((file, other));
-                    plan.given_up.push(input);
-                }
-                None => plan.changed.push((file, input)),
-            }
-        }
-        for file in fresh {
-            let alike = known.entry(file.size).or_default();
-            match copied(&file, alike, &mut hash)? {
-                Some(other) => plan.same.push((file, other)),
-                None => plan.new.push(file),
-            }
-        }
+        plan.new.sort_by_key(|(sequence, _)| *sequence);
         Ok(plan)
     }
 
-    /// Puts new inputs, of a table that is built anew, in the order they had in `latest`, and gives them the
-    /// sequences they had.
-    pub fn order_as_in(&mut self, latest: &Version) {
-        let mut sequences: HashMap<String, u64> =
-            latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
-        // Content that was first seen under another name was seen then.
-        for (file, first) in &self.same {
-            if let Some(seen) = sequences.get(&file.path).copied() {
-                sequences.entry(first.clone()).or_insert(seen);
+    /// An input whose rows the table shall hold.
+    fn carry(&mut self, entry: Entry<'_>, anew: bool) {
+        let Entry { sequence, file: Some(file), held, content, renamed, .. } = entry else { return };
+        match held {
+            _ if anew => self.new.push((sequence, file)),
+            Some(held) if content == Some(held.hash) => {
+                let looks_other = match file.is_young() {
+                    true => !file.looks_as(&held.version),
+                    false => file.version != held.version,
+                };
+                let mut now = Arc::clone(held);
+                if looks_other || renamed.is_some() {
+                    let stated = Arc::make_mut(&mut now);
+                    stated.path.clone_from(&file.path);
+                    if looks_other {
+                        stated.version.clone_from(&file.version);
+                    }
+                    self.restated.push(stated.clone());
+                }
+                self.renamed.extend(renamed.map(|before| (before, file.path.clone())));
+                self.unchanged.push((file, now));
             }
+            Some(held) => self.changed.push((file, Input::clone(held))),
+            None if entry.is_new => self.new.push((sequence, file)),
+            None => self.resumed.push((sequence, file)),
         }
-        self.new.sort_by_key(|file| sequences.get(&file.path).copied().unwrap_or(u64::MAX));
-        sequences.retain(|path, _| self.new.iter().any(|file| file.path == *path));
-        self.sequences = sequences;
+    }
+
+    /// A file that holds what another holds.
+    fn copy(&mut self, entry: Entry<'_>, of: String, looking: Looking<'_>) {
+        let Entry { sequence, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
+        let before = known.filter(|known| known.path == file.path && !looking.anew);
+        let before = before.and_then(|known| known.content.as_ref()).filter(|content| content.hash == hash);
+        let is_told = |content: &Content| match file.is_young() {
+            true => file.looks_as(&content.version),
+            false => content.version == file.version,
+        };
+        if !before.is_some_and(is_told) {
+            let content = Content { size: file.size, version: file.version.clone(), hash };
+            self.names.push(Name { sequence, path: file.path.clone(), content: Some(content) });
+            self.renames |= before.is_none();
+        }
+        self.given_up.extend(held.filter(|_| !looking.anew).map(|held| Input::clone(held)));
+        self.same.push((file, of));
+    }
+
+    /// A name that is gone; `is_own` if no file holds its content.
+    fn miss(&mut self, entry: Entry<'_>, is_own: bool, looking: Looking<'_>) {
+        let Entry { sequence, path, held, known, .. } = entry;
+        let left_out = (looking.without)(&path);
+        match (held, known) {
+            (Some(held), _) if left_out || !is_own => {
+                let Input { size, version, hash, .. } = Input::clone(held);
+                let content = Some(Content { size, version, hash }).filter(|_| !left_out);
+                self.put_name(Name { sequence, path: path.into_owned(), content });
+                self.given_up.extend((!looking.anew).then(|| Input::clone(held)));
+            }
+            (Some(held), _) => self.vanished.push(Input::clone(held)),
+            (None, Some(known)) if looking.anew || (left_out && known.content.is_some()) => {
+                let content = known.content.clone().filter(|_| !left_out);
+                self.put_name(Name { sequence, path: path.into_owned(), content });
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn put_name(&mut self, name: Name) {
+        self.names.push(name);
+        self.renames = true;
     }
 
     /// Takes those of `paths` that are as they were for changed, so that the windows they touch are built anew.
     pub fn read_again(&mut self, paths: &[String]) {
+        if paths.is_empty() {
+            return;
+        }
         let (again, unchanged) =
             std::mem::take(&mut self.unchanged).into_iter().partition(|(file, _)| paths.contains(&file.path));
         self.unchanged = unchanged;
-        self.changed.extend::<Vec<_>>(again);
+        let again: Vec<(InputFile, Arc<Input>)> = again;
+        self.changed.extend(again.into_iter().map(|(file, held)| (file, Input::clone(&held))));
     }
 
-    /// The new inputs, each with its sequence: the one it had, or the next from `next` on.
-    pub(super) fn new_in_sequence(&self, next: u64) -> impl Iterator<Item = (u64, &InputFile)> {
-        let mut next = self.sequences.values().map(|sequence| sequence + 1).fold(next, u64::max);
-        self.new.iter().map(move |file| {
-            let sequence = self.sequences.get(&file.path).copied().unwrap_or(next);
-            next += u64::from(sequence == next);
-            (sequence, file)
-        })
-    }
-
-    /// Whether the table holds everything already.
+    /// Whether the table holds everything already, and knows every name.
     pub fn is_empty(&self) -> bool {
-        self.new.is_empty() && self.changed.is_empty() && self.grown.is_empty() && self.given_up.is_empty()
+        !self.changes_rows() && self.forgotten.is_empty() && !self.renames
+    }
+
+    /// Whether rows come or go.
+    pub fn changes_rows(&self) -> bool {
+        let brings = !self.new.is_empty() || !self.changed.is_empty() || !self.grown.is_empty();
+        brings || !self.resumed.is_empty() || !self.given_up.is_empty()
     }
 }
 
-/// Whether a file holds what the table has of it. Hashes it only if size and modification do not tell.
-fn is_unchanged(
-    file: &InputFile,
-    input: &Input,
-    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
-) -> Result<bool, SourceError> {
-    if file.size != input.size {
-        return Ok(false);
-    }
-    Ok(file.version == input.version || hash(file)? == input.hash)
-}
-
-/// The path of the one of `alike`, all of the size of `file`, that has its content. If none has, it joins them.
-fn copied(
-    file: &InputFile,
-    alike: &mut Vec<Known>,
-    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
-) -> Result<Option<String>, SourceError> {
-    let own = if alike.is_empty() { None } else { Some(hash(file)?) };
-    for other in alike.iter_mut() {
-        if other.hash.is_none() {
-            other.hash = other.file.as_ref().map(&mut *hash).transpose()?;
-        }
-        if other.hash == own {
-            return Ok(Some(other.path.clone()));
-        }
-    }
-    alike.push(Known { path: file.path.clone(), hash: own, file: Some(file.clone()) });
-    Ok(None)
-}
-
-/// Content that is held, or about to be loaded.
-struct Known {
-    path: String,
-    /// `None` until it matters.
-    hash: Option<ContentHash>,
-    /// The file to ask for it.
+/// A name, and what there is of it.
+struct Entry<'a> {
+    sequence: u64,
+    path: Cow<'a, str>,
+    /// Not seen before.
+    is_new: bool,
+    /// What is there now; `None` if it is gone.
     file: Option<InputFile>,
+    /// What the table holds of it.
+    held: Option<&'a Arc<Input>>,
+    /// What the version knows of it, if it has no rows.
+    known: Option<&'a Name>,
+    /// What it holds, or held before it was gone; `None` if that is like nothing else.
+    content: Option<ContentHash>,
+    /// The name it had.
+    renamed: Option<String>,
+}
+
+impl<'a> Entry<'a> {
+    fn of_input(input: &'a Arc<Input>) -> Self {
+        Self { held: Some(input), ..Self::named(input.sequence, Cow::Borrowed(&input.path)) }
+    }
+
+    fn of_name(name: &'a Name) -> Self {
+        Self { known: Some(name), ..Self::named(name.sequence, Cow::Borrowed(&name.path)) }
+    }
+
+    fn named(sequence: u64, path: Cow<'a, str>) -> Self {
+        Self { sequence, path, is_new: false, file: None, held: None, known: None, content: None, renamed: None }
+    }
+
+    /// Size, fingerprint and hash of what it held when it was last seen. What a repair or an older build left of an input
+    /// in parts is no content.
+    fn before(&self) -> Option<(u64, &'a str, ContentHash)> {
+        let of_input = self.held.map(|input| (input.size, input.version.as_str(), input.hash));
+        let of_name = self.known.and_then(|name| name.content.as_ref());
+        let of_name = of_name.map(|content| (content.size, content.version.as_str(), content.hash));
+        of_input.or(of_name).filter(|(_, _, hash)| *hash != ContentHash(0))
+    }
+}
+
+/// All names, those of the version first, with what they hold.
+fn compare<'a>(
+    version: &'a Version,
+    found: Vec<InputFile>,
+    looking: Looking<'_>,
+    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+    plan: &mut InputPlan,
+) -> Result<Vec<Entry<'a>>, SourceError> {
+    let inputs = version.inputs.shares_of().map(Entry::of_input);
+    let mut entries: Vec<Entry<'a>> = inputs.chain(version.names.iter().map(Entry::of_name)).collect();
+    let places: HashMap<&str, usize> = {
+        let inputs = version.inputs.iter().map(|input| input.path.as_str());
+        inputs.chain(version.names.iter().map(|name| name.path.as_str())).zip(0..).collect()
+    };
+    let mut fresh = Vec::new();
+    // Known names whose content is another, and may be that of others.
+    let mut open = Vec::new();
+    for file in found {
+        let Some(at) = places.get(file.path.as_str()) else {
+            fresh.push(file);
+            continue;
+        };
+        let entry = &mut entries[*at];
+        entry.content = match entry.before() {
+            Some((size, version, before)) if file.is_as(size, version) => Some(before),
+            Some((size, ..)) if file.size == size => Some(hash(&file)?),
+            _ => {
+                open.push(*at);
+                None
+            }
+        };
+        entry.file = Some(file);
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.file.is_none()) {
+        entry.content = entry.before().map(|(_, _, hash)| hash);
+    }
+    if fresh.is_empty() && open.is_empty() {
+        return Ok(entries);
+    }
+    let sizes = Sizes::new(&entries, &open, &fresh, looking);
+    for at in open {
+        let entry = &mut entries[at];
+        if let Some(file) = entry.file.as_ref().filter(|file| sizes.has_others(file.size)) {
+            entry.content = Some(hash(file)?);
+        }
+    }
+    let mut gone = Gone::new(&entries);
+    let mut next = version.next_sequence();
+    for file in fresh {
+        let is_wanted = (looking.wants)(&file);
+        let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
+        let content = if is_alike { Some(hash(&file)?) } else { None };
+        if let Some(at) = content.and_then(|content| gone.take(content)) {
+            let entry = &mut entries[at];
+            let before = std::mem::replace(&mut entry.path, Cow::Owned(file.path.clone())).into_owned();
+            plan.forgotten.push(before.clone());
+            entry.renamed = Some(before);
+            entry.file = Some(file);
+        } else if is_wanted {
+            let entry = Entry { is_new: true, content, ..Entry::named(next, Cow::Owned(file.path.clone())) };
+            entries.push(Entry { file: Some(file), ..entry });
+            next += 1;
+        }
+    }
+    Ok(entries)
+}
+
+/// For each content that is there the least sequence of the files that hold it, and which entry that is of.
+fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
+    let mut carriers: HashMap<ContentHash, (u64, usize)> = HashMap::with_capacity(entries.len());
+    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
+        let Some(content) = entry.content else { continue };
+        let own = (entry.sequence, at);
+        carriers.entry(content).and_modify(|least| *least = own.min(*least)).or_insert(own);
+    }
+    carriers
+}
+
+/// Which sizes files share: only those can hold the same.
+struct Sizes {
+    counts: HashMap<u64, usize>,
+    gone: HashSet<u64>,
+}
+
+impl Sizes {
+    fn new(entries: &[Entry<'_>], open: &[usize], fresh: &[InputFile], looking: Looking<'_>) -> Self {
+        let mut sizes = Self { counts: HashMap::new(), gone: HashSet::new() };
+        for entry in entries.iter().filter(|entry| entry.content.is_some()) {
+            let size = match (&entry.file, entry.before()) {
+                (Some(file), _) => file.size,
+                (None, Some((size, ..))) => {
+                    sizes.gone.insert(size);
+                    size
+                }
+                (None, None) => continue,
+            };
+            *sizes.counts.entry(size).or_default() += 1;
+        }
+        let open = open.iter().filter_map(|at| entries[*at].file.as_ref());
+        for file in open.chain(fresh.iter().filter(|file| (looking.wants)(file))) {
+            *sizes.counts.entry(file.size).or_default() += 1;
+        }
+        sizes
+    }
+
+    /// Of the size of a file that is counted itself.
+    fn has_others(&self, size: u64) -> bool {
+        self.counts.get(&size).is_some_and(|count| *count > 1)
+    }
+
+    fn is_of_gone(&self, size: u64) -> bool {
+        self.gone.contains(&size)
+    }
+}
+
+/// Names that are gone, by what they held, the latest first.
+struct Gone(HashMap<ContentHash, Vec<(u64, usize)>>);
+
+impl Gone {
+    fn new(entries: &[Entry<'_>]) -> Self {
+        let mut gone: HashMap<ContentHash, Vec<(u64, usize)>> = HashMap::new();
+        for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
+            if let Some(content) = entry.content {
+                gone.entry(content).or_default().push((entry.sequence, at));
+            }
+        }
+        gone.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
+        Self(gone)
+    }
+
+    /// The one of this content that was seen first, which is gone no more.
+    fn take(&mut self, content: ContentHash) -> Option<usize> {
+        self.0.get_mut(&content)?.pop().map(|(_, at)| at)
+    }
 }

@@ -4,9 +4,11 @@
 //! inputs of those windows; so they are read again, but only for those windows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tidetable_layout::{Window, window_bounds, window_name};
 use tidetable_source::{ContentHash, InputFile};
+use tidetable_sstable::planted::{self, Bug};
 
 use super::lay::Outcome;
 use super::pass::passes;
@@ -42,14 +44,19 @@ pub(super) struct Work {
 /// Works out what each table has to read.
 pub(super) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
     let surveys = survey(loader)?;
-    loader.targets.iter().zip(&surveys).map(|(target, windows)| plan_target(target, windows, loader.without)).collect()
+    loader.targets.iter().zip(&surveys).map(|(target, windows)| plan_target(target, windows)).collect()
 }
 
-/// `now_in` are the windows that the changed inputs touch as they are now.
-fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>], without: &[String]) -> Result<Work> {
+/// `now_in` are the windows that the inputs which are surveyed touch as they are now.
+fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
     let Target { base, plan, .. } = target;
     let window = target.layout.spec().window;
     let mut edit = Edit { base: base.number, ..Edit::default() };
+    if !planted::is(Bug::ForgetCopies) {
+        edit.names.clone_from(&plan.names);
+    }
+    edit.removed.extend(plan.forgotten.iter().cloned());
+    edit.inputs.extend(plan.restated.iter().cloned());
     let mut inputs = Vec::new();
     let mut rebuilt = BTreeSet::new();
     for ((file, old), now_in) in plan.changed.iter().zip(now_in) {
@@ -59,8 +66,13 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>], without: &[String]
         }
         inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true, expected: None });
     }
+    for ((sequence, file), now_in) in plan.resumed.iter().zip(now_in.iter().skip(plan.changed.len())) {
+        rebuilt.extend(now_in.iter().copied());
+        inputs.push(ToRead { file: file.clone(), sequence: *sequence, counts: true, changed: true, expected: None });
+    }
     for old in &plan.given_up {
-        rebuilt.extend(old.windows.iter().copied());
+        let all = if planted::is(Bug::TakeOutOfOneWindow) { 1 } else { usize::MAX };
+        rebuilt.extend(old.windows.iter().take(all).copied());
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);
         }
@@ -75,67 +87,65 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>], without: &[String]
             expected: None,
         });
     }
-    for (sequence, file) in plan.new_in_sequence(base.next_sequence()) {
-        inputs.push(ToRead { file: file.clone(), sequence, counts: true, changed: false, expected: None });
+    for (sequence, file) in &plan.new {
+        inputs.push(ToRead { file: file.clone(), sequence: *sequence, counts: true, changed: false, expected: None });
     }
-    let shares = |input: &&(InputFile, Input)| input.1.windows.iter().any(|start| rebuilt.contains(start));
+    let shares = |input: &&(InputFile, Arc<Input>)| input.1.windows.iter().any(|start| rebuilt.contains(start));
     for (file, input) in plan.unchanged.iter().filter(shares) {
         let expected = Some(input.hash);
         inputs.push(ToRead { file: file.clone(), sequence: input.sequence, counts: false, changed: false, expected });
     }
-    leave_out_the_gone(target, without, &rebuilt, &mut edit)?;
+    none_is_gone(target, &rebuilt)?;
     inputs.sort_by_key(|input| input.sequence);
     edit.rebuilt = rebuilt.into_iter().collect();
     Ok(Work { edit, inputs })
 }
 
-/// An input that is gone cannot be read again: either the user leaves it out, or the load stops.
-fn leave_out_the_gone(target: &Target<'_>, without: &[String], rebuilt: &BTreeSet<i64>, edit: &mut Edit) -> Result<()> {
-    let (plan, window) = (target.plan, target.layout.spec().window);
-    for input in &plan.vanished {
-        let Some(shared) = input.windows.iter().find(|start| rebuilt.contains(start)) else { continue };
-        if !without.contains(&input.path) {
-            return Err(StoreError::InputGone {
-                table: target.table.name().to_owned(),
-                window: window_name(window, *shared),
-                changed: plan.changed.first().map(|(file, _)| file.path.clone()).unwrap_or_default(),
-                gone: input.path.clone(),
-            });
+/// An input that is gone cannot be read again for the windows that are built anew: the load stops, unless it was given up.
+/// Giving one up builds all its windows anew, which others that are gone may be of: all of them are named at once.
+fn none_is_gone(target: &Target<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> {
+    let Target { table, plan, .. } = target;
+    let shared = |input: &Input, anew: &BTreeSet<i64>| input.windows.iter().find(|start| anew.contains(start)).copied();
+    let first = plan.vanished.iter().find_map(|input| shared(input, rebuilt));
+    let Some(window) = first else { return Ok(()) };
+    let (mut anew, mut gone, mut rest) = (rebuilt.clone(), Vec::new(), plan.vanished.iter().collect::<Vec<_>>());
+    loop {
+        let (more, others): (Vec<&Input>, _) = rest.into_iter().partition(|input| shared(input, &anew).is_some());
+        if more.is_empty() {
+            break;
         }
-        // What is left of it is not its content: should it come back, it counts as changed.
-        let mut kept = Input { hash: ContentHash(0), version: String::new(), ..input.clone() };
-        kept.windows.retain(|start| !rebuilt.contains(start));
-        kept.days = kept
-            .windows
-            .iter()
-            .flat_map(|start| days_in(&input.days, window, *start))
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
-        for (start, days) in days_by_window(input, window).into_iter().filter(|(start, _)| rebuilt.contains(start)) {
-            edit.days.entry(start).or_default().extend(days);
-        }
-        if kept.windows.is_empty() {
-            edit.removed.push(kept.path);
-        } else {
-            edit.inputs.push(kept);
-        }
+        anew.extend(more.iter().flat_map(|input| &input.windows));
+        gone.extend(more);
+        rest = others;
     }
-    Ok(())
+    gone.sort_by_key(|input| input.sequence);
+    let changed = plan.changed.iter().map(|(file, _)| file.path.clone());
+    let resumed = plan.resumed.iter().map(|(_, file)| file.path.clone());
+    let given_up = plan.given_up.iter().map(|input| input.path.clone());
+    Err(StoreError::InputsGone {
+        table: table.name().to_owned(),
+        window: window_name(target.layout.spec().window, window),
+        changed: changed.chain(resumed).chain(given_up).next().unwrap_or_default(),
+        gone: gone.into_iter().map(|input| input.path.clone()).collect(),
+    })
 }
 
-/// For each target the windows that its changed inputs touch, in the order of its plan, found by reading them.
+/// For each target the windows that its changed inputs touch, then those that its resumed ones do, in the order of its
+/// plan, found by reading them.
 fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
-    let look = |(file, old): &(InputFile, Input)| ToRead {
+    let look = |(sequence, file): (u64, &InputFile)| ToRead {
         file: file.clone(),
-        sequence: old.sequence,
+        sequence,
         counts: false,
         changed: true,
         expected: None,
     };
-    let works: Vec<Work> = (loader.targets.iter())
-        .map(|target| Work { edit: Edit::default(), inputs: target.plan.changed.iter().map(look).collect() })
-        .collect();
+    let of_target = |target: &Target<'_>| {
+        let changed = target.plan.changed.iter().map(|(file, old)| (old.sequence, file));
+        let resumed = target.plan.resumed.iter().map(|(sequence, file)| (*sequence, file));
+        Work { edit: Edit::default(), inputs: changed.chain(resumed).map(look).collect() }
+    };
+    let works: Vec<Work> = loader.targets.iter().map(of_target).collect();
     let encoders: Vec<Encoders<'_>> = loader.targets.iter().map(|target| Encoders::new(target.layout)).collect();
     let mut found: Vec<Vec<BTreeSet<i64>>> =
         works.iter().map(|work| vec![BTreeSet::new(); work.inputs.len()]).collect();

@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::invariants;
 use crate::version::Version;
-pub(crate) use step::{Step, put_inputs};
+pub(crate) use step::Step;
 
 /// Format of manifests that hold a whole version.
 const WHOLE: u32 = 1;
@@ -61,7 +61,7 @@ struct Checkpoint<V> {
 /// # Errors
 /// What cannot be said in JSON.
 pub(crate) fn encode_whole(version: &Version) -> Result<(Vec<u8>, String), String> {
-    let text = serde_json::to_string_pretty(version).map_err(|error| error.to_string())?;
+    let text = serde_json::to_string(version).map_err(|error| error.to_string())?;
     seal(text, |text, checksum| Envelope { version: Some(text), ..envelope(WHOLE, checksum) })
 }
 

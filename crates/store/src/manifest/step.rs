@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::drops::AppliedDrop;
+use crate::names::{Name, Named, put_named};
 use crate::shared::Shared;
 use crate::version::{Input, Sst, TableIdentity, Version, WindowState};
 
@@ -32,6 +33,12 @@ pub(crate) struct Step {
     /// Inputs that are new or others than before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     inputs: Vec<Input>,
+    /// Paths of names without rows that are none any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names_gone: Vec<String>,
+    /// Names without rows that are new or others than before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Name>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     windows_gone: Vec<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,8 +71,10 @@ struct WindowStep {
 impl Step {
     /// The step from `before`, whose manifest has the checksum `manifest`, to `next`.
     pub(crate) fn between(before: &Version, manifest: &str, next: &Version) -> Self {
-        let Version { number, commit, born, now, table, inputs, windows, drops, collected, vacuumed, origin: _ } = next;
-        let (inputs_gone, inputs) = input_changes(&before.inputs, inputs);
+        let Version { number, commit, born, now, table, inputs, names, windows, drops, collected, vacuumed, origin: _ } =
+            next;
+        let (inputs_gone, inputs) = named_changes(&before.inputs, inputs);
+        let (names_gone, names) = named_changes(&before.names, names);
         let (windows_gone, windows) = window_changes(&before.windows, windows);
         let drops_kept = before.drops.iter().zip(drops).take_while(|(old, new)| old == new).count();
         Self {
@@ -79,6 +88,8 @@ impl Step {
             table: (before.table != *table).then(|| table.clone()),
             inputs_gone,
             inputs,
+            names_gone,
+            names,
             windows_gone,
             windows,
             drops_kept,
@@ -113,7 +124,8 @@ impl Step {
         if let Some(table) = self.table {
             version.table = table;
         }
-        put_inputs(&mut version.inputs, &self.inputs_gone, self.inputs);
+        put_named(&mut version.inputs, &self.inputs_gone, self.inputs);
+        put_named(&mut version.names, &self.names_gone, self.names);
         version.windows.retain(|window| !self.windows_gone.contains(&window.start));
         for step in self.windows {
             let start = step.start;
@@ -128,36 +140,13 @@ impl Step {
     }
 }
 
-fn input_changes(before: &Shared<Input>, next: &Shared<Input>) -> (Vec<String>, Vec<Input>) {
+fn named_changes<T: Named + Clone + PartialEq>(before: &Shared<T>, next: &Shared<T>) -> (Vec<String>, Vec<T>) {
     let start = next.shared_start(before);
-    let old: HashMap<&str, &Input> = before.iter().skip(start).map(|input| (input.path.as_str(), input)).collect();
-    let there: HashSet<&str> = next.iter().skip(start).map(|input| input.path.as_str()).collect();
-    let gone = before.iter().skip(start).filter(|input| !there.contains(input.path.as_str()));
-    let changed = next.iter().skip(start).filter(|input| old.get(input.path.as_str()) != Some(input));
-    (gone.map(|input| input.path.clone()).collect(), changed.cloned().collect())
-}
-
-/// Takes out inputs by path, puts others in or in the place of those of the same path, and orders them.
-pub(crate) fn put_inputs(inputs: &mut Shared<Input>, gone: &[String], put: Vec<Input>) {
-    if !gone.is_empty() {
-        let gone: HashSet<&str> = gone.iter().map(String::as_str).collect();
-        inputs.retain(|input| !gone.contains(input.path.as_str()));
-    }
-    if put.is_empty() {
-        return;
-    }
-    let places: HashMap<String, usize> = {
-        let wanted: HashSet<&str> = put.iter().map(|input| input.path.as_str()).collect();
-        let found = inputs.iter().enumerate().filter(|(_, input)| wanted.contains(input.path.as_str()));
-        found.map(|(at, input)| (input.path.clone(), at)).collect()
-    };
-    for input in put {
-        match places.get(&input.path) {
-            Some(at) => inputs.set(*at, input),
-            None => inputs.push(input),
-        }
-    }
-    inputs.sort_by_key(|input| input.sequence);
+    let old: HashMap<&str, &T> = before.iter().skip(start).map(|item| (item.path(), item)).collect();
+    let there: HashSet<&str> = next.iter().skip(start).map(Named::path).collect();
+    let gone = before.iter().skip(start).filter(|item| !there.contains(item.path()));
+    let changed = next.iter().skip(start).filter(|item| old.get(item.path()) != Some(item));
+    (gone.map(|item| item.path().to_owned()).collect(), changed.cloned().collect())
 }
 
 fn window_changes(before: &Shared<WindowState>, next: &Shared<WindowState>) -> (Vec<i64>, Vec<WindowStep>) {

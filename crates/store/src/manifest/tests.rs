@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::{Manifest, Step, encode_step, read};
 use crate::drops::{AppliedDrop, DropTarget};
+use crate::names::{Content, Name};
 use crate::version::{Input, Sst, Version, WindowState};
 
 fn sst(id: u8, order: u8) -> Sst {
@@ -35,6 +36,11 @@ fn input(path: u8, size: u8) -> Input {
     }
 }
 
+fn name(path: u8, is_copy: bool) -> Name {
+    let Input { sequence, path, size, version, hash, .. } = input(path, 1);
+    Name { sequence, path, content: is_copy.then_some(Content { size, version, hash }) }
+}
+
 fn dropped(order: u8) -> AppliedDrop {
     let target = DropTarget::Prefix { prefix: vec![order] };
     AppliedDrop { target, sequence: 1, order: order.into(), version: 1, now: 0 }
@@ -47,8 +53,10 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
     let windows = prop::collection::btree_map(0i64..4, (ssts, days), 0..4);
     let inputs = prop::collection::btree_map(0u8..6, 0u8..2, 0..6);
     let drops = prop::collection::vec(0u8..3, 0..3);
+    let names = prop::collection::btree_map(10u8..16, any::<bool>(), 0..6);
     let rest = (0i64..3, prop::option::of(0i64..3), prop::option::of(0i64..3), any::<bool>());
-    (windows, inputs, drops, rest).prop_map(move |(windows, inputs, drops, (now, collected, vacuumed, named))| {
+    (windows, inputs, names, drops, rest).prop_map(move |(windows, inputs, names, drops, rest)| {
+        let (now, collected, vacuumed, named) = rest;
         let identity = crate::version::TableIdentity {
             job: if named { "a" } else { "b" }.to_owned(),
             spec: tidetable_layout::TableSpec::default(),
@@ -67,6 +75,7 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
             vacuumed,
             windows: windows.into_iter().map(window).collect(),
             inputs: inputs.into_iter().map(|(path, size)| input(path, size)).collect(),
+            names: names.into_iter().map(|(path, held)| name(path, held)).collect(),
             drops: drops.into_iter().map(dropped).collect(),
             ..Version::empty(identity)
         }

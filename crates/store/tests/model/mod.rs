@@ -12,8 +12,8 @@ use tidetable_layout::{
 };
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, InputPlan, Loaded, Loader, LocalBlobs, Progress, Snapshot, Store,
-    StoreError, Table, TableIdentity, Target, Version,
+    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, InputPlan, Loaded, Loader, LocalBlobs, Looking, Progress, Snapshot,
+    Store, StoreError, Table, TableIdentity, Target, Version,
 };
 
 /// 2018-01-01, microseconds.
@@ -81,6 +81,11 @@ impl Model {
 
     pub fn drop(&mut self, target: DropTarget) {
         self.drops.push((self.inputs.len(), target));
+    }
+
+    /// Whether this was dropped of all the inputs there are.
+    pub fn has_dropped(&self, target: &DropTarget) -> bool {
+        self.drops.iter().any(|(before, dropped)| *before == self.inputs.len() && dropped == target)
     }
 
     fn key(&self, event: &Event) -> String {
@@ -213,29 +218,35 @@ impl World {
     /// Loads what is new or changed.
     pub fn load(&self, now: i64) {
         let base = self.table().base(&self.identity()).unwrap();
-        let edit = self.loaded(&base, BTreeMap::new());
+        let edit = self.loaded(&base, &base, false);
         self.table().commit(base, &edit, &self.ids, now).unwrap();
     }
 
     /// Builds the table anew from its inputs, as `run --rebuild` does.
     pub fn rebuild(&self) {
-        let Some(latest) = self.table().latest().unwrap() else { return };
+        if let Some((latest, edit)) = self.rebuilt() {
+            let now = latest.now;
+            self.table().commit(latest, &edit, &self.ids, now).unwrap();
+        }
+    }
+
+    /// What it would commit upon the newest version.
+    pub fn rebuilt(&self) -> Option<(Version, Edit)> {
+        let latest = self.table().latest().unwrap()?;
         let mut base = Version::empty(self.identity());
         (base.number, base.born) = (latest.number, latest.born.clone());
         base.drops.clone_from(&latest.drops);
-        let sequences = latest.inputs.iter().map(|input| (input.path.clone(), input.sequence)).collect();
-        let mut edit = self.loaded(&base, sequences);
+        let mut edit = self.loaded(&base, &latest, true);
         edit.reset = Some(self.identity());
-        let now = latest.now;
-        self.table().commit(latest, &edit, &self.ids, now).unwrap();
+        Some((latest, edit))
     }
 
-    fn loaded(&self, base: &Version, sequences: BTreeMap<String, u64>) -> Edit {
+    fn loaded(&self, base: &Version, known: &Version, anew: bool) -> Edit {
         let storage = Storage::new(self.folder.path().to_owned(), None);
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
-        let mut plan = InputPlan::new(base, found, |file| storage.hash(file)).unwrap();
-        plan.sequences = sequences.into_iter().collect();
+        let looking = Looking { anew, ..Looking::default() };
+        let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };
         self.load_planned(base, &plan, &files, &|_| {}).unwrap().remove(0).edit
     }
@@ -255,7 +266,6 @@ impl World {
             targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
-            without: &[],
             on_reject: &|row| panic!("{row:?}"),
             on_progress,
         };
@@ -267,7 +277,7 @@ impl World {
         let (storage, source) = (Storage::new(self.folder.path().to_owned(), None), source_spec());
         let base = self.table().base(&self.identity()).unwrap();
         let found = storage.discover(&source).unwrap();
-        let plan = InputPlan::new(&base, found, |file| storage.hash(file)).unwrap();
+        let plan = InputPlan::new(&base, found, Looking::default(), |file| storage.hash(file)).unwrap();
         (storage, source, base, plan)
     }
 

@@ -1,0 +1,146 @@
+//! A folder of inputs in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidetable_source::{ContentHash, InputFile};
+use tidetable_store::{Feed, FeedEnd, Piece, StoreError};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::event::{Event, Source, give_events};
+use crate::random::Random;
+
+/// Names that files may have: few, so that they come back.
+const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+/// Files, each with one of the contents that there ever were.
+#[derive(Debug, Clone, Default)]
+pub struct Folder {
+    files: BTreeMap<String, File>,
+    contents: Vec<Arc<Vec<Event>>>,
+    /// Counts changes, for fingerprints.
+    changes: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct File {
+    content: usize,
+    /// Changes with whatever happens to the file.
+    fingerprint: u64,
+}
+
+/// Something that happens in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A name gets rows that no file had.
+    Write,
+    /// A name gets the rows of another file, or of one of the past.
+    Copy,
+    /// A file gets another name, which may have been that of another.
+    Rename,
+    /// A file goes.
+    Remove,
+    /// A file is as it was and looks like another.
+    Touch,
+}
+
+impl Folder {
+    /// Does something to one of the files, or to none; `rows` makes rows that no file had.
+    pub fn change(&mut self, random: &mut Random, rows: impl FnOnce() -> Vec<Event>) -> Change {
+        let change = match random.below(100) {
+            0..40 => Change::Write,
+            40..60 => Change::Copy,
+            60..80 => Change::Rename,
+            80..95 => Change::Remove,
+            _ => Change::Touch,
+        };
+        let names: Vec<String> = self.files.keys().cloned().collect();
+        let file = names.get(random.place(names.len())).cloned().unwrap_or_default();
+        let other = Self::any_name(random);
+        self.changes += 1;
+        let fingerprint = self.changes;
+        match change {
+            Change::Write => {
+                // Now and then one without rows: those are all alike.
+                self.contents.push(Arc::new(if random.one_in(12) { Vec::new() } else { rows() }));
+                self.files.insert(other, File { content: self.contents.len() - 1, fingerprint });
+            }
+            Change::Copy if !self.contents.is_empty() => {
+                let past = random.place(self.contents.len());
+                let content = self.files.get(&file).filter(|_| !random.one_in(4)).map_or(past, |file| file.content);
+                self.files.insert(other, File { content, fingerprint });
+            }
+            Change::Rename => {
+                if let Some(renamed) = self.files.remove(&file) {
+                    self.files.insert(other, File { fingerprint, ..renamed });
+                }
+            }
+            Change::Remove => {
+                self.files.remove(&file);
+            }
+            Change::Touch => {
+                self.files.entry(file).and_modify(|file| file.fingerprint = fingerprint);
+            }
+            Change::Copy => {}
+        }
+        self.files.remove("");
+        change
+    }
+
+    /// Each file with the hash of what it holds.
+    pub fn files(&self) -> impl Iterator<Item = (&str, ContentHash)> {
+        self.files.iter().map(|(name, file)| (name.as_str(), self.hash_of(file.content)))
+    }
+
+    /// The rows that hash to this.
+    pub fn rows(&self, content: ContentHash) -> &[Event] {
+        let found = (0..self.contents.len()).find(|at| self.hash_of(*at) == content);
+        found.map_or(&[], |at| self.contents[at].as_slice())
+    }
+
+    /// Puts back files that are gone, with what they held.
+    pub fn put_back(&mut self, names: &[String], content: impl Fn(&str) -> Option<ContentHash>) {
+        for name in names {
+            let held = content(name).and_then(|held| (0..self.contents.len()).find(|at| self.hash_of(*at) == held));
+            self.changes += 1;
+            if let Some(content) = held {
+                self.files.insert(name.clone(), File { content, fingerprint: self.changes });
+            }
+        }
+    }
+
+    /// One of the names that files may have.
+    pub fn any_name(random: &mut Random) -> String {
+        random.pick(&NAMES).unwrap_or("a").to_owned()
+    }
+
+    fn hash_of(&self, content: usize) -> ContentHash {
+        let first = self.contents[content].first().map_or(0, |event| event.v);
+        ContentHash(xxh3_128(&first.to_le_bytes()))
+    }
+}
+
+impl Source for Folder {
+    fn found(&self) -> Vec<InputFile> {
+        let found = |(name, file): (&String, &File)| {
+            let mut input = InputFile::of_rows(name, &file.fingerprint.to_string());
+            input.size = self.contents[file.content].len() as u64;
+            input
+        };
+        self.files.iter().map(found).collect()
+    }
+
+    fn hash(&self, input: &InputFile) -> ContentHash {
+        self.files.get(&input.path).map_or(ContentHash(0), |file| self.hash_of(file.content))
+    }
+}
+
+impl Feed for Folder {
+    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>, StoreError> {
+        let Some(file) = self.files.get(&input.path) else {
+            return Err(StoreError::InputMoved { path: input.path.clone() });
+        };
+        let all_given = give_events(&self.contents[file.content], give)?;
+        Ok(all_given.then(|| FeedEnd { hash: self.hash_of(file.content), bytes: 0 }))
+    }
+}

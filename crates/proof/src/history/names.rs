@@ -1,0 +1,235 @@
+//! What a table must hold of a folder, worked out from the rule and from nothing else.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidetable_source::ContentHash;
+use tidetable_store::{DropTarget, GcRule};
+
+use super::Folder;
+use crate::cells::{Cells, hides};
+use crate::event::{DAY, Event, START};
+use crate::model::{key, put, shown};
+
+/// A name that was seen.
+#[derive(Debug, Clone)]
+struct Known {
+    sequence: u64,
+    /// What it held when it was last seen; `None` once it was taken out.
+    content: Option<ContentHash>,
+    /// The content whose rows the table holds under this name.
+    rows: Option<ContentHash>,
+    /// The windows in which those had cells when they were read.
+    windows: BTreeSet<i64>,
+}
+
+/// All names that were seen, and what was deleted.
+#[derive(Debug, Clone)]
+pub struct Names {
+    known: BTreeMap<String, Known>,
+    /// With the sequence that the next name had.
+    drops: Vec<(u64, DropTarget)>,
+    rule: Option<GcRule>,
+    dated: bool,
+    shown: Cells,
+    /// Logical time of the last commit.
+    pub now: i64,
+}
+
+/// What a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// Whether windows are built anew.
+    pub builds_anew: bool,
+    /// Whether names came that were not seen before.
+    pub has_new: bool,
+}
+
+impl Names {
+    /// Of a table without names.
+    pub fn new(dated: bool, rule: Option<GcRule>) -> Self {
+        Self { known: BTreeMap::new(), drops: Vec::new(), rule, dated, shown: Cells::new(), now: START + DAY }
+    }
+
+    /// What a read shows.
+    pub fn cells(&self) -> &Cells {
+        &self.shown
+    }
+
+    /// What a name held when it was last seen.
+    pub fn content(&self, name: &str) -> Option<ContentHash> {
+        self.known.get(name).and_then(|known| known.content)
+    }
+
+    fn next_sequence(&self) -> u64 {
+        let names = self.known.values().map(|known| known.sequence + 1);
+        names.chain(self.drops.iter().map(|(sequence, _)| *sequence)).fold(1, u64::max)
+    }
+
+    /// A run over `folder`, without the names `without` if they are gone.
+    ///
+    /// # Errors
+    /// The names that are gone and would have to be read; then nothing has changed.
+    pub fn run(&mut self, folder: &Folder, without: &[String]) -> Result<Ran, Vec<String>> {
+        let before = self.known.clone();
+        let next = self.next_sequence();
+        let mut known = self.named(folder);
+        let there: BTreeMap<&str, ContentHash> = folder.files().collect();
+        for (name, known) in &mut known {
+            match there.get(name.as_str()) {
+                Some(content) => known.content = Some(*content),
+                None if without.contains(name) => (known.content, known.rows) = (None, None),
+                None => {}
+            }
+        }
+        carry(&mut known, &there);
+        let rows_of = |all: &BTreeMap<String, Known>, sequence: u64| {
+            all.values().find(|known| known.sequence == sequence).and_then(|known| known.rows)
+        };
+        let changed: Vec<u64> = {
+            let all = known.values().chain(before.values()).map(|known| known.sequence).filter(|at| *at < next);
+            all.filter(|sequence| rows_of(&known, *sequence) != rows_of(&before, *sequence)).collect()
+        };
+        let mut rebuilt: BTreeSet<i64> = BTreeSet::new();
+        for known in before.values().filter(|known| changed.contains(&known.sequence)) {
+            rebuilt.extend(&known.windows);
+        }
+        for known in known.values_mut() {
+            let was = before.values().find(|before| before.sequence == known.sequence);
+            if was.and_then(|was| was.rows) != known.rows {
+                known.windows = match known.rows {
+                    Some(rows) => self.windows(folder.rows(rows), known.sequence),
+                    None => BTreeSet::new(),
+                };
+                if known.sequence < next {
+                    rebuilt.extend(&known.windows);
+                }
+            }
+        }
+        let gone = blocking(&known, &there, rebuilt.clone());
+        if !gone.is_empty() {
+            return Err(gone);
+        }
+        let has_new = known.values().any(|known| known.sequence >= next);
+        self.known = known;
+        self.show(folder);
+        Ok(Ran { builds_anew: !rebuilt.is_empty(), has_new })
+    }
+
+    /// As [`Self::run`], of a table that is built anew as a whole.
+    ///
+    /// # Errors
+    /// The names that are gone and hold rows that nothing else does.
+    pub fn rebuild(&mut self, folder: &Folder, without: &[String]) -> Result<Ran, Vec<String>> {
+        let mut tried = self.clone();
+        // All windows are built anew, so those of no input stand in the way of a run.
+        tried.known.values_mut().for_each(|known| known.windows.clear());
+        let ran = tried.run(folder, without).map_err(|_| Vec::new())?;
+        let there: BTreeSet<&str> = folder.files().map(|(name, _)| name).collect();
+        let gone = tried.known.iter().filter(|(name, known)| known.rows.is_some() && !there.contains(name.as_str()));
+        let mut gone: Vec<(u64, String)> = gone.map(|(name, known)| (known.sequence, name.clone())).collect();
+        gone.sort();
+        if !gone.is_empty() {
+            return Err(gone.into_iter().map(|(_, name)| name).collect());
+        }
+        let windows = |known: &Known| known.rows.map(|rows| self.windows(folder.rows(rows), known.sequence));
+        let windows: Vec<BTreeSet<i64>> =
+            tried.known.values().map(|known| windows(known).unwrap_or_default()).collect();
+        tried.known.values_mut().zip(windows).for_each(|(known, windows)| known.windows = windows);
+        *self = tried;
+        Ok(Ran { builds_anew: true, ..ran })
+    }
+
+    /// The names there are then: a new one takes the place of one that is gone and held the same, or comes last.
+    fn named(&self, folder: &Folder) -> BTreeMap<String, Known> {
+        let mut known = self.known.clone();
+        let mut next = self.next_sequence();
+        let new: Vec<(&str, ContentHash)> =
+            folder.files().filter(|(name, _)| !self.known.contains_key(*name)).collect();
+        for (name, content) in new {
+            let is_there = |name: &str| folder.files().any(|(other, _)| other == name);
+            let gone = known.iter().filter(|(other, known)| known.content == Some(content) && !is_there(other));
+            let first = gone.min_by_key(|(_, known)| known.sequence).map(|(other, _)| other.clone());
+            let taken = first.and_then(|other| known.remove(&other));
+            let own = taken.unwrap_or_else(|| {
+                next += 1;
+                Known { sequence: next - 1, content: None, rows: None, windows: BTreeSet::new() }
+            });
+            known.insert(name.to_owned(), own);
+        }
+        known
+    }
+
+    /// Windows in which an input of this sequence has cells.
+    fn windows(&self, rows: &[Event], sequence: u64) -> BTreeSet<i64> {
+        let is_dropped = |event: &&Event| {
+            let cell = (key(self.dated, event), String::new(), String::new(), Reverse(0));
+            let mut drops = self.drops.iter().filter(|(before, target)| sequence < *before && target.takes_rows());
+            drops.any(|(_, target)| hides(target, &cell))
+        };
+        rows.iter().filter(|event| !is_dropped(event)).map(|event| event.time.div_euclid(DAY)).collect()
+    }
+
+    /// A delete.
+    pub fn delete(&mut self, target: DropTarget) {
+        self.shown.clear();
+        self.drops.push((self.next_sequence(), target));
+    }
+
+    /// What a read shows after all that.
+    pub fn show(&mut self, folder: &Folder) {
+        let mut stored = Cells::new();
+        let mut names: Vec<&Known> = self.known.values().filter(|known| known.rows.is_some()).collect();
+        names.sort_by_key(|known| known.sequence);
+        for known in names {
+            let dropped = |cell: &_| {
+                let mut drops = self.drops.iter().filter(|(before, _)| known.sequence < *before);
+                drops.any(|(_, target)| hides(target, cell))
+            };
+            put(&mut stored, self.dated, known.rows.map_or(&[], |rows| folder.rows(rows)), dropped);
+        }
+        self.shown = shown(&stored, self.rule.as_ref(), self.now);
+    }
+}
+
+/// Which name brings the rows of each content: of those that are there the one that was seen first.
+fn carry(known: &mut BTreeMap<String, Known>, there: &BTreeMap<&str, ContentHash>) {
+    let mut first: BTreeMap<ContentHash, u64> = BTreeMap::new();
+    for (name, content) in there {
+        if let Some(known) = known.get(*name) {
+            let least = first.entry(*content).or_insert(known.sequence);
+            *least = known.sequence.min(*least);
+        }
+    }
+    for (name, known) in known {
+        match (there.get(name.as_str()), known.content.and_then(|content| first.get(&content))) {
+            (Some(content), least) => known.rows = (least == Some(&known.sequence)).then_some(*content),
+            // It is gone, and what it held is there under another name.
+            (None, Some(_)) => known.rows = None,
+            (None, None) => {}
+        }
+    }
+}
+
+/// The names that are gone and hold rows in windows that are built anew, then those in the windows of these, and so on.
+fn blocking(
+    known: &BTreeMap<String, Known>,
+    there: &BTreeMap<&str, ContentHash>,
+    mut anew: BTreeSet<i64>,
+) -> Vec<String> {
+    let mut gone: BTreeMap<u64, String> = BTreeMap::new();
+    loop {
+        let before = gone.len();
+        for (name, known) in
+            known.iter().filter(|(name, known)| known.rows.is_some() && !there.contains_key(name.as_str()))
+        {
+            if !known.windows.is_disjoint(&anew) {
+                anew.extend(&known.windows);
+                gone.insert(known.sequence, name.clone());
+            }
+        }
+        if gone.len() == before {
+            return gone.into_values().collect();
+        }
+    }
+}

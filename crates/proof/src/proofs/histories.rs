@@ -1,0 +1,271 @@
+//! Histories of a folder: files come, change, are copied, renamed, removed and put back, rows are deleted, also such as are
+//! not there, runs leave out what is gone, and meet deletes of others. After each step the table must hold what the rule
+//! of names says, a second run must find nothing to do, and every day whose cells changed must be marked.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tidetable_layout::KeyRange;
+use tidetable_store::{DropPlan, DropTarget, Edit, StoreError, Version};
+
+use super::kept::{tidy, whole};
+use super::{Figures, each_seed};
+use crate::cells::{Cells, cells_in, same};
+use crate::event::{DAY, START};
+use crate::finding::{Finding, Result};
+use crate::history::{Change, Folder, Names, Ran};
+use crate::random::Random;
+use crate::sim::Shelf;
+use crate::step::{Kind, Script, Step};
+use crate::world::{Done, World};
+
+/// `operations` in each of so many seeds.
+///
+/// # Errors
+/// The first difference.
+pub fn prove(first: u64, seeds: u64, operations: u64) -> Result<Figures> {
+    each_seed(first, seeds, |seed| run(seed, operations))
+}
+
+/// A table, the folder it follows, and what it must hold.
+struct History {
+    world: World,
+    kind: Kind,
+    folder: Folder,
+    names: Names,
+    script: Script,
+}
+
+fn run(seed: u64, operations: u64) -> Result<Figures> {
+    let mut random = Random::new(seed);
+    let kind = Kind::any(&mut random);
+    let mut world = World::new(Arc::new(Shelf::default()), kind, seed)?;
+    world.exact = true;
+    let script = Script::new(kind, Random::new(random.number()), 6);
+    let names = Names::new(kind.dated, World::rule(kind)?);
+    let mut history = History { world, kind, folder: Folder::default(), names, script };
+    let mut figures = Figures::default();
+    let mut log: Vec<String> = Vec::new();
+    for _ in 0..operations {
+        let step = history.step(&mut random, &mut log);
+        let name = step.map_err(|finding| finding.at(format_args!("after {}", log.join("; "))))?;
+        if log.len() > 60 {
+            log.remove(0);
+        }
+        figures.add(&Figures(vec![("operations", 1), (name, 1)]));
+    }
+    whole(history.world.table(), true)?;
+    figures.add(&Figures(vec![("seeds", 1)]));
+    Ok(figures)
+}
+
+impl History {
+    fn step(&mut self, random: &mut Random, log: &mut Vec<String>) -> Result<&'static str> {
+        match random.below(100) {
+            0..45 => {
+                let change = self.folder.change(random, || self.script.events());
+                let files: Vec<String> =
+                    self.folder.files().map(|(name, hash)| format!("{name}:{:.4}", hash.to_string())).collect();
+                log.push(format!("{change:?} to {}", files.join(" ")));
+                Ok(match change {
+                    Change::Write => "files written",
+                    Change::Copy => "files copied",
+                    Change::Rename => "files renamed",
+                    Change::Remove => "files removed",
+                    Change::Touch => "files touched",
+                })
+            }
+            45..72 => {
+                let without = if random.one_in(5) { vec![Folder::any_name(random)] } else { Vec::new() };
+                log.push(format!("run without {without:?}"));
+                self.run(random, &without, false)
+            }
+            72..80 => {
+                let target = self.script.target();
+                log.push(format!("delete {target}"));
+                self.delete(target)
+            }
+            80..88 => self.keep(Step::Compact(random.below(30) as i64)),
+            88..91 => self.keep(Step::Vacuum(1 + random.below(4))),
+            91..95 => {
+                let without = if random.one_in(3) { vec![Folder::any_name(random)] } else { Vec::new() };
+                log.push(format!("rebuild without {without:?}"));
+                self.run(random, &without, true)
+            }
+            _ => {
+                let (target, anew) = (self.script.target(), random.one_in(2));
+                log.push(format!("delete {target} during a run, all anew: {anew}"));
+                self.met(target, anew)
+            }
+        }
+    }
+
+    fn latest(&self) -> Result<Option<Version>> {
+        Ok(self.world.table().latest()?)
+    }
+
+    /// What a run is about to commit, and upon which version; `None` if there is no table to build anew.
+    fn prepared(&self, without: &[String], anew: bool) -> Result<Option<(Version, Edit)>> {
+        if !anew {
+            return self.world.prepared_without(&self.folder, without).map(Some);
+        }
+        let Some(latest) = self.latest()? else { return Ok(None) };
+        let edit = self.world.rebuilt(&self.folder, &latest, without)?;
+        Ok(Some((latest, edit)))
+    }
+
+    fn expect(&mut self, without: &[String], anew: bool) -> Result<Ran, Vec<String>> {
+        if anew { self.names.rebuild(&self.folder, without) } else { self.names.run(&self.folder, without) }
+    }
+
+    /// A run; where inputs that are gone stop it, it is done again without them, or with them put back.
+    fn run(&mut self, random: &mut Random, without: &[String], anew: bool) -> Result<&'static str> {
+        if anew && self.latest()?.is_none() {
+            return Ok("rebuilds of nothing");
+        }
+        let before = self.cells()?;
+        match (self.prepared(without, anew), self.expect(without, anew)) {
+            (Ok(Some((base, edit))), Ok(_)) => {
+                self.commit(base, &edit)?;
+                self.look("a run", &before)?;
+                self.nothing_is_left()?;
+                Ok(if anew { "rebuilds" } else { "runs" })
+            }
+            (Err(Finding::Store(StoreError::InputsGone { gone, .. })), Err(expected)) => {
+                if gone != expected {
+                    return Err(Finding::new(format!("{gone:?} are told to be gone, not {expected:?}")));
+                }
+                if random.one_in(2) {
+                    let names = &self.names;
+                    self.folder.put_back(&gone, |name| names.content(name));
+                    return Ok("runs stopped, and files put back");
+                }
+                let given_up: Vec<String> = without.iter().cloned().chain(gone).collect();
+                match (self.prepared(&given_up, anew)?, self.expect(&given_up, anew)) {
+                    (Some((base, edit)), Ok(_)) => self.commit(base, &edit)?,
+                    (_, expected) => return Err(Finding::new(format!("without {given_up:?}: {expected:?}"))),
+                };
+                self.look("a run without what is gone", &before)?;
+                self.nothing_is_left()?;
+                Ok("runs without what is gone")
+            }
+            (Err(finding), Ok(_)) => Err(finding.at("a run that nothing stands in the way of")),
+            (Err(finding), Err(gone)) => Err(finding.at(format_args!("a run that {gone:?} stand in the way of"))),
+            (Ok(_), Err(gone)) => Err(Finding::new(format!("a run did not miss {gone:?}"))),
+            (Ok(None), Ok(_)) => Ok("rebuilds of nothing"),
+        }
+    }
+
+    fn commit(&self, base: Version, edit: &Edit) -> Result<Done> {
+        if edit.is_empty() && base.number > 0 {
+            return Ok(Done::Nothing);
+        }
+        self.world.commit(base, edit, self.names.now)
+    }
+
+    /// A run that follows a run finds nothing to do.
+    fn nothing_is_left(&self) -> Result<()> {
+        let (_, edit) = self.world.prepared_without(&self.folder, &[])?;
+        if edit.is_empty() { Ok(()) } else { Err(Finding::new(format!("a second run would commit {edit:?}"))) }
+    }
+
+    fn delete(&mut self, target: DropTarget) -> Result<&'static str> {
+        let before = self.cells()?;
+        let Some(snapshot) = self.world.snapshot()? else { return Ok("deletes of nothing") };
+        let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+        if !edit.is_empty() {
+            self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
+        }
+        self.names.delete(target);
+        self.look("a delete", &before)?;
+        Ok("deletes")
+    }
+
+    /// A delete that is committed while a run is about to commit.
+    fn met(&mut self, target: DropTarget, anew: bool) -> Result<&'static str> {
+        let (Some(snapshot), before) = (self.world.snapshot()?, self.cells()?) else { return Ok("deletes of nothing") };
+        let mut tried = self.names.clone();
+        let expected = if anew { tried.rebuild(&self.folder, &[]) } else { tried.run(&self.folder, &[]) };
+        let (prepared, ran) = match (self.prepared(&[], anew), expected) {
+            (Ok(Some(prepared)), Ok(ran)) => (prepared, ran),
+            (Err(Finding::Store(StoreError::InputsGone { .. })), Err(_)) | (Ok(None), _) => return Ok("runs stopped"),
+            (Err(finding), _) => return Err(finding.at("a run that a delete meets")),
+            (Ok(_), Err(gone)) => return Err(Finding::new(format!("a run did not miss {gone:?}"))),
+        };
+        let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+        if !edit.is_empty() {
+            self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
+        }
+        let (base, run) = prepared;
+        let done = self.commit(base, &run);
+        let both = ran.builds_anew && ran.has_new && !edit.is_empty();
+        match done {
+            // New inputs are none that the delete holds for, and lie in files with such that are.
+            Err(Finding::Store(StoreError::Conflict { .. })) if both => {
+                self.names.delete(target);
+                self.look("a delete that a run gave way to", &before)?;
+                return Ok("runs that gave way to a delete");
+            }
+            Err(finding) => return Err(finding.at("a run that met a delete")),
+            Ok(_) if both => return Err(Finding::new("a run of new inputs did not give way to a delete")),
+            Ok(_) => {}
+        }
+        let in_the_way = |gone| Finding::new(format!("{gone:?} stand in the way"));
+        let target = (!edit.is_empty()).then_some(target);
+        if ran.builds_anew {
+            self.expect(&[], anew).map_err(in_the_way)?;
+            target.into_iter().for_each(|target| self.names.delete(target));
+        } else {
+            target.into_iter().for_each(|target| self.names.delete(target));
+            self.expect(&[], anew).map_err(in_the_way)?;
+        }
+        self.look("a run that met a delete", &before)?;
+        self.nothing_is_left()?;
+        Ok("runs that met a delete")
+    }
+
+    /// A compaction or a vacuum, which change no answer at their time.
+    fn keep(&mut self, step: Step) -> Result<&'static str> {
+        let before = self.cells()?;
+        let done = self.world.act(&step, &crate::event::Inputs::default(), self.names.now)?;
+        if let (Step::Compact(_), Done::Committed(_), Some(version)) = (&step, done, self.latest()?) {
+            self.names.now = version.now;
+        }
+        self.look(step.name(), &before)?;
+        if matches!(step, Step::Vacuum(_)) {
+            tidy(self.world.table())?;
+        }
+        Ok(step.name())
+    }
+
+    fn cells(&self) -> Result<Cells> {
+        self.world.cells()
+    }
+
+    /// Compares the table with what it must hold; `before` is what it held before the step.
+    fn look(&mut self, what: &str, before: &Cells) -> Result<()> {
+        self.names.show(&self.folder);
+        let Some(snapshot) = self.world.snapshot()? else { return Ok(()) };
+        let found = cells_in(&snapshot, &KeyRange::all())?;
+        same(what, &found, self.names.cells())?;
+        if !self.kind.dated {
+            return Ok(());
+        }
+        let version = snapshot.version();
+        let marked = |day: i64| {
+            let days = version.windows.iter().filter_map(|window| window.days.get(&(day as i32)));
+            // A step may be two commits.
+            days.copied().any(|changed| changed + 2 > version.number)
+        };
+        let missed = changed_days(before, &found).into_iter().find(|day| !marked(*day));
+        missed.map_or(Ok(()), |day| Err(Finding::new(format!("{what}: day {day} changed and is not marked"))))
+    }
+}
+
+/// The days, since the epoch, of the rows that differ; keys are dated.
+fn changed_days(before: &Cells, after: &Cells) -> BTreeSet<i64> {
+    let differs = |(key, value): &(&_, &Vec<u8>)| before.get(*key) != Some(value) || after.get(*key) != Some(value);
+    let differing = before.iter().chain(after).filter(differs);
+    let day = |key: &str| key.rsplit_once("#201801").and_then(|(_, day)| day.parse::<i64>().ok());
+    differing.filter_map(|((key, ..), _)| day(key)).map(|day| START / DAY + day - 1).collect()
+}
