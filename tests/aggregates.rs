@@ -112,11 +112,18 @@ fn fresh(files: &BTreeMap<usize, String>) -> Project {
 #[test]
 fn totals_are_those_of_the_live_inputs() {
     let mut files: BTreeMap<usize, String> = (0..FILES).map(|file| (file, sales(file))).collect();
-    let project = project(&files);
-    // So little memory that every few files make an SST of each day.
-    let run = || project.ok(&["run", "sales", "--memory", "1KiB", "--output", "json"]);
-    let record: Value = serde_json::from_str(run().trim()).unwrap();
-    assert!(record["loads"][0]["ssts"].as_array().unwrap().len() >= 8, "{record}");
+    let project = project(&BTreeMap::new());
+    let run = || project.ok(&["run", "sales", "--output", "json"]);
+    // Every few files make an SST of each day.
+    for (file, text) in &files {
+        project.write(&path(*file), text);
+        if file % 5 == 4 {
+            run();
+        }
+    }
+    run();
+    let ssts = project.files("data/tables/SALES/sst").len();
+    assert!(ssts >= 8, "{ssts}");
     check(&project, &files);
 
     let before = contents(&project);
@@ -155,11 +162,36 @@ fn a_sum_that_no_cell_holds_is_an_error() {
     }
     assert!(project.files("data/tables").is_empty());
 
-    // In two windows neither is too great; together they are.
+    // In two windows neither is too great; together they are. So it is in two loads.
     project.write(&path(0), format!("{header}{}{}", sale("30"), sale("31")));
-    project.run_job("sales");
-    let said = project.fails(1, &["sql", "-c", "select * from SALES"]);
+    let said = project.fails(1, &["run", "sales"]);
     assert!(said.contains("total:2020-01") && said.contains("row e0") && said.contains("SALES"), "{said}");
+    project.write(&path(0), format!("{header}{}", sale("30")));
+    project.run_job("sales");
+    let before = project.sql("select cents from SALES");
+    project.write(&path(1), format!("{header}e1,2020-01-30T00:00:00Z,1,5\n{}", sale("31")));
+    let said = project.fails(1, &["run", "sales"]);
+    assert!(said.contains("total:2020-01") && said.contains("row e0"), "{said}");
+    assert_eq!(project.sql("select cents from SALES"), before);
+    // What lowers it may come, and then there is room again; every command tells of one table.
+    project.write(&path(1), format!("{header}e0,2020-01-31T00:00:00Z,1,-7\n"));
+    project.run_job("sales");
+    project.write(&path(2), format!("{header}e0,2020-02-01T00:00:00Z,1,1\ne0,2020-01-01T00:00:00Z,1,7\n"));
+    project.run_job("sales");
+    for command in [&["verify", "SALES"][..], &["compact", "--full", "SALES"], &["read", "SALES"]] {
+        project.ok(command);
+    }
+    let total = project.sql("select cents from SALES order by ts");
+    assert_eq!(total.iter().map(|row| row["cents"].as_i64().unwrap()).collect::<Vec<_>>(), [i64::MAX, 1]);
+}
+
+#[test]
+fn memory_has_a_floor() {
+    let project = project(&BTreeMap::from([(0, sales(0))]));
+    let said = project.fails(2, &["run", "sales", "--memory", "1KiB"]);
+    assert!(said.contains("--memory") && said.contains("16MiB"), "{said}");
+    project.ok(&["run", "sales", "--memory", "16MiB"]);
+    project.ok(&["run", "sales", "--rebuild", "--memory", "16MiB"]);
 }
 
 const CURRENT: &str = r#"
@@ -214,4 +246,85 @@ fn the_newest_sample_replaces_the_row() {
     write("2", "b,2020-01-01T00:00:00Z,0.50,8\n");
     project.run_job("current");
     assert!(shown().contains("b,2020-01-02T00:00:00Z,0.30,7"), "what a sample replaced is there again without it");
+}
+
+#[test]
+fn an_upsert_of_nulls_empties_the_row_and_its_time_stands() {
+    let project = Project::new("current", CURRENT);
+    let rows = [
+        "a,2020-01-03T00:00:00Z,0.10,5\nb,2020-01-01T00:00:00Z,0.30,7\n",
+        // Nothing is left of `a`; of `b` the older one is late.
+        "a,2020-01-05T00:00:00Z,,\nb,2019-12-31T00:00:00Z,,\n",
+        "a,2020-01-04T00:00:00Z,0.20,6\n",
+        "a,2020-01-05T00:00:01Z,0.40,\n",
+    ];
+    let shown = || {
+        let cells = project.sql(
+            "select row_key, qualifier, value from cells.CURRENT_METRIC where qualifier <> 'HOSTNAME' order by 1, 2",
+        );
+        let text = |cell: &Value, name: &str| cell[name].as_str().unwrap().to_owned();
+        let records = project.sql("select host from CURRENT_METRIC where cpu is not null or disk is not null");
+        let cell = |cell: &Value| format!("{}:{}", text(cell, "row_key"), text(cell, "qualifier"));
+        (cells.iter().map(cell).collect::<Vec<_>>(), records.len())
+    };
+    let newest: [(&[&str], usize); 4] = [
+        (&["a:CPU", "a:DISK", "b:CPU", "b:DISK"], 2),
+        (&["b:CPU", "b:DISK"], 1),
+        (&["b:CPU", "b:DISK"], 1),
+        (&["a:CPU", "b:CPU", "b:DISK"], 2),
+    ];
+    for (at, (rows, (cells, records))) in rows.iter().zip(newest).enumerate() {
+        project.write(&format!("sample-data/metrics/{at}.csv"), format!("host,ts,cpu,disk\n{rows}"));
+        let before = (at > 0).then(|| project.sql("select count(*) as n from CURRENT_METRIC"));
+        let said = project.ok(&["run", "current"]);
+        assert!(!said.contains("without a value"), "{said}");
+        let is = |shown: (Vec<String>, usize), step: &str| {
+            assert_eq!(
+                (shown.0.iter().map(String::as_str).collect::<Vec<_>>(), shown.1),
+                (cells.to_vec(), records),
+                "{step} {at}"
+            );
+        };
+        is(shown(), "load");
+        let counts = project.sql("select count(*) as n from CURRENT_METRIC");
+        if at == 2 {
+            assert_eq!(Some(&counts), before.as_ref(), "a late sample changes nothing");
+        }
+        project.ok(&["compact", "--full", "CURRENT_METRIC"]);
+        is(shown(), "compaction");
+        assert_eq!(project.sql("select count(*) as n from CURRENT_METRIC"), counts);
+        project.ok(&["verify", "CURRENT_METRIC"]);
+        project.ok(&["run", "current", "--rebuild"]);
+        is(shown(), "rebuild");
+        assert_eq!(project.sql("select count(*) as n from CURRENT_METRIC"), counts);
+    }
+}
+
+#[test]
+fn an_empty_qualifier_is_one_and_a_null_rejects() {
+    let job = r#"
+name = "q"
+[sources.s]
+files = ["in/*.csv"]
+time = "ts"
+columns = { id = "text", ts = "timestamp", q = "text", v = "uint64" }
+max_rejected = "100%"
+[tables.Q]
+row_key = "{id}"
+[tables.Q.families.A]
+columns = [{ qualifier = "{q}", value = "{v}" }]
+"#;
+    let project = Project::new("q", job);
+    let day = "2020-01-01T00:00:00Z";
+    project.write("in/1.csv", format!("id,ts,q,v\na,{day},x,1\nb,{day},\"\",2\nc,{day},,3\nd,{day},x,\n"));
+    let record: Value = serde_json::from_str(project.ok(&["run", "q", "--output", "json"]).trim()).unwrap();
+    let stats = &record["loads"][0];
+    let count = |name: &str| stats[name].as_u64().unwrap();
+    assert_eq!([count("rows_read"), count("rows_accepted"), count("rows_rejected"), count("cells")], [4, 3, 1, 2]);
+    assert_eq!((count("rows_empty"), stats["first_empty"]["line"].as_u64()), (1, Some(5)));
+    let rows = project.sql("select id, q, v from Q order by id");
+    let shown: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["q"].as_str().unwrap())).collect();
+    assert_eq!(shown, [("a", "x"), ("b", "")]);
+    let said = project.ok(&["rejects", "q"]);
+    assert!(said.contains("qualifier is null"), "{said}");
 }

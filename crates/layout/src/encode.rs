@@ -6,7 +6,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, PrimitiveArray, RecordBatch, StringArray, StringBuilder,
     UInt32Array, new_empty_array,
 };
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter, interleave, take};
 use arrow::datatypes::{ArrowPrimitiveType, TimestampMicrosecondType, UInt64Type};
 
@@ -69,6 +69,21 @@ pub struct Dictionaries {
     pub prefixes: Dictionary,
     /// Qualifiers of each group; `None` if it is constant.
     pub qualifiers: Vec<Option<Dictionary>>,
+}
+
+impl LaidOut {
+    /// The events that have no cell at all, ascending.
+    pub fn without_cells(&self) -> Vec<usize> {
+        let mut some: Option<BooleanBuffer> = None;
+        for column in self.groups.iter().flat_map(|group| &group.columns) {
+            let Some(nulls) = column.nulls().filter(|_| column.null_count() > 0) else { return Vec::new() };
+            some = Some(match some {
+                Some(before) => &before | nulls.inner(),
+                None => nulls.inner().clone(),
+            });
+        }
+        some.map_or(Vec::new(), |some| (0..some.len()).filter(|event| !some.value(*event)).collect())
+    }
 }
 
 impl<'a> Encoder<'a> {
@@ -224,7 +239,11 @@ impl<'a> Encoder<'a> {
                 }
             };
             check_cells(plan, stored, array.as_ref(), rejects);
-            values.push(if absent.is_empty() { array } else { without(array.as_ref(), &absent)? });
+            // Without a qualifier its cell would be lost; where there is none, nothing is.
+            for (event, field) in absent.iter().filter(|(event, _)| array.is_valid(*event)) {
+                rejects.push(*event, Some(*field), RejectReason::NullQualifier);
+            }
+            values.push(array);
         }
         Ok(LaidOutGroup { qualifier, timestamps, columns: values })
     }
@@ -274,7 +293,8 @@ fn unpivot_events(
     let mut picks = Vec::with_capacity(rows * wide.len());
     for row in 0..rows {
         for (metric, array) in wide.iter().enumerate() {
-            if array.is_valid(row) {
+            // What an upsert does not name it empties.
+            if array.is_valid(row) || layout.stored.upsert {
                 event_rows.push(u32::try_from(row).map_err(|_| EncodeError::TooManyEvents)?);
                 picks.push((metric, row));
             }
@@ -465,18 +485,6 @@ fn check_packed(plan: &GroupPlan, stored: &Group, columns: &[ArrayRef], rejects:
 
 fn max_of<T: ArrowPrimitiveType<Native = u64>>(values: &PrimitiveArray<T>) -> Option<u64> {
     values.values().iter().copied().max()
-}
-
-/// The array with nulls at `absent` events.
-fn without(array: &dyn Array, absent: &[usize]) -> Result<ArrayRef, EncodeError> {
-    let mut valid: Vec<bool> = (0..array.len()).map(|event| array.is_valid(event)).collect();
-    for event in absent {
-        if let Some(slot) = valid.get_mut(*event) {
-            *slot = false;
-        }
-    }
-    let data = array.to_data().into_builder().nulls(Some(NullBuffer::from(valid))).build()?;
-    Ok(arrow::array::make_array(data))
 }
 
 /// Takes rejected rows out, all events of a row together.

@@ -234,6 +234,8 @@ pub struct LayoutReject {
 pub enum RejectReason {
     #[error("a field of the key or a timestamp is null")]
     Null,
+    #[error("a field of the qualifier is null, so the cell has no column")]
+    NullQualifier,
     #[error("wider than its {width} characters")]
     TooWide { width: usize },
     #[error("negative in a zero-padded field")]

@@ -52,7 +52,7 @@ pub(crate) struct Limits {
     pub(crate) empty: Option<RejectReason>,
     /// Bytes that something else has already.
     pub(crate) taken: Vec<Vec<u8>>,
-    /// Whether a null field rejects the event, or leaves it without a cell.
+    /// Whether a null field rejects the event, or leaves it without a code.
     pub(crate) null_rejects: bool,
 }
 
@@ -104,13 +104,14 @@ impl Interner {
         }
     }
 
-    /// The code of each event. Events whose code means nothing are in `rejects`, or in `absent` for want of a value.
+    /// The code of each event. Events whose code means nothing are in `rejects`, or for want of a value in `absent`, with the
+    /// field that is null.
     pub(crate) fn codes(
         &mut self,
         columns: &[ArrayRef],
         events: usize,
         rejects: &mut Rejects,
-        absent: &mut Vec<usize>,
+        absent: &mut Vec<(usize, usize)>,
     ) -> Vec<u32> {
         let mut codes = Vec::with_capacity(events);
         if let Plan::Constant = self.plan {
@@ -286,7 +287,7 @@ impl Interner {
         columns: &[ArrayRef],
         events: usize,
         rejects: &mut Rejects,
-        absent: &mut Vec<usize>,
+        absent: &mut Vec<(usize, usize)>,
         codes: &mut Vec<u32>,
     ) {
         // From here on the same bytes may come by two ways.
@@ -295,8 +296,8 @@ impl Interner {
         for event in 0..events {
             match self.print(|field| views.get(field)?.get(event)) {
                 Ok(code) => codes.push(code),
-                Err((_, RejectReason::Null)) if !self.limits.null_rejects => {
-                    absent.push(event);
+                Err((Some(field), RejectReason::Null)) if !self.limits.null_rejects => {
+                    absent.push((event, field));
                     codes.push(0);
                 }
                 Err((field, reason)) => {

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 
+use crate::compile::determined;
 use crate::encode::Encoder;
 use crate::error::{LayoutError, LayoutWarning, Lost};
 use crate::records::RecordField;
 use crate::schema::StoredSchema;
 use crate::segment::{FieldSegment, Segment};
 use crate::spec::{Field, SourceSchema, TableSpec};
+use crate::template::Form;
+use crate::value::FieldType;
 
 /// A table's layout, compiled against its source: lays batches out, reads blocks back.
 #[derive(Debug, Clone)]
@@ -164,6 +167,25 @@ impl Layout {
     /// 32 hex digits that change when the layout or the source's columns do.
     pub fn fingerprint(&self) -> String {
         crate::fingerprint::fingerprint(&self.spec, &self.source)
+    }
+
+    /// Whether the row key and the qualifier determine the value of a column, by group and place in it: then it is the same
+    /// each time it is written.
+    pub fn follows_from_key(&self, group: usize, column: usize) -> bool {
+        let Some(plan) = self.groups.get(group) else { return false };
+        let segments: Vec<Segment> = self.key.segments.iter().chain(plan.qualifier.iter().flatten()).cloned().collect();
+        let of_field = |field: usize| {
+            let kind = self.fields.get(field).map_or(FieldType::Text, |own| own.kind);
+            determined(&segments, &FieldSegment { field, kind, form: Form::Text })
+        };
+        match plan.columns.get(column) {
+            Some(ValuePlan::Empty) => true,
+            Some(ValuePlan::Field(field) | ValuePlan::Sketch(field)) => of_field(*field),
+            Some(ValuePlan::Template(parts)) => {
+                parts.iter().filter_map(Segment::field).all(|own| determined(&segments, own))
+            }
+            None => false,
+        }
     }
 
     pub(crate) fn name(&self, field: usize) -> Option<String> {

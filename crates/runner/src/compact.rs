@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use tidetable_record::CompactionRecord;
 use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result, Snapshot, Sst, Store, Version};
 
+use crate::run::Stop;
+
 /// Rounds after which what is left waits for the next time. One merges what is there, two whatever there may be.
 const ROUNDS: usize = 8;
 
 /// SSTs and their bytes.
 type Files = (usize, u64);
 
-/// Compacts so much of `table` at `now`, starting with `first`, a plan of its newest version.
+/// Compacts so much of `table` at `now`, starting with `first`, a plan of its newest version, until `stop` is asked for.
 ///
 /// # Errors
 /// Those of reading, writing and committing. What earlier rounds committed stands.
@@ -20,6 +22,7 @@ pub fn compact(
     first: CompactionPlan,
     extent: CompactionExtent,
     ids: &dyn Ids,
+    stop: &Stop,
 ) -> Result<CompactionRecord> {
     let (mut snapshot, mut plan) = (first.snapshot().clone(), first);
     let (table, now) = (snapshot.table().clone(), plan.asked);
@@ -30,7 +33,7 @@ pub fn compact(
         if plan.is_empty() {
             break;
         }
-        let done = Compaction::run(&plan, ids)?;
+        let done = Compaction::run_while(&plan, ids, &|| stop.go_on(table.name()))?;
         record.version = commit(&snapshot, &done, &plan, ids)?.number;
         record.cells_removed += done.removed;
         note(&mut windows, &plan, &done);

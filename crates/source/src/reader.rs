@@ -19,8 +19,8 @@ use crate::plan::ColumnPlan;
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::storage::hash_all;
 
-/// A text without a line end for so long is no CSV.
-const LONGEST_RECORD: usize = 64 << 20;
+/// A text without a line end for so long is no CSV: a row holds 256 MiB, and quotes in it are doubled.
+const LONGEST_RECORD: usize = 512 << 20;
 /// Rows of a slice of a row group.
 const SLICE_ROWS: usize = 128 << 10;
 
@@ -77,7 +77,7 @@ impl InputReader {
                     Scan::More if carry.len() >= LONGEST_RECORD => {
                         return Err(SourceError::RecordTooLong { path, line: next_line, bytes: carry.len() });
                     }
-                    Scan::More => exhausted = bytes.append(&mut carry, chunk_bytes)? < chunk_bytes,
+                    Scan::More => exhausted = append_more(&mut bytes, &mut carry, chunk_bytes)?,
                 }
             };
             carry.drain(..at);
@@ -156,7 +156,7 @@ impl InputReader {
                     let (path, line) = (self.path.clone(), self.next_line);
                     return Err(SourceError::RecordTooLong { path, line, bytes: buffer.len() });
                 }
-                0 => *exhausted = bytes.append(&mut buffer, chunk_bytes)? < chunk_bytes,
+                0 => *exhausted = append_more(bytes, &mut buffer, chunk_bytes)?,
                 end => break end,
             }
         };
@@ -220,6 +220,13 @@ impl Iterator for InputReader {
         self.ended = !matches!(next, Some(Ok(_)));
         next
     }
+}
+
+/// Reads on where no record ends yet: whether that was the end. As much again as there is, for all of it is looked through
+/// every time.
+fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) -> Result<bool, SourceError> {
+    let wanted = chunk_bytes.max(buffer.len());
+    Ok(bytes.append(buffer, wanted)? < wanted)
 }
 
 /// The names of a header; `None` for a blank line or a comment.

@@ -41,7 +41,7 @@ pub enum RejectReason {
     /// The row is not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,
-    /// A quote without its partner, up to the end of the file or for 16 MiB.
+    /// A quote without its partner, up to the end of the file or for 256 MiB.
     #[error("the quote opened on line {line} is never closed; reading goes on with the line after it")]
     UnterminatedQuote {
         /// Line of the quote, from 1.

@@ -228,6 +228,18 @@ fn compressed_files() {
     assert!(read_named("a.csv", &twice.concat(), &spec()).is_err());
 }
 
+/// A cell may have 100 MiB, quoted or not.
+#[test]
+fn cells_of_a_hundred_mebibytes_are_read() {
+    let spec = texts(&[("a", FieldType::Text), ("b", FieldType::UInt64)], CsvOptions::default());
+    let large = "x".repeat(100 << 20);
+    for text in [format!("a,b\ny,1\n{large},2\nz,3\n"), format!("a,b\ny,1\n\"{large}\",2\nz,3\n")] {
+        let outcome = read(&text, &spec);
+        let lengths: Vec<usize> = outcome.batch.column(0).as_string::<i32>().iter().flatten().map(str::len).collect();
+        assert_eq!((lengths, outcome.rejected.len()), (vec![1, 100 << 20, 1], 0));
+    }
+}
+
 #[test]
 fn chunk_size_changes_nothing() {
     let spec = texts(&[("a", FieldType::Text), ("b", FieldType::UInt64)], CsvOptions::default());

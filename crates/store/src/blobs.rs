@@ -91,6 +91,11 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it exists and cannot be removed.
     fn delete(&self, path: &str) -> Result<()>;
 
+    /// Whether it may run out of room, so that a little is kept for what makes more.
+    fn can_be_full(&self) -> bool {
+        false
+    }
+
     /// How a person calls this place.
     fn display(&self) -> String;
 }

@@ -34,8 +34,9 @@ impl Table {
     /// others commit at the same time, it is put after theirs where that is sound.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] if it is not, and [`StoreError::Fenced`] if vacuum has removed files that it
-    /// names; then nothing was committed. [`StoreError::OutcomeUnknown`] if so much came after it that
+    /// [`StoreError::Conflict`] if it is not, [`StoreError::Fenced`] if vacuum has removed files that it names, and
+    /// [`StoreError::SumOverflow`] or [`StoreError::RowTooLarge`] if a row would go over a limit together with what is
+    /// there; then nothing was committed. [`StoreError::OutcomeUnknown`] if so much came after it that
     /// nobody can tell.
     pub fn commit(&self, base: Version, edit: &Edit, ids: &dyn Ids, now: i64) -> Result<Version> {
         let commit = format!("{:032x}", ids.next());
@@ -55,7 +56,8 @@ impl Table {
                     return landed.ok_or_else(|| conflict(reason));
                 }
             };
-            if let Err(error) = self.fence(&base, edit) {
+            let checked = self.fence(&base, edit).and_then(|()| self.check_limits(&base, &next, edit));
+            if let Err(error) = checked {
                 self.discard_but(edit, &base);
                 return Err(error);
             }

@@ -243,7 +243,8 @@ pub enum StoreError {
     /// The values of a cell of an aggregate family add up to more than its eight bytes hold.
     #[error(
         "the values of {column} in row {row} of {table} add up to more than int64 holds; nothing was changed: put more \
-         into the row key or the qualifier, for example the month, so that fewer values meet in one cell"
+         into the row key or the qualifier, for example the month, so that fewer values meet in one cell (if the table \
+         holds them already, `tidetable delete {table} {row}` makes it readable again)"
     )]
     SumOverflow {
         /// Table id.
@@ -252,6 +253,8 @@ pub enum StoreError {
         row: String,
         /// Family and qualifier.
         column: String,
+        /// The row key as bytes.
+        key: Vec<u8>,
     },
     /// A sketch of distinct values cannot be merged.
     #[error("{column} in row {row} of {table} cannot be merged: {source}; load its inputs again with --rebuild")]

@@ -11,6 +11,16 @@ use tidetable_layout::{Column, Keys, Merge, Qualifiers, Sketch, SketchError};
 
 use crate::error::StoreError;
 
+/// What becomes of a sum over 64 bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Overflow {
+    /// An error that names the cell.
+    #[default]
+    Fails,
+    /// Some value stands for it: for those who look at which cells there are, not at what they hold.
+    Passes,
+}
+
 /// Sets of alike cells: which record of which source each is in, older first.
 #[derive(Debug, Default)]
 pub(crate) struct AlikeSets {
@@ -70,13 +80,14 @@ impl FoldError {
     ) -> StoreError {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let row = row_ends.partition_point(|end| *end as usize <= self.record);
-        let row = if row < keys.len() { text(&keys.get(row)) } else { String::new() };
+        let key = if row < keys.len() { keys.get(row) } else { Vec::new() };
+        let row = text(&key);
         let name = qualifiers.and_then(|all| all.dictionary.get(*all.codes.get(self.record)? as usize));
         let qualifier = name.map_or(column.qualifier.as_slice(), |name| name.as_ref());
         let column = format!("{}:{}", column.family, text(qualifier));
         let table = String::new();
         match self.fault {
-            FoldFault::Overflow => StoreError::SumOverflow { table, row, column },
+            FoldFault::Overflow => StoreError::SumOverflow { table, row, column, key },
             FoldFault::Sketch(source) => StoreError::Sketch { table, row, column, source },
             FoldFault::Type => {
                 let source = SketchError::Damaged { what: "its cells are neither integers nor sketches" };
@@ -87,22 +98,32 @@ impl FoldError {
 }
 
 /// One value for each of `sets`, of the arrays of one column in several sources; null if no cell of a set is there.
-pub(crate) fn fold(merge: Merge, sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldError> {
+pub(crate) fn fold(
+    merge: Merge,
+    sources: &[ArrayRef],
+    sets: &AlikeSets,
+    overflow: Overflow,
+) -> Result<ArrayRef, FoldError> {
     let wrong = FoldError { record: sets.records.first().copied().unwrap_or(0), fault: FoldFault::Type };
     match (merge, sources.first().map(|array| array.data_type())) {
         (Merge::Hll, Some(DataType::Binary)) => sketches(sources, sets),
         (Merge::Sum | Merge::Min | Merge::Max, Some(DataType::Int64)) => {
-            numbers::<Int64Type>(merge, sources, sets).unwrap_or(Err(wrong))
+            numbers::<Int64Type>(merge, sources, sets, overflow).unwrap_or(Err(wrong))
         }
         (Merge::Sum | Merge::Min | Merge::Max, Some(DataType::UInt64)) => {
-            numbers::<UInt64Type>(merge, sources, sets).unwrap_or(Err(wrong))
+            numbers::<UInt64Type>(merge, sources, sets, overflow).unwrap_or(Err(wrong))
         }
         _ => Err(wrong),
     }
 }
 
 /// `None` if a source is of another type.
-fn numbers<T>(merge: Merge, sources: &[ArrayRef], sets: &AlikeSets) -> Option<Result<ArrayRef, FoldError>>
+fn numbers<T>(
+    merge: Merge,
+    sources: &[ArrayRef],
+    sets: &AlikeSets,
+    overflow: Overflow,
+) -> Option<Result<ArrayRef, FoldError>>
 where
     T: ArrowPrimitiveType,
     T::Native: Into<i128> + Ord + TryFrom<i64>,
@@ -121,6 +142,7 @@ where
             Merge::Max => values.max(),
             _ => match sum::<T>(values) {
                 Ok(sum) => sum,
+                Err(_) if overflow == Overflow::Passes => T::Native::try_from(i64::MAX).ok(),
                 Err(fault) => return Some(Err(FoldError { record: *record, fault })),
             },
         });
@@ -185,7 +207,7 @@ mod tests {
 
     fn folded(merge: Merge, values: &[Option<i64>]) -> Option<i64> {
         let array: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-        let folded = fold(merge, &[array], &all(values.len())).unwrap();
+        let folded = fold(merge, &[array], &all(values.len()), Overflow::Fails).unwrap();
         let folded = folded.as_primitive::<Int64Type>();
         folded.is_valid(0).then(|| folded.value(0))
     }
@@ -206,16 +228,16 @@ mod tests {
         assert_eq!(folded(Merge::Sum, &[Some(i64::MAX), Some(5), Some(-5)]), Some(i64::MAX));
         assert_eq!(folded(Merge::Sum, &[Some(i64::MIN), Some(-1), Some(1)]), Some(i64::MIN));
         let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1]));
-        let error = fold(Merge::Sum, &[array], &all(2)).unwrap_err();
+        let error = fold(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err();
         assert_eq!(error, FoldError { record: 7, fault: FoldFault::Overflow });
         let array: ArrayRef = Arc::new(UInt64Array::from(vec![i64::MAX.cast_unsigned(), 1]));
-        assert_eq!(fold(Merge::Sum, &[array], &all(2)).unwrap_err().fault, FoldFault::Overflow);
+        assert_eq!(fold(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err().fault, FoldFault::Overflow);
     }
 
     #[test]
     fn damaged_sketches_are_told() {
         let array: ArrayRef = Arc::new(arrow::array::BinaryArray::from_vec(vec![b"abc"]));
-        let error = fold(Merge::Hll, &[array], &all(1)).unwrap_err();
+        let error = fold(Merge::Hll, &[array], &all(1), Overflow::Fails).unwrap_err();
         assert!(matches!(error.fault, FoldFault::Sketch(_)));
     }
 }

@@ -13,6 +13,7 @@ mod commit;
 mod compaction;
 mod disk;
 mod drops;
+mod emptied;
 mod error;
 mod fold;
 mod gc;
@@ -22,6 +23,7 @@ mod ids;
 mod invariants;
 mod joined;
 mod landed;
+mod limits;
 mod load;
 mod local;
 mod manifest;
@@ -31,8 +33,10 @@ mod output;
 mod published;
 mod rebase;
 mod repair;
+mod reserve;
 mod scan;
 mod shared;
+mod size;
 mod snapshot;
 mod table;
 mod vacuum;
@@ -53,8 +57,8 @@ pub use joined::Joined;
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{
-    Feed, FeedEnd, FileFeed, InputPlan, LargestRow, LoadStats, Loaded, Loader, Looking, Piece, Prepare, Prepared,
-    Progress, RejectedRow, Target, UnpreparedRow,
+    EmptyRow, Feed, FeedEnd, FileFeed, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader, Looking, Piece,
+    Prepare, Prepared, Progress, RejectedRow, Target, UnpreparedRow,
 };
 pub use local::LocalBlobs;
 pub use merge::slice;
@@ -68,7 +72,7 @@ pub use table::{Store, Table};
 pub use tidetable_sstable::{KeepRecords, Scalar, StripeMeta};
 pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
 pub use verify::{SstReport, TableReport, VerifyOptions};
-pub use version::{Edit, Input, Sst, TableIdentity, Version, WindowState};
+pub use version::{Edit, Input, Largest, Sst, TableIdentity, Version, WindowState};
 
 #[doc(hidden)]
 pub mod fuzzing {

@@ -223,6 +223,10 @@ impl Blobs for LocalBlobs {
     fn display(&self) -> String {
         self.root.display().to_string()
     }
+
+    fn can_be_full(&self) -> bool {
+        true
+    }
 }
 
 /// A file under its temporary name; removed again if it is dropped unfinished.

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tidetable_layout::StoredSchema;
-use tidetable_sstable::{EncodedStripe, WriteError, WriteOptions, Writer};
+use tidetable_layout::{Merge, StoredSchema};
+use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOptions, Writer};
 
 use crate::blobs::BlobWriter;
 use crate::error::{Result, StoreError};
 use crate::ids::ulid_text;
 use crate::table::Table;
-use crate::version::Sst;
+use crate::version::{Largest, Sst};
 
 /// Bytes after which a new SST is begun.
 pub(crate) const SST_BYTES: u64 = 256 << 20;
@@ -18,9 +18,20 @@ pub(crate) const SST_BYTES: u64 = 256 << 20;
 /// An SST that is being written. Nothing of it is there until [`SstFile::end`].
 pub(crate) struct SstFile<'a> {
     table: &'a Table,
+    schema: Arc<StoredSchema>,
     id: String,
     writer: Writer<Box<dyn BlobWriter>>,
     bytes: u64,
+    largest: Largest,
+    emptied: bool,
+}
+
+/// A stripe to be written, and the bytes that no row of it goes over.
+pub(crate) struct SizedStripe {
+    pub(crate) stripe: EncodedStripe,
+    pub(crate) largest_row: u64,
+    /// Whether it may hold rows that an upsert emptied.
+    pub(crate) emptied: bool,
 }
 
 impl<'a> SstFile<'a> {
@@ -40,7 +51,8 @@ impl<'a> SstFile<'a> {
         let metadata = [("table".to_owned(), table.name().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
             .map_err(|source| write_error(table, source))?;
-        Ok(Self { table, id, writer, bytes: 0 })
+        let (schema, largest) = (Arc::clone(schema), Largest::default());
+        Ok(Self { table, schema, id, writer, bytes: 0, largest, emptied: false })
     }
 
     /// Whether it has grown enough.
@@ -49,12 +61,15 @@ impl<'a> SstFile<'a> {
     }
 
     /// Whether the whole file stays within the limit with this stripe.
-    pub(crate) fn takes(&self, stripe: &EncodedStripe) -> bool {
-        self.bytes == 0 || self.bytes + size(stripe) <= SST_BYTES
+    pub(crate) fn takes(&self, stripe: &SizedStripe) -> bool {
+        self.bytes == 0 || self.bytes + size(&stripe.stripe) <= SST_BYTES
     }
 
-    pub(crate) fn push(&mut self, stripe: EncodedStripe) -> Result<()> {
+    pub(crate) fn push(&mut self, stripe: SizedStripe) -> Result<()> {
+        let SizedStripe { stripe, largest_row, emptied } = stripe;
+        self.emptied |= emptied;
         self.bytes += size(&stripe);
+        self.largest = self.largest.max(Largest { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
         self.writer.push(stripe).map_err(|source| write_error(self.table, source))
     }
 
@@ -80,8 +95,24 @@ impl<'a> SstFile<'a> {
             min_timestamp: summary.min_timestamp,
             max_timestamp: summary.max_timestamp,
             joined: None,
+            largest: Some(self.largest),
+            emptied: self.emptied,
         }))
     }
+}
+
+/// How far from 0 the cells of sum families in a stripe are at most.
+pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
+    let groups = schema.groups.iter().zip(&stripe.columns);
+    let columns = groups.flat_map(|(group, found)| group.columns.iter().zip(found));
+    let ranges = columns.filter(|(column, _)| column.merge == Merge::Sum).filter_map(|(_, found)| found.range);
+    let magnitude = |value: Scalar| match value {
+        Scalar::Int64(value) => value.unsigned_abs(),
+        Scalar::UInt64(value) => value,
+        // No sum has such values.
+        Scalar::Float64(_) | Scalar::Decimal(_) | Scalar::Timestamp(_) | Scalar::Date(_) => u64::MAX,
+    };
+    ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
 }
 
 /// Bytes of a stripe with its share of the index and the filter, at most.

@@ -8,7 +8,9 @@ use tidetable_layout::{Block, GroupProjection, KeyRange, Projection, QualifierKi
 use tidetable_sstable::{KeepRecords, ReadCounts, ReadError, Reader, StripeMeta};
 
 use crate::drops::Mask;
+use crate::emptied;
 use crate::error::{Result, StoreError};
+use crate::fold::Overflow;
 use crate::gc::Collector;
 use crate::joined::WindowMask;
 use crate::merge::Merge;
@@ -20,6 +22,8 @@ pub struct BlockScan {
     schema: Arc<StoredSchema>,
     /// Rules that are judged after merging.
     collector: Option<Arc<Collector>>,
+    /// Whether rows that an upsert emptied are to be taken out.
+    emptied: bool,
     /// Table id, for messages.
     table: String,
 }
@@ -38,6 +42,8 @@ pub(crate) struct SstSource {
     pub(crate) mask: Option<Mask>,
     /// Which of its windows are read, if it is not all.
     pub(crate) windows: Option<WindowMask>,
+    /// Whether it may hold rows that an upsert emptied.
+    pub(crate) emptied: bool,
 }
 
 /// How a slice is read.
@@ -53,6 +59,15 @@ pub struct ScanOptions {
     /// Takes stripes as the stripe table tells of them. It is asked under the same conditions, and of stripes all of which
     /// is wanted and no cell of which the rules drop.
     pub know: Option<Arc<dyn KnowStripes>>,
+}
+
+/// What the store itself reads otherwise than others do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScanMode {
+    /// What becomes of sums over 64 bits.
+    pub(crate) overflow: Overflow,
+    /// Whether rows that an upsert emptied come too.
+    pub(crate) keeps_emptied: bool,
 }
 
 /// A reader who may need no more of a stripe than the stripe table tells.
@@ -116,14 +131,19 @@ impl BlockScan {
         projection: &Projection,
         collector: Option<Arc<Collector>>,
         options: &ScanOptions,
+        mode: ScanMode,
     ) -> Self {
         let mut projection = projection.clone();
         let masks: Vec<Mask> = sources.iter().filter_map(|source| source.mask.clone()).collect();
+        let emptied = sources.iter().any(|source| source.emptied) && !mode.keeps_emptied;
         let runs = runs(sources);
         if runs.len() > 1 {
             add_merge_keys(&schema, &mut projection);
         }
         masks.iter().for_each(|mask| mask.widen(&schema, &mut projection));
+        if emptied {
+            emptied::widen(&mut projection);
+        }
         // A sum says nothing of values that are hidden, dropped or replaced.
         let sums = Arc::new(projection.clone());
         projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
@@ -139,7 +159,7 @@ impl BlockScan {
         let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
         let skip = options.skip.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
-            let as_stored = alone && source.mask.is_none() && source.windows.is_none();
+            let as_stored = alone && source.mask.is_none() && source.windows.is_none() && !source.emptied;
             let narrow = if as_stored { &sums } else { &narrow };
             let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
@@ -152,8 +172,8 @@ impl BlockScan {
         let run = |(order, run): (u64, Vec<SstSource>)| {
             (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
         };
-        let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect());
-        Self { merge, schema, collector: after, table: String::new() }
+        let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect()).on_overflow(mode.overflow);
+        Self { merge, schema, collector: after, emptied, table: String::new() }
     }
 
     /// The scan, in blocks of so many rows at most where several SSTs are merged.
@@ -172,10 +192,11 @@ impl Iterator for BlockScan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let block = self.merge.next()?.map_err(|error| error.of_table(&self.table));
-        Some(match &self.collector {
+        let block = match &self.collector {
             Some(collector) => block.and_then(|block| collector.collect(&self.schema, block)),
             None => block,
-        })
+        };
+        Some(if self.emptied { block.and_then(|block| emptied::take_out(&self.schema, block)) } else { block })
     }
 }
 

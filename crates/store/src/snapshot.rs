@@ -12,7 +12,7 @@ use crate::error::{Result, StoreError};
 use crate::gc::{Collector, GcRule};
 use crate::ids::ulid_text;
 use crate::joined::{self, WindowMask};
-use crate::scan::{BlockScan, ScanOptions, SstSource};
+use crate::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
 use crate::table::Table;
 use crate::version::{Sst, Version, WindowState};
 
@@ -116,10 +116,11 @@ impl Snapshot {
         self.inner.layout.stored()
     }
 
-    /// Whether rules or drops may leave a row without cells: then its cells must be read to know
+    /// Whether rules, drops or upserts may leave a row without cells: then its cells must be read to know
     /// whether it is there.
     pub fn collects(&self) -> bool {
-        self.inner.collector.is_some() || self.inner.drops.iter().any(|drop| !drop.target.takes_rows())
+        let drops = self.inner.drops.iter().any(|drop| !drop.target.takes_rows());
+        self.inner.collector.is_some() || drops || self.version().ssts().any(|sst| sst.emptied)
     }
 
     /// The table.
@@ -193,6 +194,17 @@ impl Snapshot {
     /// # Errors
     /// As [`Self::scan`].
     pub fn scan_with(&self, slice: &Slice, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
+        self.scan_in(slice, projection, options, ScanMode::default())
+    }
+
+    /// As [`Self::scan_with`], in a mode of the store's own.
+    pub(crate) fn scan_in(
+        &self,
+        slice: &Slice,
+        projection: &Projection,
+        options: &ScanOptions,
+        mode: ScanMode,
+    ) -> Result<BlockScan> {
         let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
         let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
@@ -210,7 +222,7 @@ impl Snapshot {
         }
         let collector = self.inner.collector.clone();
         let schema = Arc::clone(self.schema());
-        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options);
+        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options, mode);
         Ok(scan.of_table(self.inner.table.name()))
     }
 
@@ -224,6 +236,7 @@ impl Snapshot {
             reader: self.reader(sst)?,
             mask: Mask::of_sst(&self.inner.drops, sst),
             windows: joined.and_then(|joined| WindowMask::new(&self.inner.layout, joined, time)),
+            emptied: sst.emptied,
         })
     }
 

@@ -7,6 +7,7 @@ use tidetable_layout::Layout;
 
 use crate::blobs::Blobs;
 use crate::error::{Result, StoreError};
+use crate::size::ROW_LIMIT;
 use crate::snapshot::Snapshot;
 use crate::version::{TableIdentity, Version};
 
@@ -17,6 +18,7 @@ const TABLES: &str = "tables";
 pub struct Store {
     blobs: Arc<dyn Blobs>,
     newest: Arc<Newest>,
+    row_limit: u64,
 }
 
 /// One table of a store.
@@ -25,6 +27,7 @@ pub struct Table {
     blobs: Arc<dyn Blobs>,
     name: String,
     newest: Arc<Newest>,
+    row_limit: u64,
 }
 
 /// The newest versions that were read, by table. A version with a manifest never changes, and one of many windows takes long to
@@ -56,7 +59,14 @@ impl Newest {
 impl Store {
     /// The store that `blobs` holds.
     pub fn new(blobs: Arc<dyn Blobs>) -> Self {
-        Self { blobs, newest: Arc::default() }
+        Self { blobs, newest: Arc::default(), row_limit: ROW_LIMIT }
+    }
+
+    /// The same store with another limit of the bytes of a row, for tests of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_row_limit(self, row_limit: u64) -> Self {
+        Self { row_limit, ..self }
     }
 
     /// Where its bytes lie.
@@ -77,7 +87,8 @@ impl Store {
 
     /// The table `name`, whether it exists or not.
     pub fn table(&self, name: &str) -> Table {
-        Table { blobs: Arc::clone(&self.blobs), name: name.to_owned(), newest: Arc::clone(&self.newest) }
+        let (blobs, newest) = (Arc::clone(&self.blobs), Arc::clone(&self.newest));
+        Table { blobs, name: name.to_owned(), newest, row_limit: self.row_limit }
     }
 
     /// The newest version of a table that must exist.
@@ -111,6 +122,11 @@ impl Table {
     /// The newest versions that were read.
     pub(crate) fn newest(&self) -> &Newest {
         &self.newest
+    }
+
+    /// Most bytes of a row.
+    pub(crate) fn row_limit(&self) -> u64 {
+        self.row_limit
     }
 
     /// Path of an SST inside the store.

@@ -34,6 +34,9 @@ pub struct TableReport {
     pub manifests: Vec<StoreError>,
     /// Its SSTs, by window and order, those of the newest version first.
     pub ssts: Vec<SstReport>,
+    /// Rows of the newest version that are over a limit, so that they cannot be read or compacted: a build left them
+    /// that did not check this.
+    pub rows: Vec<StoreError>,
 }
 
 /// What was found of an SST.
@@ -59,7 +62,7 @@ impl SstReport {
 impl TableReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
-        self.manifests.is_empty() && self.damaged().next().is_none()
+        self.manifests.is_empty() && self.rows.is_empty() && self.damaged().next().is_none()
     }
 
     /// The SSTs that are not sound.
@@ -86,8 +89,14 @@ impl Table {
         }
         let mut versions = Vec::with_capacity(numbers.len());
         let mut named = Named::default();
+        let mut newest = None;
         for number in numbers.into_iter().rev() {
-            let read = self.version(number).and_then(|version| named.add(self, version));
+            let read = self.version(number).and_then(|version| {
+                if versions.is_empty() && !options.checksums_only {
+                    newest = Some(version.clone());
+                }
+                named.add(self, version)
+            });
             match read {
                 Ok(()) => versions.push(number),
                 Err(error) => manifests.push(error),
@@ -101,7 +110,9 @@ impl Table {
             damage: self.verify_sst(file, options.checksums_only),
         };
         let ssts = named.files.par_iter().map(report).collect();
-        Ok(TableReport { table: self.name().to_owned(), versions, manifests, ssts })
+        let rows =
+            newest.map_or(Vec::new(), |newest| self.rows_over_limits(&newest).unwrap_or_else(|error| vec![error]));
+        Ok(TableReport { table: self.name().to_owned(), versions, manifests, ssts, rows })
     }
 
     /// What is wrong with an SST, all of it.

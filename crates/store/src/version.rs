@@ -146,6 +146,28 @@ pub struct Sst {
     /// The windows whose rows it holds, if they are others than the one it stands in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,
+    /// Bounds of what it adds to a row and to a sum; `None` if the build that wrote it did not record them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Largest>,
+    /// Whether it may hold rows without a cell, which only keep the time of the upsert that emptied them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub emptied: bool,
+}
+
+/// Bounds of what an SST holds of any one row or cell: what a commit looks at before it opens files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Largest {
+    /// No row has more bytes of cells.
+    pub row: u64,
+    /// No cell of a sum family is further from 0.
+    pub sum: u64,
+}
+
+impl Largest {
+    /// The bounds of two files together, where no row lies in both.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { row: self.row.max(other.row), sum: self.sum.max(other.sum) }
+    }
 }
 
 /// What a commit changes.

@@ -6,6 +6,8 @@ mod model;
 
 #[path = "collection/checkpoints.rs"]
 mod checkpoints;
+#[path = "collection/full.rs"]
+mod full;
 #[path = "collection/oldest.rs"]
 mod oldest;
 #[path = "collection/progress.rs"]

@@ -26,6 +26,8 @@ fn sst(id: u128) -> Sst {
         min_timestamp: Some(0),
         max_timestamp: Some(DAY - 1),
         joined: None,
+        largest: None,
+        emptied: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tidetable_layout::window_name;
-use tidetable_runner::UlidIds;
+use tidetable_runner::{Stop, UlidIds};
 use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
 
 use super::store;
@@ -28,7 +28,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     }
     let planned = rows(&snapshot, &plan);
     let is_empty = plan.is_empty();
-    let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default())?;
+    let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default(), &Stop::default())?;
     match global.output {
         Output::Json => writeln!(out, "{}", json!(done))?,
         other @ (Output::Csv | Output::Parquet | Output::Arrow) => planned.write(other, &mut out)?,

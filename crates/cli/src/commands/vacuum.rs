@@ -34,17 +34,22 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         }
         Ok(())
     };
+    // First, since removing these writes nothing: the disk may be full.
+    let leftovers = if args.table.is_none() { store.leftovers(half_written_before)? } else { Vec::new() };
+    if args.yes {
+        leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
+    }
     for name in table_or_all(&store, args.table.as_deref())? {
         let plan = VacuumPlan::new(&store.table(&name), options)?;
         let removals = if args.yes { plan.run(&UlidIds::default())?.removals } else { plan.removals };
         tell(Some(&name), &removals, &mut out)?;
     }
+    if args.yes {
+        // Where there is still no room for it, a run makes it later.
+        let _ = store.keep_reserve();
+    }
     if args.table.is_none() {
-        let removals = store.leftovers(half_written_before)?;
-        if args.yes {
-            removals.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
-        }
-        tell(None, &removals, &mut out)?;
+        tell(None, &leftovers, &mut out)?;
     }
     if global.output != Output::Table {
         files.write(global.output, &mut out)?;

@@ -22,7 +22,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     for name in table_or_all(&store, args.table.as_deref())? {
         let table = store.table(&name);
         let report = table.verify(options)?;
-        damaged += report.manifests.len() + report.damaged().count();
+        damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
         match global.output {
             Output::Table => tell(&report, &mut out)?,
             _ => add(&store, &report, &mut rows),
@@ -49,7 +49,8 @@ fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
     let state = if report.is_sound() { "sound" } else { "damaged" };
     let cells = count(sum(|sst| sst.cells), "cell");
     writeln!(out, "{}: {state}; {versions}, {ssts}, {cells}", report.table)?;
-    for error in report.manifests.iter().chain(report.damaged().flat_map(|file| &file.damage)) {
+    let others = report.manifests.iter().chain(&report.rows);
+    for error in others.chain(report.damaged().flat_map(|file| &file.damage)) {
         writeln!(out, "  {error}")?;
     }
     Ok(())
@@ -58,7 +59,7 @@ fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
 fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
     let table = store.table(&report.table);
     let window_of = table.latest().ok().flatten().map(|version| version.table.spec.window);
-    for error in &report.manifests {
+    for error in report.manifests.iter().chain(&report.rows) {
         let file = match error {
             StoreError::Manifest { path, .. } | StoreError::Io { path, .. } => json!(path),
             _ => json!(null),

@@ -95,6 +95,8 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         min_timestamp: None,
         max_timestamp: None,
         joined: None,
+        largest: None,
+        emptied: false,
     };
     Ok(Edit {
         inputs: vec![input],

@@ -187,6 +187,8 @@ impl Run<'_> {
         took(record, "publish", clock);
         // Afterwards: a day is read from its own files, and not from those of a month that days were joined into.
         self.compact(record)?;
+        // Where there is no room for it now, a later run makes it.
+        let _ = self.store.keep_reserve();
         Ok(rejected)
     }
 

@@ -45,6 +45,12 @@ impl Stop {
         self.asked().map_or(Ok(()), |stopped| Err(stopped.into()))
     }
 
+    /// The same for the work of a store on `what`.
+    pub(crate) fn go_on(&self, what: &str) -> StoreResult<()> {
+        let stopped = |stopped| StoreError::Feed { input: what.to_owned(), source: Box::new(stopped) };
+        self.asked().map_or(Ok(()), |by| Err(stopped(by)))
+    }
+
     /// Ends when the run is asked to stop.
     pub(super) async fn wait(&self) -> RunError {
         loop {
@@ -72,13 +78,10 @@ pub(super) struct Stoppable<'a> {
 impl Feed for Stoppable<'_> {
     fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> StoreResult<Option<FeedEnd>> {
         let end = self.feed.read(input, &mut |piece, bytes| self.stop.asked().is_none() && give(piece, bytes))?;
-        let Some(stopped) = self.stop.asked() else { return Ok(end) };
-        let source = Box::new(stopped);
-        Err(StoreError::Feed { input: input.path.clone(), source })
+        self.stop.go_on(&input.path).map(|()| end)
     }
 
     fn go_on(&self) -> StoreResult<()> {
-        let stopped = |stopped| StoreError::Feed { input: "what was read".to_owned(), source: Box::new(stopped) };
-        self.stop.asked().map_or(Ok(()), |signal| Err(stopped(signal)))
+        self.stop.go_on("what was read")
     }
 }

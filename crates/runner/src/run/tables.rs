@@ -210,9 +210,16 @@ impl Run<'_> {
             return Ok(());
         }
         self.observer.event(Event::Stage { name: format!("compact {table}"), unit: Unit::None, total: 0 });
-        match compact(self.store, plan, CompactionExtent::Due, self.ids) {
+        match compact(self.store, plan, CompactionExtent::Due, self.ids, &self.options.stop) {
             Ok(done) => record.compactions.push(done),
-            Err(error @ StoreError::Conflict { .. }) => self.observer.event(Event::Note(error.to_string())),
+            Err(error) if self.options.stop.asked().is_some() => {
+                self.options.stop.check()?;
+                return Err(error.into());
+            }
+            // The data is loaded, and read as before.
+            Err(
+                error @ (StoreError::Conflict { .. } | StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. }),
+            ) => self.observer.event(Event::Note(error.to_string())),
             Err(error) => return Err(error.into()),
         }
         Ok(())

@@ -10,8 +10,8 @@ use crate::field::find;
 use crate::spec::CsvOptions;
 
 /// A quoted field that is not closed within so many bytes of its record is taken as never closed: otherwise one stray
-/// quote would hold the rest of the file in memory.
-const LONGEST_QUOTED: usize = 16 << 20;
+/// quote would hold the rest of the file in memory. A cell has 100 MiB at most, twice as many with its quotes doubled.
+const LONGEST_QUOTED: usize = 256 << 20;
 
 /// The special bytes of a file.
 #[derive(Debug, Clone, Copy)]

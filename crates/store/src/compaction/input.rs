@@ -3,17 +3,20 @@
 use std::ops::Range;
 
 use tidetable_layout::{Block, KeyRange, Projection};
-use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_cuts};
+use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_cuts};
 
 use super::cut::Part;
 use super::judge::Judge;
 use super::plan::MergePlan;
 use super::write::{COLLECTED, Made};
 use crate::drops::overlaps;
+use crate::emptied;
 use crate::error::{Result, StoreError};
+use crate::limits::largest_of;
 use crate::merge::{self, weight};
-use crate::output::{SST_BYTES, write_error};
-use crate::scan::{BlockScan, ScanOptions, SstSource};
+use crate::output::{SST_BYTES, SizedStripe, write_error};
+use crate::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::size;
 use crate::snapshot::{ALWAYS, Snapshot};
 use crate::version::Sst;
 
@@ -90,8 +93,12 @@ impl<'a> Inputs<'a> {
 
     /// Stripes of an input as bytes.
     pub(super) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<Made> {
-        let SstSource { reader, path, .. } = &self.inputs[at].source;
-        let copy = |stripe| reader.copy_stripe(stripe).map_err(|source| StoreError::Sst { path: path.clone(), source });
+        let Input { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
+        let largest_row = largest_of(self.snapshot, sst)?.row;
+        let copy = |stripe| match reader.copy_stripe(stripe) {
+            Ok(stripe) => Ok(SizedStripe { stripe, largest_row, emptied: sst.emptied }),
+            Err(source) => Err(StoreError::Sst { path: path.clone(), source }),
+        };
         stripes.map(copy).collect::<Result<_>>().map(Made::Stripes)
     }
 
@@ -107,6 +114,7 @@ impl<'a> Inputs<'a> {
             &Projection::all(schema),
             None,
             &ScanOptions::default(),
+            ScanMode { keeps_emptied: true, ..ScanMode::default() },
         );
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
         for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
@@ -136,7 +144,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Encodes the blocks that wait, each of which begins after the one before it.
-    fn encode(&self, waiting: &mut Vec<Block>, stripes: &mut Vec<EncodedStripe>) -> Result<()> {
+    fn encode(&self, waiting: &mut Vec<Block>, stripes: &mut Vec<SizedStripe>) -> Result<()> {
         let schema = self.snapshot.schema();
         let Some(last) = waiting.pop() else { return Ok(()) };
         let block = if waiting.is_empty() {
@@ -145,10 +153,15 @@ impl<'a> Inputs<'a> {
             waiting.push(last);
             merge::concat(schema, &std::mem::take(waiting))?
         };
+        let table = self.snapshot.table();
+        let sizes = size::measure(schema, &block, table.row_limit()).within_limit(&block.keys);
+        let largest_row = sizes.map_err(|error| error.of_table(table.name()))?.most;
+        let emptied = self.inputs.iter().any(|input| input.sst.emptied) && emptied::any(schema, &block);
         let options = WriteOptions { level: Compression::Dense, ..WriteOptions::new(0) };
         for rows in stripe_cuts(schema, &block, &options.stripe) {
             let stripe = encode_rows(schema, &options, &block, rows);
-            stripes.push(stripe.map_err(|source| write_error(self.snapshot.table(), source))?);
+            let stripe = stripe.map_err(|source| write_error(self.snapshot.table(), source))?;
+            stripes.push(SizedStripe { stripe, largest_row, emptied });
         }
         Ok(())
     }

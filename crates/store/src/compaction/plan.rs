@@ -105,6 +105,16 @@ impl CompactionPlan {
     }
 }
 
+impl MergePlan {
+    /// The merge of all SSTs of a window but for those it shares with others.
+    pub(super) fn of_window(version: &Version, start: i64) -> Option<Self> {
+        let window = version.windows.iter().find(|window| window.start == start)?;
+        let own = window.ssts.partition_point(|sst| sst.joined.is_some());
+        let ssts = own..window.ssts.len();
+        merge_of(version, Pick { start, reason: CompactionReason::SeveralSsts, ssts })
+    }
+}
+
 /// What was picked, with its surroundings; `None` only if the pick is of another version.
 fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
     let window: &WindowState = version.windows.iter().find(|window| window.start == pick.start)?;

@@ -12,7 +12,7 @@ use super::input::Inputs;
 use super::judge::Judge;
 use super::plan::{CompactionPlan, MergePlan};
 use super::write::{Made, Output};
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::joined::Joined;
 use crate::snapshot::Snapshot;
@@ -51,19 +51,26 @@ impl Compaction {
     /// # Errors
     /// Those of reading and writing. What was written is removed then.
     pub fn run(plan: &CompactionPlan, ids: &dyn Ids) -> Result<Self> {
+        Self::run_while(plan, ids, &|| Ok(()))
+    }
+
+    /// The same, as long as `go_on`, which is asked again and again, answers so.
+    ///
+    /// # Errors
+    /// That of `go_on`, or as [`Self::run`].
+    pub fn run_while(plan: &CompactionPlan, ids: &dyn Ids, go_on: &(dyn Fn() -> Result<()> + Sync)) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
         let judge = Judge::new(snapshot, plan.now)?;
-        let run = Run { snapshot, judge: &judge, ids };
-        let (large, small): (Vec<usize>, Vec<usize>) =
-            (0..plan.merges.len()).partition(|at| bytes(&plan.merges[*at].ssts) >= 2 * LEAST_PIECE);
-        // Small merges side by side, and the pieces of a large one.
-        let small = small.into_par_iter().map(|at| (at, run.rewrite(&plan.merges[at])));
-        let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
-        done.extend(large.into_iter().map(|at| (at, run.rewrite(&plan.merges[at]))));
+        let run = Run { snapshot, judge: &judge, ids, go_on };
+        let mut merges = plan.merges.clone();
+        let mut done = run.rewrite_all(&merges);
+        for at in run.widen(&mut merges, &mut done) {
+            done[at] = run.rewrite(&merges[at]);
+        }
         let mut compacted = Compacted { now: plan.now, gc: version.table.gc.clone(), ..Compacted::default() };
         let (mut failed, mut expired) = (None, BTreeSet::new());
-        for (merge, done) in plan.merges.iter().zip(done.into_values()) {
+        for (merge, done) in merges.iter().zip(done) {
             match done {
                 Ok(done) => {
                     if done.expired {
@@ -74,7 +81,7 @@ impl Compaction {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let old = || plan.merges.iter().flat_map(|merge| &merge.ssts);
+        let old = || merges.iter().flat_map(|merge| &merge.ssts);
         let new = || compacted.replacements.iter().flat_map(|replacement| &replacement.ssts);
         let sum = |of: fn(&Sst) -> u64| (old().map(of).sum::<u64>(), new().map(of).sum::<u64>());
         let ((bytes_before, bytes_after), (cells_before, cells_after)) = (sum(|sst| sst.bytes), sum(|sst| sst.cells));
@@ -112,9 +119,58 @@ struct Run<'a> {
     snapshot: &'a Snapshot,
     judge: &'a Judge,
     ids: &'a dyn Ids,
+    /// Says when to stop.
+    go_on: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
 impl Run<'_> {
+    /// Small merges side by side, and the pieces of a large one.
+    fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Rewritten>> {
+        let (large, small): (Vec<usize>, Vec<usize>) =
+            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_PIECE);
+        let small = small.into_par_iter().map(|at| (at, self.rewrite(&merges[at])));
+        let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
+        done.extend(large.into_iter().map(|at| (at, self.rewrite(&merges[at]))));
+        done.into_values().collect()
+    }
+
+    /// A part of a window may be over a limit that the whole of it keeps to: a sum that later cells lower, or versions of a
+    /// cell that rules take out only where all of them are seen. Puts a merge of the whole window in the place of such
+    /// parts, and drops what was written for the window: the places of the merges to be done.
+    fn widen(&self, merges: &mut Vec<MergePlan>, done: &mut Vec<Result<Rewritten>>) -> Vec<usize> {
+        let over = |done: &Result<Rewritten>| {
+            matches!(done, Err(StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. }))
+        };
+        let failed = merges.iter().zip(&*done).filter(|(_, done)| over(done)).map(|(merge, _)| merge.window);
+        let windows: BTreeSet<i64> = failed.collect();
+        let mut places = Vec::new();
+        for window in windows {
+            let Some(whole) = MergePlan::of_window(self.snapshot.version(), window) else { continue };
+            let parts: Vec<usize> = (0..merges.len()).filter(|at| merges[*at].window == window).collect();
+            if parts.iter().any(|at| !merges[*at].joins.is_empty() || merges[*at].ssts.len() >= whole.ssts.len()) {
+                continue;
+            }
+            for at in parts.iter().rev() {
+                let merge = merges.remove(*at);
+                if let Ok(written) = done.remove(*at) {
+                    self.discard(&merge, written.ssts);
+                }
+            }
+            let at = merges.partition_point(|merge| merge.window < window);
+            merges.insert(at, whole);
+            done.insert(at, Ok(Rewritten { ssts: Vec::new(), expired: false }));
+            places.push(at);
+        }
+        places
+    }
+
+    /// Removes what was written for a merge that is not committed.
+    fn discard(&self, merge: &MergePlan, ssts: Vec<Sst>) {
+        let replacements = vec![Replacement::of(merge, ssts)];
+        let compacted = Some(Compacted { replacements, ..Compacted::default() });
+        self.snapshot.table().discard(&Edit { compacted, ..Edit::default() });
+    }
+
     fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
         let table = self.snapshot.table();
         let judge = Some(self.judge).filter(|_| merge.collects);
@@ -129,11 +185,11 @@ impl Run<'_> {
             while !state.failed.load(Ordering::Relaxed) {
                 let at = state.next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(at) else { return };
-                let made = match piece {
+                let made = (self.go_on)().and_then(|()| match piece {
                     Piece::Move { sst } => Ok((Made::Moved(inputs.sst(*sst)), false)),
                     Piece::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
                     Piece::Merge { keys } => inputs.merge(keys),
-                };
+                });
                 let taken = made.and_then(|(made, expired)| {
                     state.expired.fetch_or(expired, Ordering::Relaxed);
                     output.lock().unwrap_or_else(PoisonError::into_inner).take(at, made)
@@ -161,9 +217,7 @@ impl Run<'_> {
         match done {
             Ok(()) => Ok(Rewritten { ssts, expired: state.expired.into_inner() }),
             Err(error) => {
-                let replacements = vec![Replacement::of(merge, ssts)];
-                let compacted = Some(Compacted { replacements, ..Compacted::default() });
-                table.discard(&Edit { compacted, ..Edit::default() });
+                self.discard(merge, ssts);
                 Err(error)
             }
         }
@@ -176,5 +230,5 @@ struct Progress {
     next: AtomicUsize,
     expired: AtomicBool,
     failed: AtomicBool,
-    error: Mutex<Option<crate::error::StoreError>>,
+    error: Mutex<Option<StoreError>>,
 }

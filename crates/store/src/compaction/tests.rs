@@ -19,6 +19,8 @@ fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
         min_timestamp: None,
         max_timestamp: None,
         joined: None,
+        largest: None,
+        emptied: false,
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_layout::StoredSchema;
-use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions};
+use tidetable_sstable::{Compression, StripeLimits, WriteOptions};
 
 use crate::error::Result;
 use crate::ids::Ids;
-use crate::output::SstFile;
+use crate::output::{SizedStripe, SstFile};
 use crate::table::Table;
 use crate::version::Sst;
 
@@ -17,7 +17,7 @@ pub(super) enum Made {
     /// An SST that stays as it is.
     Moved(Sst),
     /// Stripes by key.
-    Stripes(Vec<EncodedStripe>),
+    Stripes(Vec<SizedStripe>),
 }
 
 /// The files of one merge as they are written.
@@ -62,7 +62,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn push(&mut self, stripe: EncodedStripe) -> Result<()> {
+    fn push(&mut self, stripe: SizedStripe) -> Result<()> {
         if self.open.as_ref().is_some_and(|file| !file.takes(&stripe)) {
             self.end_file()?;
         }

@@ -78,7 +78,7 @@ impl Mask {
             if let Some(records) = stored
                 && let Some(drops) = hidden_cells(group, records, &rows)
             {
-                *records = remove(records, &drops)?;
+                *records = remove(records, &drops, false)?;
                 changed = true;
             }
         }

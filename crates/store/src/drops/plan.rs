@@ -7,6 +7,8 @@ use tidetable_sstable::planted;
 
 use super::{DropTarget, count};
 use crate::error::{Result, StoreError};
+use crate::fold::Overflow;
+use crate::scan::{ScanMode, ScanOptions};
 use crate::snapshot::{Slice, Snapshot};
 use crate::version::Edit;
 
@@ -51,10 +53,12 @@ impl DropPlan {
         }
         // What rules show no more is there still, and would come back if what is newer went.
         let stored = snapshot.including_expired();
+        // What a sum cannot hold must be possible to delete.
+        let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
         let counted = |slices: Vec<Slice>| -> Result<Option<(u64, u64)>> {
             let mut sum = None;
             for slice in slices {
-                for block in stored.scan(&slice, &Projection::all(schema))? {
+                for block in stored.scan_in(&slice, &Projection::all(schema), &ScanOptions::default(), mode)? {
                     let (rows, cells) = count::hidden(schema, &block?, &target);
                     let (rows_before, cells_before) = sum.unwrap_or_default();
                     sum = Some((rows_before + rows, cells_before + cells));

@@ -93,7 +93,7 @@ impl Collector {
         let mut changed = false;
         for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&mut block.groups) {
             if let (Some(rules), Some(records)) = (rules, stored.as_mut())
-                && let Some(left) = self.collect_group(group, rules, records)?
+                && let Some(left) = self.collect_group(group, rules, records, schema.upsert)?
             {
                 *records = left;
                 changed = true;
@@ -107,6 +107,7 @@ impl Collector {
         group: &Group,
         rules: &[Option<GcRule>],
         records: &GroupBlock,
+        keeps_empty: bool,
     ) -> Result<Option<GroupBlock>> {
         if !group.keeps_alike() && !may_drop(rules, records) {
             return Ok(None);
@@ -127,7 +128,7 @@ impl Collector {
                 .map(|(rule, values)| rule.as_ref().map(|rule| finish(self.judge(rule, records, values.as_ref()))))
                 .collect()
         };
-        if any { remove(records, &drops).map(Some) } else { Ok(None) }
+        if any { remove(records, &drops, keeps_empty).map(Some) } else { Ok(None) }
     }
 
     /// For each record of a packed group, whether the rule drops its cell: a record is a cell, or all
@@ -197,8 +198,8 @@ fn may_drop(rules: &[Option<GcRule>], records: &GroupBlock) -> bool {
     })
 }
 
-/// Takes cells out, and the records that have none left.
-pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>]) -> Result<GroupBlock> {
+/// Takes cells out, and the records that have none left; those that had none before stay if `keeps_empty`.
+pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>], keeps_empty: bool) -> Result<GroupBlock> {
     let mut columns: Vec<Option<ArrayRef>> = Vec::with_capacity(records.columns.len());
     let mut lasting = vec![false; records.len()];
     for (values, drop) in records.columns.iter().zip(drops) {
@@ -212,6 +213,10 @@ pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>]) -> Re
             (None, None) => lasting.fill(true),
         }
         columns.push(left);
+    }
+    if keeps_empty && records.columns.iter().all(Option::is_some) {
+        let had_none = |at: usize| records.columns.iter().flatten().all(|values| values.is_null(at));
+        lasting.iter_mut().enumerate().filter(|(_, lasts)| !**lasts).for_each(|(at, lasts)| *lasts = had_none(at));
     }
     let mut kept = 0;
     let mut row_ends = Vec::with_capacity(records.row_ends.len());

@@ -40,10 +40,10 @@ pub trait Feed: Debug + Sync {
     /// Those of reading; [`StoreError::InputMoved`] if the input changed meanwhile.
     fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>>;
 
-    /// Whether what was read is still wanted: asked while it is sorted and written.
+    /// Whether the load is to go on: asked between the pieces of all long work.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Why it is not, for the load to end with.
     fn go_on(&self) -> Result<()> {
         Ok(())
     }

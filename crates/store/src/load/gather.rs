@@ -26,11 +26,13 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
     /// Puts pieces away until the memory for them is full or there are no more: whether there may be, and how long the
     /// cores waited for one, on average.
     pub(super) fn until_full(&self, states: &mut [TargetState]) -> Result<(bool, Duration)> {
+        let names = self.encoders.iter().map(Encoders::memory).sum();
+        let full = waiting_cells(self.loader.memory, names);
         let states = Mutex::new(states);
         let failed = AtomicBool::new(false);
         // Each core takes the next piece as soon as it is done with one: no round waits for its slowest.
         let done = rayon::broadcast(|_| {
-            let done = self.work(&states, &failed);
+            let done = self.work(&states, full, &failed);
             if done.is_err() {
                 failed.store(true, Ordering::Relaxed);
             }
@@ -43,10 +45,10 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
     }
 
     /// What one core does.
-    fn work(&self, states: &Mutex<&mut [TargetState]>, failed: &AtomicBool) -> Result<(bool, Duration)> {
+    fn work(&self, states: &Mutex<&mut [TargetState]>, full: u64, failed: &AtomicBool) -> Result<(bool, Duration)> {
         let mut waited = Duration::ZERO;
-        let full = waiting_cells(self.loader.memory);
         while !failed.load(Ordering::Relaxed) {
+            self.loader.feed.go_on()?;
             if lock(states).iter().map(|state| state.bytes).sum::<u64>() >= full {
                 return Ok((true, waited));
             }

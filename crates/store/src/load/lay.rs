@@ -13,6 +13,7 @@ use super::prepare::Prepared;
 use super::read::{ReadMessage, RejectedRows};
 use super::rebuild::{ToRead, Work};
 use super::state::{Counts, Encoders};
+use super::stats::EmptyRow;
 use super::{Loader, MICROS_PER_DAY, Target};
 use crate::drops::{Hidden, LoadMask};
 use crate::error::Result;
@@ -36,6 +37,8 @@ pub(super) struct Part {
     /// UTC days with cells, by window.
     pub(super) days: BTreeMap<i64, BTreeSet<i32>>,
     pub(super) chunk: Chunk,
+    /// The first row that made no cell.
+    pub(super) first_empty: Option<EmptyRow>,
 }
 
 /// A parsed piece, its derived columns made.
@@ -111,6 +114,9 @@ fn lay_out_for(
     let mut encoder = encoders.take();
     let mut laid = encoder.1.encode(&prepared.batch);
     let worker = encoder.0;
+    let unpivots = !target.layout.spec().unpivot.is_empty();
+    // Before drops hide any of them.
+    let cells = laid.as_ref().ok().map(|laid| rows_with_cells(laid, prepared.batch.num_rows(), unpivots));
     let mask = LoadMask::new(target.layout.stored(), &target.base.drops, to_read.sequence);
     let hidden = match &mut laid {
         Ok(laid) => mask.apply(laid, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
@@ -118,18 +124,23 @@ fn lay_out_for(
     };
     encoders.put(encoder);
     let (mut laid, hidden) = (laid?, hidden?);
-    // Unpivoting makes several events of a row, or none; else an event is a row.
-    let accepted = match &laid.rows {
-        Some(_) => prepared.batch.num_rows() - laid.rejected.len(),
-        None => laid.time.len(),
-    };
+    let Cells { with, without } = cells.unwrap_or_default();
+    // An upsert that brings no cell empties its row.
+    let empty = if target.layout.stored().upsert { &[][..] } else { &without };
     let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + laid.rejected.len();
-    let counts =
-        Counts { read: rows.read, accepted: accepted as u64, filtered: prepared.filtered, rejected: unfit as u64 };
+    let counts = Counts {
+        read: rows.read,
+        accepted: (with + without.len()) as u64,
+        filtered: prepared.filtered,
+        rejected: unfit as u64,
+        empty: empty.len() as u64,
+    };
     counts.assert_complete(&to_read.file.path)?;
     if to_read.counts {
         reject.report_table(target.table.name(), &rows.derived, &prepared, &laid.rejected);
     }
+    let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
+    let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
     let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, rebuilt));
     let windows = hidden.leave_out(windows);
     let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
@@ -139,7 +150,37 @@ fn lay_out_for(
         counts,
         days,
         chunk: Chunk { place: (to_read.sequence, index), worker, bytes: laid_bytes(&laid), laid, windows },
+        first_empty,
     })
+}
+
+/// Rows of a batch by whether they made a cell; those that were rejected are neither.
+#[derive(Default)]
+struct Cells {
+    with: usize,
+    without: Vec<usize>,
+}
+
+/// What became of the `rows` rows of a batch. Unpivoting makes several events of a row, or none where all its values are
+/// null; else an event is a row, and one that is neither laid out nor rejected is missing here.
+fn rows_with_cells(laid: &LaidOut, rows: usize, unpivots: bool) -> Cells {
+    let bare = laid.without_cells();
+    let Some(row_of) = laid.rows.as_deref().filter(|_| unpivots) else {
+        let row = |event: usize| laid.rows.as_ref().map_or(event, |rows| rows[event] as usize);
+        let with = laid.prefix.len() - bare.len();
+        return Cells { with, without: bare.into_iter().map(row).collect() };
+    };
+    let mut without = vec![true; rows];
+    laid.rejected.iter().for_each(|rejected| without[rejected.row] = false);
+    let rejected = laid.rejected.len();
+    let mut bare = bare.into_iter().peekable();
+    for (event, row) in row_of.iter().enumerate() {
+        if bare.next_if_eq(&event).is_none() {
+            without[*row as usize] = false;
+        }
+    }
+    let without: Vec<usize> = (0..rows).filter(|row| without[*row]).collect();
+    Cells { with: rows - rejected - without.len(), without }
 }
 
 /// The UTC days of runs of `times`, which are mostly many in a row alike.

@@ -19,7 +19,6 @@ mod ranks;
 mod read;
 mod rebuild;
 mod rows;
-mod size;
 mod state;
 mod stats;
 #[cfg(test)]
@@ -51,13 +50,15 @@ pub use read::RejectedRow;
 use read::read_ahead;
 use rebuild::Work;
 use state::{Encoders, TargetState};
-pub use stats::{LargestRow, LoadStats};
+pub use stats::{EmptyRow, LargestRow, LoadStats};
 use write::SstWriter;
 
 /// Pieces of inputs that wait to be parsed.
 const READ_AHEAD: usize = 4;
 /// What a load works with beside the cells that wait: pieces that are read and parsed, and what is encoded and written.
 const WORKING_MEMORY: u64 = 128 << 20;
+/// The least that a load may be told to hold: with less it would write a file for each piece it reads.
+pub const LEAST_MEMORY: u64 = 16 << 20;
 /// Events of a window that are ordered and encoded by all cores together.
 const LARGE_WINDOW: usize = 1 << 20;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -122,9 +123,11 @@ pub enum Progress {
     },
 }
 
-/// Bytes of cells that may wait where a load may hold `memory`: those of a window are copied to be sorted.
-fn waiting_cells(memory: u64) -> u64 {
-    (memory.saturating_sub(WORKING_MEMORY) / 2).max(memory / 4)
+/// Bytes of cells that may wait where a load may hold `memory`, of which the names of rows and columns take `names`: cells of
+/// a window are copied to be sorted. However little it is, a piece is always taken.
+fn waiting_cells(memory: u64, names: u64) -> u64 {
+    let cells = memory.saturating_sub(WORKING_MEMORY).max(memory / 2).saturating_sub(names);
+    (cells / 2).max(memory / 16).max(1)
 }
 
 /// What a load made of one table. Nothing of it is visible until the edit is committed.
@@ -153,8 +156,8 @@ impl<'a> Loader<'a> {
         let done = passes.try_for_each(|pass| self.run_pass(&pass, &works, &encoders, &mut states));
         let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
         let loaded = works.into_iter().zip(states).map(|(work, state)| {
-            let edit = Edit { ssts: state.ssts, ..work.edit };
-            Loaded { edit, stats: state.stats }
+            let (ssts, stats) = state.into_written();
+            Loaded { edit: Edit { ssts, ..work.edit }, stats }
         });
         let loaded: Vec<Loaded> = loaded.collect();
         if done.is_err() {
@@ -224,8 +227,8 @@ impl<'a> Loader<'a> {
             (self.on_progress)(Progress::Wrote { rows });
             self.feed.go_on()
         };
-        let (ids, limits) = (self.ids, StripeLimits::default());
-        let writer = SstWriter { table: target.table, schema, ids, limits, on_written: &on_written };
+        let (table, layout, limits) = (target.table, target.layout, StripeLimits::default());
+        let writer = SstWriter { table, layout, schema, ids: self.ids, limits, on_written: &on_written };
         let (counted, finished) = Finisher::beside(|finisher| {
             let write = |(start, _)| writer.write_window(&chunks, start, &ranks, finisher);
             let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();

@@ -10,11 +10,10 @@ use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema,
 use super::chunk::{AllRanks, GroupEvents, WindowEvents};
 use super::order::RowOrder;
 use super::pick::{pick, pick_folded};
-use super::size::{self, Sizes};
 use super::upsert::Upserts;
 use crate::alike::Contents;
 use crate::error::Result;
-use crate::fold::{AlikeSets, fold};
+use crate::fold::{AlikeSets, Overflow, fold};
 
 /// A sorted piece of a window.
 #[derive(Debug)]
@@ -22,20 +21,22 @@ pub(super) struct Piece {
     pub(super) block: Block,
     /// Cells that a later event of the load wrote over.
     pub(super) overwritten: u64,
-    /// Rows and cells over what Bigtable advises.
-    pub(super) sizes: Sizes,
+    /// Whether some of its rows have no cell, only the time of the upsert that emptied them.
+    pub(super) emptied: bool,
 }
 
-/// Builds the rows `rows` of a window.
+/// Builds the rows `rows` of a window. `repeats` says of a column (group, place in it) whether its value follows from the
+/// row key: then it is the same each time it is written, and nothing is lost when it is written over.
 ///
 /// # Errors
-/// If alike cells cannot be made one, or a row is over Bigtable's limit.
+/// If alike cells cannot be made one.
 pub(super) fn build(
     schema: &StoredSchema,
     window: &WindowEvents,
     order: &RowOrder,
     rows: Range<usize>,
     ranks: &AllRanks,
+    repeats: &dyn Fn(usize, usize) -> bool,
 ) -> Result<Piece> {
     let rows = &order.rows[rows];
     let mut keys = Keys::new(Arc::new(schema.tail.clone()));
@@ -46,10 +47,14 @@ pub(super) fn build(
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
-        let mut records = Records::new(group, &window.groups[at]);
+        let mut records = Records::new(group, &window.groups[at], |column| repeats(at, column));
         let upserts = upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored);
         for (row, events) in rows.iter().map(|row| &order.events[row.events()]).enumerate() {
-            records.push_row(upserts.map_or(events, |upserts| upserts.events(row)))?;
+            match upserts.map(|upserts| (upserts.emptied(row, at), upserts.events(row))) {
+                Some((Some(event), _)) => records.push_emptied(event),
+                Some((None, left)) => records.push_row(left)?,
+                None => records.push_row(events)?,
+            }
         }
         overwritten += records.overwritten;
         let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
@@ -57,8 +62,8 @@ pub(super) fn build(
     }
     // A row none of whose cells has a value is no row.
     let block = Block { keys, groups }.without_empty_rows();
-    let sizes = size::measure(schema, &block)?;
-    Ok(Piece { block, overwritten, sizes })
+    let emptied = upserts.is_some_and(|upserts| upserts.empties());
+    Ok(Piece { block, overwritten, emptied })
 }
 
 impl GroupEvents {
@@ -86,12 +91,14 @@ struct Records<'a> {
     folds: Option<AlikeSets>,
     /// What events hold, once two are alike where both may stay.
     contents: Option<Contents>,
+    /// Columns whose cells count when they are written over.
+    counted: Vec<usize>,
     overwritten: u64,
     scratch: Vec<u32>,
 }
 
 impl<'a> Records<'a> {
-    fn new(group: &'a Group, events: &'a GroupEvents) -> Self {
+    fn new(group: &'a Group, events: &'a GroupEvents, repeats: impl Fn(usize) -> bool) -> Self {
         let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
         let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
         let all_sparse = sparse.len() == events.columns.len();
@@ -105,6 +112,9 @@ impl<'a> Records<'a> {
             overrides: Vec::new(),
             folds: group.has_aggregates().then(AlikeSets::default),
             contents: None,
+            counted: (0..group.columns.len())
+                .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column))
+                .collect(),
             overwritten: 0,
             scratch: Vec::new(),
         }
@@ -128,6 +138,12 @@ impl<'a> Records<'a> {
         }
         self.row_ends.push(self.picks.len() as u32);
         Ok(())
+    }
+
+    /// A row that an event without cells left empty: a record without values.
+    fn push_emptied(&mut self, event: u32) {
+        self.picks.push(event);
+        self.row_ends.push(self.picks.len() as u32);
     }
 
     /// A record of one event, unless all its cells are absent.
@@ -172,11 +188,8 @@ impl<'a> Records<'a> {
         if self.group.packed.is_some() {
             return self.push_newest(alike);
         }
-        if self.group.timestamps == TimestampKind::Stored {
-            let cells = |column: usize| alike.iter().filter(|event| self.events.has(**event, column)).count() as u64;
-            let columns = self.group.columns.iter().enumerate().filter(|(_, column)| column.merge.is_newest());
-            self.overwritten += columns.map(|(column, _)| cells(column).saturating_sub(1)).sum::<u64>();
-        }
+        let cells = |column: &usize| alike.iter().filter(|event| self.events.has(**event, *column)).count() as u64;
+        self.overwritten += self.counted.iter().map(|column| cells(column).saturating_sub(1)).sum::<u64>();
         if self.all_sparse && !alike.iter().any(|event| self.has_any(*event)) {
             return;
         }
@@ -197,7 +210,7 @@ impl<'a> Records<'a> {
     fn push_newest(&mut self, alike: &[u32]) {
         let cells = || alike.iter().copied().filter(|event| !self.all_sparse || self.has_any(*event));
         let (count, newest) = (cells().count() as u64, cells().next_back());
-        if self.group.timestamps == TimestampKind::Stored {
+        if !self.counted.is_empty() {
             self.overwritten += count.saturating_sub(1);
         }
         self.picks.extend(newest);
@@ -213,7 +226,7 @@ impl<'a> Records<'a> {
         for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
             columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
                 Some(folds) => {
-                    let folded = fold(column.merge, values, folds);
+                    let folded = fold(column.merge, values, folds, Overflow::Fails);
                     let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
                     pick_folded(values, folded, &places, folds)?
                 }

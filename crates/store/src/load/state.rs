@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidetable_layout::{Encoder, Layout};
+use tidetable_layout::{Dictionary, Encoder, Layout};
 use tidetable_source::ContentHash;
 
 use super::chunk::{AllRanks, Chunk};
@@ -11,7 +11,7 @@ use super::lay::{Outcome, Part};
 use super::pass::Reading;
 use super::ranks::Ranks;
 use super::rebuild::Work;
-use super::stats::LoadStats;
+use super::stats::{EmptyRow, LoadStats};
 use crate::error::{Result, StoreError};
 use crate::version::Sst;
 
@@ -22,6 +22,8 @@ pub(super) struct Counts {
     pub(super) accepted: u64,
     pub(super) filtered: u64,
     pub(super) rejected: u64,
+    /// Of those accepted, rows that made no cell.
+    pub(super) empty: u64,
 }
 
 impl Counts {
@@ -61,6 +63,8 @@ pub(super) struct TargetState {
     /// One for each input of its work.
     pub(super) read: Vec<InputRead>,
     pub(super) stats: LoadStats,
+    /// The first row without a cell: the sequence of its input, and its line.
+    first_empty: Option<(u64, EmptyRow)>,
 }
 
 impl TargetState {
@@ -70,7 +74,7 @@ impl TargetState {
 
     /// Adds what one piece of input `input` became; it tells in the counts if `counts`.
     fn put(&mut self, input: usize, counts: bool, part: Part) {
-        let Part { counts: rows, days, chunk } = part;
+        let Part { counts: rows, days, chunk, first_empty } = part;
         let read = &mut self.read[input];
         read.counts.read += rows.read;
         read.counts.accepted += rows.accepted;
@@ -81,12 +85,24 @@ impl TargetState {
             self.stats.rows_accepted += rows.accepted;
             self.stats.rows_filtered += rows.filtered;
             self.stats.rows_rejected += rows.rejected;
+            self.stats.rows_empty += rows.empty;
+            let place = |(sequence, row): &(u64, EmptyRow)| (*sequence, row.line);
+            let found = first_empty.map(|row| (chunk.place.0, row));
+            // Pieces come in any order.
+            let first = self.first_empty.take().into_iter().chain(found);
+            self.first_empty = first.min_by_key(place);
         }
         for (window, days) in days {
             read.days.entry(window).or_default().extend(days);
         }
         self.bytes += chunk.bytes;
         self.chunks.push(chunk);
+    }
+
+    /// What it wrote, by window, and what it counted.
+    pub(super) fn into_written(self) -> (BTreeMap<i64, Vec<Sst>>, LoadStats) {
+        let first_empty = self.first_empty.map(|(_, row)| row);
+        (self.ssts, LoadStats { first_empty, ..self.stats })
     }
 
     /// Writes into the edit which inputs were read, after checking that they are what they should be.
@@ -152,6 +168,18 @@ impl<'a> Encoders<'a> {
 
     pub(super) fn put(&self, encoder: (usize, Encoder<'a>)) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).0.push(encoder);
+    }
+
+    /// Bytes that the names of encoders which are not at work take, and their ranks, about.
+    pub(super) fn memory(&self) -> u64 {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let groups = self.layout.stored().groups.len();
+        let qualifiers = |encoder: &Encoder<'_>| {
+            (0..groups).filter_map(|group| encoder.qualifiers(group)).map(Dictionary::memory).sum::<usize>()
+        };
+        let names = idle.0.iter().map(|(_, encoder)| encoder.prefixes().memory() + qualifiers(encoder));
+        // Ranks hold each name once more.
+        2 * names.sum::<usize>() as u64
     }
 
     /// Ranks over the dictionaries of all encoders, none of which may be at work. Those of before are given again if no

@@ -18,6 +18,12 @@ pub struct LoadStats {
     pub rows_filtered: u64,
     /// Rows that did not fit their declared columns or the layout.
     pub rows_rejected: u64,
+    /// Rows laid out that have no cell: all their values are null. They are among those accepted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_empty: u64,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_empty: Option<EmptyRow>,
     /// Rows of the table written to SSTs.
     pub rows_written: u64,
     /// Cells written to SSTs.
@@ -59,6 +65,8 @@ impl LoadStats {
         self.rows_accepted += other.rows_accepted;
         self.rows_filtered += other.rows_filtered;
         self.rows_rejected += other.rows_rejected;
+        self.rows_empty += other.rows_empty;
+        self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
@@ -89,6 +97,19 @@ impl LoadStats {
             self.largest_row = Some(row.clone());
         }
     }
+}
+
+/// A row of an input that made no cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmptyRow {
+    /// The input.
+    pub file: String,
+    /// Line where the record starts, from 1; of what is no text, the row, from 1.
+    pub line: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A row and its size.

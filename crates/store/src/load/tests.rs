@@ -16,6 +16,7 @@ use super::chunk::{AllRanks, GroupEvents, Places, WindowEvents};
 use super::order::RowOrder;
 use super::ranks::Ranks;
 use super::rows;
+use crate::emptied;
 use crate::error::{Result, StoreError};
 use crate::gc::{Collector, GcRule};
 use crate::merge::Merge;
@@ -130,7 +131,7 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
     let rows_of = events.iter().map(|event| event.row as u32).collect();
     let window = WindowEvents { ranks: rows_of, tails: Vec::new(), groups, units };
     let order = RowOrder::new(&window, ROWS.len());
-    Ok(rows::build(schema, &window, &order, 0..order.rows.len(), &ranks)?.block)
+    Ok(rows::build(schema, &window, &order, 0..order.rows.len(), &ranks, &|_, _| false)?.block)
 }
 
 /// What a cell holds, to be compared.
@@ -243,11 +244,9 @@ fn model(schema: &StoredSchema, events: &[Event]) -> BTreeMap<RecordKey, Vec<Opt
     out
 }
 
-/// The events of a table with upsert that are left: of each row the last of the greatest time, if it has a value.
-fn newest_of_rows(schema: &StoredSchema, events: &[Event]) -> Vec<Event> {
-    let columns = schema.groups[0].columns.len();
-    let has = |event: &&Event| event.values.iter().take(columns).any(Option::is_some);
-    let last = |row: usize| events.iter().filter(|event| event.row == row).filter(has).max_by_key(|event| event.time);
+/// The events of a table with upsert that are left: of each row the last of the greatest time, with values or without.
+fn newest_of_rows(events: &[Event]) -> Vec<Event> {
+    let last = |row: usize| events.iter().filter(|event| event.row == row).max_by_key(|event| event.time);
     (0..ROWS.len()).filter_map(last).cloned().collect()
 }
 
@@ -304,8 +303,20 @@ proptest! {
         let is_stored = |(key, _): &(RecordKey, Vec<Option<String>>)| key.1 > 0;
         // Cells at timestamp 0 are those of all events, the others those of one.
         let (stored, zero): (Vec<_>, Vec<_>) = whole.into_iter().partition(is_stored);
+        // Of a row without values only its time is kept, once, and no reader sees it.
+        let (emptied, stored): (Vec<_>, Vec<_>) =
+            stored.into_iter().partition(|(_, values)| values.iter().all(Option::is_none));
+        let newest = newest_of_rows(&events);
+        let has = |event: &&Event| event.values[0].is_none() && event.values[1].is_none();
+        let times = |event: &Event| (ROWS[event.row].to_owned(), Reverse(event.time));
+        let expected: Vec<_> = newest.iter().filter(has).map(times).collect();
+        prop_assert_eq!(emptied.into_iter().map(|(key, _)| (key.0, key.3)).collect::<Vec<_>>(), expected);
+        let block = built(&schema, &events).unwrap();
+        prop_assert_eq!(emptied::any(&schema, &block), newest.iter().any(|event| has(&event)));
+        let seen = records(&[emptied::take_out(&schema, block).unwrap()]);
+        prop_assert!(seen.iter().all(|(_, values)| values.iter().any(Option::is_some)));
         let all = model(&plain(false), &events).into_iter().filter(|(key, _)| key.1 == 0).collect::<Vec<_>>();
-        let one = model(&plain(false), &newest_of_rows(&schema, &events));
+        let one = model(&plain(false), &newest);
         prop_assert_eq!(zero, all);
         prop_assert_eq!(stored, one.into_iter().filter(|(key, _)| key.1 > 0).collect::<Vec<_>>());
     }
@@ -362,7 +373,9 @@ fn a_sum_that_is_too_great_is_told() {
     let schema = schema(&[column("sum", Kind::Sum)], false);
     let great = |row: usize| event(row, 1000, [Some(i64::MAX), None, None]);
     let is_told = |error: StoreError| match error.of_table("SALES") {
-        StoreError::SumOverflow { table, row, column } => assert_eq!([table, row, column], ["SALES", "b", "sum:sum"]),
+        StoreError::SumOverflow { table, row, column, .. } => {
+            assert_eq!([table, row, column], ["SALES", "b", "sum:sum"])
+        }
         other => panic!("{other}"),
     };
     is_told(built(&schema, &[great(0), great(1), event(1, 1000, [Some(1), None, None])]).unwrap_err());

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use tidetable_layout::StoredSchema;
-use tidetable_sstable::{Compression, EncodedStripe, StripeLimits, WriteOptions, encode_rows, stripe_cuts};
+use tidetable_layout::{Layout, StoredSchema};
+use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_cuts};
 
 use super::chunk::{AllRanks, Chunk, WindowEvents};
 use super::finish::{Finisher, Place};
 use super::order::RowOrder;
 use super::rows::{self, Piece};
 use super::stats::LoadStats;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::output::{SstFile, write_error};
+use crate::output::{SizedStripe, SstFile, write_error};
+use crate::size;
 use crate::table::Table;
 
 /// Events a piece of a window has, about: two full stripes.
@@ -26,6 +27,7 @@ const PIECE_BYTES: usize = 8 << 20;
 /// Writes SSTs of one table.
 pub(super) struct SstWriter<'a> {
     pub(super) table: &'a Table,
+    pub(super) layout: &'a Layout,
     pub(super) schema: &'a Arc<StoredSchema>,
     pub(super) ids: &'a dyn Ids,
     pub(super) limits: StripeLimits,
@@ -77,7 +79,7 @@ impl<'t> SstWriter<'t> {
         order: &RowOrder,
         batch: &[Range<usize>],
         ranks: &AllRanks,
-    ) -> Result<(LoadStats, Vec<EncodedStripe>)> {
+    ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         let clock = Instant::now();
         let encoded: Vec<_> =
             batch.par_iter().map(|rows| self.encode(window, order, rows.clone(), ranks)).collect::<Result<_>>()?;
@@ -100,16 +102,22 @@ impl<'t> SstWriter<'t> {
         order: &RowOrder,
         rows: Range<usize>,
         ranks: &AllRanks,
-    ) -> Result<(LoadStats, Vec<EncodedStripe>)> {
+    ) -> Result<(LoadStats, Vec<SizedStripe>)> {
         // The uid goes into the file, not into its stripes.
         let options = &self.options(0);
-        let built = rows::build(self.schema, window, order, rows, ranks);
-        let Piece { block, overwritten, sizes } = built.map_err(|error| error.of_table(self.table.name()))?;
+        let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
+        let built = rows::build(self.schema, window, order, rows, ranks, &repeats);
+        let of_table = |error: StoreError| error.of_table(self.table.name());
+        let Piece { block, overwritten, emptied } = built.map_err(of_table)?;
+        let sizes = size::measure(self.schema, &block, self.table.row_limit());
+        let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
         let cuts = stripe_cuts(self.schema, &block, &self.limits);
         let stripes = cuts
             .into_par_iter()
             .map(|rows| {
-                encode_rows(self.schema, options, &block, rows).map_err(|source| write_error(self.table, source))
+                let stripe = encode_rows(self.schema, options, &block, rows);
+                let stripe = stripe.map_err(|source| write_error(self.table, source))?;
+                Ok(SizedStripe { stripe, largest_row: sizes.most, emptied })
             })
             .collect::<Result<_>>()?;
         let counts = LoadStats {
@@ -134,7 +142,7 @@ struct Files<'a, 't> {
 
 impl Files<'_, '_> {
     /// Writes stripes: how long that took.
-    fn write(&mut self, stripes: Vec<EncodedStripe>) -> Result<Duration> {
+    fn write(&mut self, stripes: Vec<SizedStripe>) -> Result<Duration> {
         let clock = Instant::now();
         for stripe in stripes {
             let file = match &mut self.open {

@@ -69,6 +69,13 @@ struct WindowStep {
 }
 
 impl Step {
+    /// Whether the version holds what the one before does: vacuum commits such, to say which files may be gone.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        let inputs = self.inputs_gone.is_empty() && self.inputs.is_empty();
+        let windows = self.windows_gone.is_empty() && self.windows.is_empty();
+        self.table.is_none() && inputs && windows && self.drops.is_empty()
+    }
+
     /// The step from `before`, whose manifest has the checksum `manifest`, to `next`.
     pub(crate) fn between(before: &Version, manifest: &str, next: &Version) -> Self {
         let Version { number, commit, born, now, table, inputs, names, windows, drops, collected, vacuumed, origin: _ } =

@@ -19,6 +19,8 @@ fn sst(id: u8, order: u8) -> Sst {
         min_timestamp: None,
         max_timestamp: None,
         joined: None,
+        largest: None,
+        emptied: false,
     }
 }
 

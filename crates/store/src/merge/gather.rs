@@ -12,7 +12,7 @@ use super::fixed;
 use super::plan::{BlockPlan, Step};
 use crate::alike::Contents;
 use crate::error::Result;
-use crate::fold::{AlikeSets, fold};
+use crate::fold::{AlikeSets, Overflow, fold};
 
 /// The rows of `block` from `row` on.
 pub(super) fn tail(block: &Block, row: usize) -> Block {
@@ -41,7 +41,7 @@ fn slice_group(group: &GroupBlock, rows: &Range<usize>) -> GroupBlock {
 }
 
 /// The block that `plan` makes of `blocks`.
-pub(super) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> Result<Block> {
+pub(super) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan, overflow: Overflow) -> Result<Block> {
     let keys = gather_keys(blocks, plan);
     let upserted = schema.upsert.then(|| upsert(schema, blocks, plan));
     let mut groups = Vec::with_capacity(schema.groups.len());
@@ -50,7 +50,7 @@ pub(super) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan)
         let parts: Option<Vec<&GroupBlock>> =
             blocks.iter().map(|block| block.groups.get(at).and_then(Option::as_ref)).collect();
         groups.push(match parts {
-            Some(parts) => Some(gather_group(group, &parts, plan, &keys)?),
+            Some(parts) => Some(gather_group(group, &parts, plan, &keys, overflow)?),
             None => None,
         });
     }
@@ -130,7 +130,13 @@ impl Picks {
     }
 }
 
-fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &Keys) -> Result<GroupBlock> {
+fn gather_group(
+    group: &Group,
+    parts: &[&GroupBlock],
+    plan: &BlockPlan,
+    keys: &Keys,
+    overflow: Overflow,
+) -> Result<GroupBlock> {
     let codes = Codes::merge(parts);
     let mut picks = Picks::default();
     let mut contents = None;
@@ -166,7 +172,7 @@ fn gather_group(group: &Group, parts: &[&GroupBlock], plan: &BlockPlan, keys: &K
                 Some(gather_column(&arrays, at, &picks)?)
             }
             Some(arrays) => {
-                let folded = fold(column.merge, &arrays, &picks.folds);
+                let folded = fold(column.merge, &arrays, &picks.folds, overflow);
                 let folded = folded.map_err(|error| error.at(keys, &picks.row_ends, qualifiers.as_ref(), column))?;
                 Some(gather_folded(arrays, folded, &picks)?)
             }

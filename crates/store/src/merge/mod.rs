@@ -19,6 +19,7 @@ use arrow::array::{Array, AsArray};
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
+use crate::fold::Overflow;
 pub use gather::slice;
 use plan::{BlockPlan, Step, run_before};
 use tree::LoserTree;
@@ -34,13 +35,13 @@ pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usiz
         return Ok(slice(block, only.clone()));
     }
     let steps = rows.iter().map(|rows| Step::Copy { source: 0, rows: rows.clone() }).collect();
-    gather::gather(schema, &[block], &BlockPlan { steps })
+    gather::gather(schema, &[block], &BlockPlan { steps }, Overflow::Fails)
 }
 
 /// `blocks`, of which each begins after the one before it ends, as one.
 pub(crate) fn concat(schema: &StoredSchema, blocks: &[Block]) -> Result<Block> {
     let steps = blocks.iter().enumerate().map(|(source, block)| Step::Copy { source, rows: 0..block.keys.len() });
-    gather::gather(schema, &blocks.iter().collect::<Vec<_>>(), &BlockPlan { steps: steps.collect() })
+    gather::gather(schema, &blocks.iter().collect::<Vec<_>>(), &BlockPlan { steps: steps.collect() }, Overflow::Fails)
 }
 
 /// Bytes of the rows of a block, about. Of a slice of an array only its own part counts.
@@ -67,6 +68,7 @@ pub(crate) struct Merge<I> {
     /// None until all sources stand at their first rows.
     tree: Option<LoserTree>,
     most_rows: usize,
+    overflow: Overflow,
 }
 
 /// One input of a merge and how far it was read.
@@ -145,12 +147,18 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
     pub(crate) fn new(schema: Arc<StoredSchema>, mut sources: Vec<(u64, I)>) -> Self {
         sources.sort_by_key(|(order, _)| *order);
         let source = |(_, blocks)| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 };
-        Self { schema, sources: sources.into_iter().map(source).collect(), tree: None, most_rows: BLOCK_ROWS }
+        let sources = sources.into_iter().map(source).collect();
+        Self { schema, sources, tree: None, most_rows: BLOCK_ROWS, overflow: Overflow::Fails }
     }
 
     /// The same in blocks of so many rows at most, but for blocks that are handed on as they are.
     pub(crate) fn with_rows(self, most_rows: usize) -> Self {
         Self { most_rows, ..self }
+    }
+
+    /// The same with this answer to sums over 64 bits.
+    pub(crate) fn on_overflow(self, overflow: Overflow) -> Self {
+        Self { overflow, ..self }
     }
 
     fn merged(&mut self) -> Result<Option<Block>> {
@@ -171,7 +179,7 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         match plan.steps.as_slice() {
             [] => Ok(None),
             [Step::Copy { source, rows }] => Ok(Some(slice(blocks[*source], rows.clone()))),
-            _ => gather::gather(&self.schema, &blocks, &plan).map(Some),
+            _ => gather::gather(&self.schema, &blocks, &plan, self.overflow).map(Some),
         }
     }
 

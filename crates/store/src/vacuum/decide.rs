@@ -56,10 +56,10 @@ pub(super) struct Found {
     pub(super) leftovers: Vec<FoundFile>,
 }
 
-/// The oldest version that stays: versions go from the first on, as long as the one after them is old enough.
-pub(super) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, options: VacuumOptions) -> u64 {
-    let kept = newest.saturating_sub(options.keep_versions.max(1) - 1);
-    let replaced_late = manifests.iter().find(|(number, file)| *number > 1 && !is_old(file, options.before));
+/// The oldest version that stays: versions go from the first on, as long as the one after them is old enough and they
+/// come before `kept`.
+pub(super) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, kept: u64, before: i64) -> u64 {
+    let replaced_late = manifests.iter().find(|(number, file)| *number > 1 && !is_old(file, before));
     let oldest = replaced_late.map_or(newest, |(number, _)| number - 1).min(kept);
     // What is not there cannot stay.
     let there = manifests.iter().map(|(number, _)| *number).find(|number| *number >= oldest);
@@ -107,22 +107,21 @@ mod tests {
         numbers.map(|number| (number, file(&format!("m{number}"), number as i64))).collect()
     }
 
-    fn options(before: i64, keep_versions: u64) -> VacuumOptions {
-        VacuumOptions { before, half_written_before: 5, keep_versions }
+    fn options(before: i64) -> VacuumOptions {
+        VacuumOptions { before, half_written_before: 5, keep_versions: 1 }
     }
 
     #[test]
     fn a_version_goes_when_the_one_after_it_is_old() {
         // Version 4 was replaced by 5 at time 5.
-        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(5, 1)), 4);
-        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(6, 1)), 5);
-        assert_eq!(oldest_kept(&manifests(3..=9), 9, options(0, 1)), 3);
-        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(100, 1)), 9);
-        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(100, 0)), 9);
-        assert_eq!(oldest_kept(&manifests(1..=9), 9, options(100, 4)), 6);
-        assert_eq!(oldest_kept(&manifests(8..=9), 9, options(100, 40)), 8);
-        assert_eq!(oldest_kept(&manifests(1..=1), 1, options(100, 1)), 1);
-        assert_eq!(oldest_kept(&[], 0, options(100, 1)), 0);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 9, 5), 4);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 9, 6), 5);
+        assert_eq!(oldest_kept(&manifests(3..=9), 9, 9, 0), 3);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 9, 100), 9);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 6, 100), 6);
+        assert_eq!(oldest_kept(&manifests(8..=9), 9, 1, 100), 8);
+        assert_eq!(oldest_kept(&manifests(1..=1), 1, 1, 100), 1);
+        assert_eq!(oldest_kept(&[], 0, 0, 100), 0);
     }
 
     #[test]
@@ -133,7 +132,7 @@ mod tests {
             ssts: ["named", "unused", "young"].map(|id| (id.to_owned(), file(id, i64::from(id == "young") * 9))).into(),
             leftovers: vec![file("half", 1), file("being written", 5)],
         };
-        let removals = decide(found, 4, &["named".to_owned()].into(), options(9, 1));
+        let removals = decide(found, 4, &["named".to_owned()].into(), options(9));
         let paths: Vec<&str> = removals.iter().map(|removal| removal.path.as_str()).collect();
         assert_eq!(paths, ["m1", "m2", "m3", "c2", "unused", "half"]);
     }

@@ -28,7 +28,8 @@ pub struct VacuumOptions {
     /// Only half-written files that were last written before this. Their writer may be at it still, and would finish
     /// another's file if that got the name: an hour is the least to leave them.
     pub half_written_before: i64,
-    /// The newest versions, so many, stay in any case; one at least.
+    /// The newest versions, so many, stay in any case; one at least. Those that vacuum itself commits do not count: they
+    /// hold what the one before them does.
     pub keep_versions: u64,
 }
 
@@ -61,6 +62,11 @@ impl VacuumPlan {
     /// If the store cannot be listed, or one of the versions that stay cannot be read: then nothing is known to be
     /// unused.
     pub fn new(table: &Table, options: VacuumOptions) -> Result<Self> {
+        Self::keeping(table, options, u64::MAX)
+    }
+
+    /// The same, but `oldest` stays too, and what comes after it.
+    fn keeping(table: &Table, options: VacuumOptions, oldest: u64) -> Result<Self> {
         let stat = |path: String| -> Result<Option<FoundFile>> {
             let found = table.blobs().stat(&path)?;
             Ok(found.map(|Stat { bytes, modified }| FoundFile { path, bytes, modified }))
@@ -74,7 +80,8 @@ impl VacuumPlan {
         let newest = table.latest_number()?;
         let first = table.kept()?.oldest;
         let line = manifests.partition_point(|(number, _)| *number < first);
-        let oldest = oldest_kept(&manifests[line..], newest, options);
+        let kept = oldest_of_newest(table, first, newest, options.keep_versions)?;
+        let oldest = oldest_kept(&manifests[line..], newest, kept, options.before).min(oldest);
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
@@ -115,34 +122,67 @@ impl VacuumPlan {
         self.removals.iter().map(|removal| removal.bytes).sum()
     }
 
-    /// Removes what it names, and what else may go by the time it is done.
+    /// Removes what it names, but for what is in use by then. On a full disk it gives up the store's reserve, which is the
+    /// caller's to make again.
     ///
     /// # Errors
     /// If a file cannot be removed: then the rest stays for the next vacuum. Or if the version that says which files
     /// may be gone cannot be committed: then nothing was removed.
     pub fn run(self, ids: &dyn Ids) -> Result<VacuumDone> {
-        let table = self.table.clone();
-        let takes_ssts = |plan: &Self| plan.removals.iter().any(|removal| removal.kind.is_sst());
-        let (mut plan, mut version) = (self, None);
-        if takes_ssts(&plan)
+        let store = Store::new(self.table.blobs().clone());
+        // No version knows of these, so they go before anything has to be written: the disk may be full.
+        for removal in self.removals.iter().filter(|removal| removal.kind == RemovalKind::Leftover) {
+            self.table.blobs().delete(&removal.path)?;
+        }
+        let (plan, version) = store.with_room(|| self.announce(ids))?;
+        for removal in &plan.removals {
+            plan.table.blobs().delete(&removal.path)?;
+        }
+        Ok(VacuumDone { removals: plan.removals, version })
+    }
+
+    /// Says in the store what is about to go: what goes of the plan then, and the version that says so.
+    fn announce(&self, ids: &dyn Ids) -> Result<(Self, Option<u64>)> {
+        let table = &self.table;
+        let (mut plan, mut version) = (self.clone(), None);
+        if plan.removals.iter().any(|removal| removal.kind.is_sst())
             && !planted::is(Bug::VacuumSaysNothing)
             && let Some(latest) = table.latest()?
         {
             let (base, now) = (latest.number, latest.now);
             let edit = Edit { vacuumed: Some(plan.options.before), base, ..Edit::default() };
             version = Some(table.commit(latest, &edit, ids, now)?.number);
-            // Judged again: whoever commits from here on knows.
-            plan = Self::new(&table, plan.options)?;
+            // Judged again: whoever commits from here on knows. What was not announced stays.
+            let announced: HashSet<&str> = self.removals.iter().map(|removal| removal.path.as_str()).collect();
+            plan = Self::keeping(table, plan.options, plan.oldest)?;
+            plan.removals.retain(|removal| announced.contains(removal.path.as_str()));
+            let gone = self.removals.iter().filter(|removal| removal.kind == RemovalKind::Leftover);
+            plan.removals.extend(gone.cloned());
         }
         let takes_manifests = plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest);
         if takes_manifests && !planted::is(Bug::VacuumWithoutCheckpoint) {
             table.keep_from(&table.version(plan.oldest)?)?;
         }
-        for removal in &plan.removals {
-            table.blobs().delete(&removal.path)?;
-        }
-        Ok(VacuumDone { removals: plan.removals, version })
+        Ok((plan, version))
     }
+}
+
+/// The oldest of the newest `count` versions of a line that begins with `first`, not counting those that change nothing. If
+/// only one is to stay it is the newest, whatever that is.
+fn oldest_of_newest(table: &Table, first: u64, newest: u64, count: u64) -> Result<u64> {
+    let (mut number, mut left) = (newest, count);
+    if count < 2 {
+        return Ok(newest);
+    }
+    while number > first {
+        let is_own = table.step(number)?.is_some_and(|(step, _)| step.changes_nothing());
+        left -= u64::from(!is_own);
+        if left == 0 {
+            break;
+        }
+        number -= 1;
+    }
+    Ok(number)
 }
 
 /// Adds the SSTs that `version` names, but for windows it shares with the one `before`.

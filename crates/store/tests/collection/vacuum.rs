@@ -47,7 +47,7 @@ fn manifest(number: u64) -> String {
 }
 
 #[test]
-fn only_the_newest_version_is_left_and_a_second_vacuum_finds_nothing() {
+fn only_the_newest_version_is_left_and_then_nothing_is_found() {
     let (world, model) = loaded();
     compact(&world, &model);
     let before: Vec<String> = world.snapshot().unwrap().version().ssts().map(|sst| format!("{}.sst", sst.id)).collect();
@@ -58,13 +58,15 @@ fn only_the_newest_version_is_left_and_a_second_vacuum_finds_nothing() {
     assert_eq!((kinds(RemovalKind::Manifest), kinds(RemovalKind::Sst), kinds(RemovalKind::Leftover)), (3, 3, 0));
     assert!(files(&world, "sst").len() == 5, "a plan removes nothing");
     let removed = vacuum(&world, ALL);
-    // And the version before the one that says what is gone.
-    assert_eq!(removed.len(), 3 + 3 + 1);
+    assert_eq!(removed.len(), 3 + 3);
     assert_eq!(files(&world, "sst"), before.into_iter().collect());
-    assert_eq!(files(&world, "manifest"), [format!("{:020}.json", 5)].into());
+    // And the one that says what is gone.
+    assert_eq!(files(&world, "manifest"), [4, 5].map(|number| format!("{number:020}.json")).into());
     assert_eq!(world.cells(), model.cells());
     let report = world.table().verify(VerifyOptions { all_versions: true, ..VerifyOptions::default() }).unwrap();
     assert!(report.is_sound(), "{report:?}");
+    // The version before that one was the newest then.
+    assert!(vacuum(&world, ALL).contains(&manifest(4)));
     assert!(VacuumPlan::new(&world.table(), ALL).unwrap().is_empty());
     assert!(vacuum(&world, ALL).is_empty());
     for number in 1..5 {
@@ -72,6 +74,36 @@ fn only_the_newest_version_is_left_and_a_second_vacuum_finds_nothing() {
         assert!(matches!(error, StoreError::Vacuumed { oldest: 5, .. }), "{error}");
     }
     assert!(matches!(world.table().version(6), Err(StoreError::NoVersion { newest: 5, .. })));
+}
+
+#[test]
+fn as_many_versions_stay_as_are_asked_for_and_what_is_announced_goes() {
+    let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
+    let keep = VacuumOptions { before: 2 * HOUR, keep_versions: 2, ..ALL };
+    let mut cells = Vec::new();
+    for round in 0..4 {
+        load(&world, &mut model, vec![event(round, 0)]);
+        cells.push(world.cells());
+        // One that changes an input leaves SSTs that no later version names.
+        let file = model.change(0, vec![event(9, round.cast_signed())]).unwrap();
+        world.write(&file);
+        world.load(model.now);
+        cells.push(world.cells());
+        for folder in ["manifest", "sst"] {
+            files(&world, folder).iter().for_each(|name| age(&world, &format!("tables/T/{folder}/{name}"), 1));
+        }
+        let plan = VacuumPlan::new(&world.table(), keep).unwrap();
+        let (announced, newest) = (plan.removals.clone(), plan.newest);
+        assert_eq!(plan.run(&world.ids).unwrap().removals, announced);
+        let numbers = world.table().version_numbers().unwrap();
+        let own: Vec<u64> = numbers.into_iter().filter(|number| *number <= newest).collect();
+        assert_eq!(own.len(), 2, "round {round}: {own:?}");
+        for (number, cells) in own.into_iter().zip(&cells[cells.len() - 2..]) {
+            assert_eq!(world.cells_of(&snapshot(&world, number)), *cells, "round {round}, version {number}");
+        }
+        let again = VacuumPlan::new(&world.table(), keep).unwrap();
+        assert!(again.is_empty(), "round {round}: {again:?}");
+    }
 }
 
 #[test]
@@ -176,7 +208,9 @@ proptest! {
     #[test]
     fn every_version_that_is_kept_reads_as_when_it_was_new(steps in prop::collection::vec(any_step(), 1..40)) {
         let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
+        // Those of vacuum hold what the one before them does, and do not count.
         let mut versions: BTreeMap<u64, Cells> = BTreeMap::new();
+        let mut own: BTreeSet<u64> = BTreeSet::new();
         for step in steps {
             let there = world.snapshot().is_some();
             match step {
@@ -198,12 +232,21 @@ proptest! {
                         age(&world, &format!("tables/T/{folder}/{name}"), 1);
                     }
                     let options = VacuumOptions { before: 2 * HOUR, keep_versions, ..ALL };
+                    let announced = VacuumPlan::new(&world.table(), options).unwrap().removals;
                     let newest = world.table().latest_number().unwrap();
-                    let before = files(&world, "manifest").len() as u64;
-                    vacuum(&world, options);
-                    // And the one that says what is gone.
-                    prop_assert!(files(&world, "manifest").len() as u64 <= before.min(keep_versions) + 1);
-                    versions = versions.split_off(&(newest + 1).saturating_sub(keep_versions).max(1));
+                    let removed = vacuum(&world, options);
+                    prop_assert_eq!(removed, announced.into_iter().map(|file| file.path).collect::<Vec<_>>());
+                    if world.table().latest_number().unwrap() > newest {
+                        own.insert(newest + 1);
+                    }
+                    let counted = |number: &&u64| !own.contains(*number);
+                    let kept: Vec<u64> = versions.keys().filter(counted).copied().collect();
+                    let oldest = match keep_versions {
+                        1 => newest,
+                        many => kept[kept.len().saturating_sub(many as usize)],
+                    };
+                    prop_assert_eq!(world.table().version_numbers().unwrap()[0], oldest);
+                    versions = versions.split_off(&oldest);
                 }
                 _ => continue,
             }

@@ -12,8 +12,8 @@ use tidetable_layout::{
 };
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, InputPlan, Loaded, Loader, LocalBlobs, Looking, Progress, Snapshot,
-    Store, StoreError, Table, TableIdentity, Target, Version,
+    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking, Progress,
+    RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version,
 };
 
 /// 2018-01-01, microseconds.
@@ -38,6 +38,18 @@ pub type Cells = BTreeMap<CellKey, String>;
 pub struct File {
     name: String,
     text: String,
+}
+
+impl File {
+    /// An input of these events, as they are.
+    pub fn of(name: &str, events: &[Event]) -> Self {
+        let mut text = "id,ts,q,v,w\n".to_owned();
+        for Event { id, time, q, v, w } in events {
+            let w = w.map(|w| w.to_string()).unwrap_or_default();
+            text.push_str(&format!("{id},{},{q},{v},{w}\n", time / 1000));
+        }
+        Self { name: name.to_owned(), text }
+    }
 }
 
 /// Inputs in order, drops with the number of inputs before each, and nothing else.
@@ -70,13 +82,9 @@ impl Model {
             self.values += 1;
             event.v = self.values;
         }
-        let mut text = "id,ts,q,v,w\n".to_owned();
-        for Event { id, time, q, v, w } in &events {
-            let w = w.map(|w| w.to_string()).unwrap_or_default();
-            text.push_str(&format!("{id},{},{q},{v},{w}\n", time / 1000));
-        }
+        let file = File::of(&format!("{input:03}.csv"), &events);
         self.inputs[input] = events;
-        File { name: format!("{input:03}.csv"), text }
+        file
     }
 
     pub fn drop(&mut self, target: DropTarget) {
@@ -185,13 +193,20 @@ pub struct World {
     pub ids: Counting,
     layout: Layout,
     rule: String,
+    row_limit: u64,
 }
 
 impl World {
     /// With `dated` keys a row lies in one window.
     pub fn new(dated: bool, rule: &str) -> Self {
-        let layout = Layout::compile(&table_spec(dated), &source_spec().schema()).unwrap();
-        Self { folder: tempfile::tempdir().unwrap(), ids: Counting::default(), layout, rule: rule.to_owned() }
+        Self::of(&table_spec(dated), rule, 256 << 20)
+    }
+
+    /// Of a table of this layout, whose rows have so many bytes at most.
+    pub fn of(spec: &TableSpec, rule: &str, row_limit: u64) -> Self {
+        let layout = Layout::compile(spec, &source_spec().schema()).unwrap();
+        let (folder, rule) = (tempfile::tempdir().unwrap(), rule.to_owned());
+        Self { folder, ids: Counting::default(), layout, rule, row_limit }
     }
 
     pub fn write(&self, File { name, text }: &File) {
@@ -201,11 +216,13 @@ impl World {
     }
 
     pub fn table(&self) -> Table {
-        Store::new(Arc::new(LocalBlobs::new(self.folder.path().join("store")))).table("T")
+        let blobs = Arc::new(LocalBlobs::new(self.folder.path().join("store")));
+        Store::new(blobs).with_row_limit(self.row_limit).table("T")
     }
 
     fn identity(&self) -> TableIdentity {
         let gc = ["F", "G"].iter().filter(|_| !self.rule.is_empty());
+        let gc = gc.filter(|name| self.layout.spec().families.iter().any(|family| family.name == **name));
         TableIdentity {
             job: "j".to_owned(),
             spec: self.layout.spec().clone(),
@@ -217,9 +234,14 @@ impl World {
 
     /// Loads what is new or changed.
     pub fn load(&self, now: i64) {
+        self.try_load(now, |edit| edit).unwrap();
+    }
+
+    /// The same with what `change` makes of the edit, or why it was refused.
+    pub fn try_load(&self, now: i64, change: impl Fn(Edit) -> Edit) -> Result<Version, StoreError> {
         let base = self.table().base(&self.identity()).unwrap();
-        let edit = self.loaded(&base, &base, false);
-        self.table().commit(base, &edit, &self.ids, now).unwrap();
+        let edit = change(self.try_loaded(&base, &base, false)?);
+        self.table().commit(base, &edit, &self.ids, now)
     }
 
     /// Builds the table anew from its inputs, as `run --rebuild` does.
@@ -242,13 +264,35 @@ impl World {
     }
 
     fn loaded(&self, base: &Version, known: &Version, anew: bool) -> Edit {
+        self.try_loaded(base, known, anew).unwrap()
+    }
+
+    fn try_loaded(&self, base: &Version, known: &Version, anew: bool) -> Result<Edit, StoreError> {
+        Ok(self.counted(base, known, anew, &|row| panic!("{row:?}"))?.edit)
+    }
+
+    /// Loads what is new, and tells of rejected rows.
+    pub fn load_counted(&self, on_reject: &(dyn Fn(&RejectedRow) + Sync)) -> LoadStats {
+        let base = self.table().base(&self.identity()).unwrap();
+        let Loaded { edit, stats } = self.counted(&base, &base, false, on_reject).unwrap();
+        self.table().commit(base, &edit, &self.ids, START).unwrap();
+        stats
+    }
+
+    fn counted(
+        &self,
+        base: &Version,
+        known: &Version,
+        anew: bool,
+        on_reject: &(dyn Fn(&RejectedRow) + Sync),
+    ) -> Result<Loaded, StoreError> {
         let storage = Storage::new(self.folder.path().to_owned(), None);
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
         let looking = Looking { anew, ..Looking::default() };
         let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };
-        self.load_planned(base, &plan, &files, &|_| {}).unwrap().remove(0).edit
+        Ok(self.load_with(base, &plan, &files, on_reject, &|_| {})?.remove(0))
     }
 
     /// Loads what `plan` says, as `feed` gives it.
@@ -259,6 +303,17 @@ impl World {
         feed: &dyn Feed,
         on_progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Vec<Loaded>, StoreError> {
+        self.load_with(base, plan, feed, &|row| panic!("{row:?}"), on_progress)
+    }
+
+    fn load_with(
+        &self,
+        base: &Version,
+        plan: &InputPlan,
+        feed: &dyn Feed,
+        on_reject: &(dyn Fn(&RejectedRow) + Sync),
+        on_progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Vec<Loaded>, StoreError> {
         let table = self.table();
         let loader = Loader {
             feed,
@@ -266,7 +321,7 @@ impl World {
             targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
-            on_reject: &|row| panic!("{row:?}"),
+            on_reject,
             on_progress,
         };
         loader.load()
@@ -351,8 +406,12 @@ pub fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) {
                     let time = records.timestamps.as_ref().map_or(0, |times| times[record]);
                     let mut value = Vec::new();
                     write_cell(column, values.as_ref(), record, &mut value);
+                    let shown = match <[u8; 8]>::try_from(value.as_slice()) {
+                        Ok(bytes) if !column.merge.is_newest() => i64::from_be_bytes(bytes).to_string(),
+                        _ => text(&value),
+                    };
                     let cell = (key.clone(), column.family.clone(), text(qualifier), Reverse(time));
-                    assert!(cells.insert(cell, text(&value)).is_none(), "a cell twice");
+                    assert!(cells.insert(cell, shown).is_none(), "a cell twice");
                     any = true;
                 }
             }

@@ -8,7 +8,7 @@ use tidetable_runner::{
     IfLocked, Job, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop, TableReason, UlidIds,
     open_store, plan_job, run as run_job,
 };
-use tidetable_store::{Ids, ulid_text};
+use tidetable_store::{Ids, LEAST_MEMORY, ulid_text};
 
 use super::{find_run, project};
 use crate::args::{Global, OnlyDays, Retry, Run, RunDays, RunHow, selected_of};
@@ -202,6 +202,11 @@ pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, C
         OnlyDays::Failed => Only::Failed,
         OnlyDays::Missing => Only::Missing,
     };
+    if how.memory < LEAST_MEMORY {
+        return Err(CliError::Usage(
+            "--memory is too little to load with, which would write a file for each piece: write 16MiB or more",
+        ));
+    }
     Ok(RunOptions {
         days: days(args)?,
         only: args.only.as_ref().map(|states| states.iter().map(only).collect()),

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use serde_json::{Value, json};
 use tidetable_runner::{InputState, Job, LoadRecord, PartState, Per, Project, RunRecord, RunReport, Severity};
-use tidetable_store::{LargestRow, RejectedRow};
+use tidetable_store::{EmptyRow, LargestRow, RejectedRow};
 
 use crate::args::{Global, Output};
 use crate::error::CliError;
@@ -170,6 +170,9 @@ fn figures(record: &RunRecord) -> Rows {
             line("rows filtered", json!(stats.rows_filtered));
         }
         line("rows rejected", json!(stats.rows_rejected));
+        if let Some(EmptyRow { file, line: at }) = &stats.first_empty {
+            line("rows without a value", json!(format!("{} (first: {file}, line {at})", stats.rows_empty)));
+        }
         line("rows written", json!(stats.rows_written));
         line("cells written", json!(stats.cells));
         if stats.overwritten > 0 {

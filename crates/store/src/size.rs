@@ -2,65 +2,83 @@
 //!
 //! A row takes, for each of its cells, the bytes of family, qualifier and value, and 8 for the timestamp; its key is not
 //! counted. A bound that costs next to nothing comes first, and only rows it does not clear are added up. A row of which
-//! several SSTs hold cells is looked at in each of them, not as a whole.
+//! several SSTs hold cells is looked at in each of them here, and as a whole when it is committed (see `limits`).
 
 use arrow::array::{Array, AsArray};
 use tidetable_layout::{
-    Block, CellWriter, Column, Encoding, FieldType, Group, GroupBlock, QualifierKind, StoredSchema, ValueType,
+    Block, CellWriter, Column, Encoding, FieldType, Group, GroupBlock, Keys, QualifierKind, StoredSchema, ValueType,
 };
 
-use super::stats::LargestRow;
 use crate::error::{Result, StoreError};
+use crate::load::LargestRow;
 
 /// Most bytes of a row.
-const ROW_LIMIT: u64 = 256 << 20;
+pub(crate) const ROW_LIMIT: u64 = 256 << 20;
 /// Bytes of a row that Bigtable advises not to pass.
 const ROW_ADVISED: u64 = 100_000_000;
 /// Bytes of a cell that Bigtable advises not to pass. Those over 100 MiB never come here: their rows are rejected.
 const CELL_ADVISED: usize = 10_000_000;
 const TIMESTAMP: u64 = 8;
 
-/// What is over the advice.
+/// What is over the advice, and what is over the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Sizes {
-    pub(super) rows: u64,
-    pub(super) cells: u64,
-    pub(super) largest: Option<LargestRow>,
+pub(crate) struct Sizes {
+    pub(crate) rows: u64,
+    pub(crate) cells: u64,
+    pub(crate) largest: Option<LargestRow>,
+    /// No row takes more bytes than this.
+    pub(crate) most: u64,
+    /// Rows over the limit, by number, and their bytes.
+    pub(crate) over: Vec<(usize, u64)>,
 }
 
-/// Looks for rows and cells over the advice.
-///
-/// # Errors
-/// [`StoreError::RowTooLarge`] if a row is over the limit.
-pub(super) fn measure(schema: &StoredSchema, block: &Block) -> Result<Sizes> {
-    measure_against(schema, block, ROW_ADVISED, ROW_LIMIT)
+impl Sizes {
+    /// The sizes, of the rows `keys`, if none is over the limit.
+    ///
+    /// # Errors
+    /// [`StoreError::RowTooLarge`] for the first that is.
+    pub(crate) fn within_limit(self, keys: &Keys) -> Result<Self> {
+        match self.over.first() {
+            Some((row, bytes)) => Err(too_large(&keys.get(*row), *bytes)),
+            None => Ok(self),
+        }
+    }
 }
 
-fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u64) -> Result<Sizes> {
+/// A row over the limit. The table is the caller's to know.
+pub(crate) fn too_large(key: &[u8], bytes: u64) -> StoreError {
+    StoreError::RowTooLarge { table: String::new(), row: String::from_utf8_lossy(key).into_owned(), bytes }
+}
+
+/// Looks for rows and cells over the advice, and for rows over `limit`.
+pub(crate) fn measure(schema: &StoredSchema, block: &Block, limit: u64) -> Sizes {
+    measure_against(schema, block, ROW_ADVISED.min(limit), limit)
+}
+
+fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u64) -> Sizes {
     let parts: Vec<Part<'_>> =
         schema.groups.iter().zip(&block.groups).filter_map(|(group, held)| Part::new(group, held.as_ref()?)).collect();
     let mut sizes = Sizes { cells: parts.iter().map(Part::large_cells).sum(), ..Sizes::default() };
-    let rows = block.keys.len();
-    if rows == 0 || parts.iter().map(|part| part.bound(0, rows - 1)).sum::<u64>() <= advised {
-        return Ok(sizes);
-    }
-    for row in 0..rows {
-        if parts.iter().map(|part| part.bound(row, row)).sum::<u64>() <= advised {
+    for row in 0..block.keys.len() {
+        let bound = parts.iter().map(|part| part.bound(row, row)).sum::<u64>();
+        if bound <= advised {
+            sizes.most = sizes.most.max(bound);
             continue;
         }
         let bytes = parts.iter().map(|part| part.exact(row)).sum::<u64>();
-        let key = || String::from_utf8_lossy(&block.keys.get(row)).into_owned();
+        sizes.most = sizes.most.max(bytes);
         if bytes > limit {
-            return Err(StoreError::RowTooLarge { table: String::new(), row: key(), bytes });
+            sizes.over.push((row, bytes));
         }
         if bytes > advised {
             sizes.rows += 1;
             if sizes.largest.as_ref().is_none_or(|largest| largest.bytes < bytes) {
-                sizes.largest = Some(LargestRow { key: key(), bytes });
+                let key = String::from_utf8_lossy(&block.keys.get(row)).into_owned();
+                sizes.largest = Some(LargestRow { key, bytes });
             }
         }
     }
-    Ok(sizes)
+    sizes
 }
 
 /// One group of a block.
@@ -173,7 +191,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{StringArray, UInt64Array};
-    use tidetable_layout::{KeyTail, Keys, Qualifiers, TimestampKind};
+    use tidetable_layout::{KeyTail, Qualifiers, TimestampKind};
 
     use super::*;
 
@@ -217,11 +235,17 @@ mod tests {
         let (schema, block) = block();
         // FAM:x=1 and OTHER:yy=text; FAM:yy=1234 and OTHER:yy=longer text.
         let (a, b) = ((3 + 1 + 8 + 1) + (5 + 2 + 8 + 4), (3 + 2 + 8 + 4) + (5 + 2 + 8 + 11));
-        let sizes = measure_against(&schema, &block, 0, 1000).unwrap();
-        assert_eq!(sizes, Sizes { rows: 2, cells: 0, largest: Some(LargestRow { key: "b".to_owned(), bytes: b }) });
-        assert_eq!(measure_against(&schema, &block, a, 1000).unwrap().rows, 1);
-        assert_eq!(measure_against(&schema, &block, b, b).unwrap(), Sizes::default());
-        match measure_against(&schema, &block, 0, b - 1).unwrap_err() {
+        let sizes = measure_against(&schema, &block, 0, 1000);
+        let largest = Some(LargestRow { key: "b".to_owned(), bytes: b });
+        assert_eq!(sizes, Sizes { rows: 2, largest: largest.clone(), most: b, ..Sizes::default() });
+        assert_eq!(measure_against(&schema, &block, a, 1000).rows, 1);
+        let unseen = measure_against(&schema, &block, 1000, 1000);
+        assert_eq!((unseen.rows, unseen.largest, &unseen.over[..]), (0, None, &[][..]));
+        assert!(unseen.most >= b && unseen.most < 4 * b, "a bound: {}", unseen.most);
+        assert!(measure_against(&schema, &block, b, b).within_limit(&block.keys).is_ok());
+        let over = measure_against(&schema, &block, 0, b - 1);
+        assert_eq!((&over.over[..], &over.largest), (&[(1, b)][..], &largest));
+        match over.within_limit(&block.keys).unwrap_err() {
             StoreError::RowTooLarge { row, bytes, .. } => assert_eq!((row.as_str(), bytes), ("b", b)),
             other => panic!("{other}"),
         }
