@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use crate::harness::{Project, json_lines};
 
 /// Loads `rows` of `columns` into table T laid out by `key` and `cells`.
 fn load(columns: &str, key: &str, cells: &str, rows: &str) -> Project {
@@ -97,4 +97,49 @@ fn a_row_of_several_windows_keeps_to_event_times() {
     project.write("jobs/j/job.toml", job("window = \"none\""));
     project.run_job("j");
     assert_eq!(project.sql("select value from cells.T"), [json!({ "value": "2" })], "the later row wins");
+}
+
+/// A job over one wide source, and tables that hold one of its columns each.
+fn narrow_tables(columns: usize, tables: usize) -> String {
+    let mut text = "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nid = \"text\"\nts = \"timestamp\"\n".to_owned();
+    for column in 0..columns {
+        text += &format!("c{column} = \"int64\"\n");
+    }
+    for table in 0..tables {
+        text += &format!(
+            "[tables.T{table}]\nrow_key = \"{{id}}#{{ts:ms}}\"\n[tables.T{table}.families.F]\n\
+             columns = [{{ qualifier = \"V\", value = \"{{c{}}}\" }}]\n",
+            table % columns
+        );
+    }
+    text
+}
+
+#[test]
+fn check_says_in_one_line_which_columns_no_table_holds() {
+    let project = Project::new("j", &narrow_tables(20, 3));
+    let found = json_lines(&project.ok(&["check", "j", "--output", "json"]));
+    let lost: Vec<&Value> = found
+        .iter()
+        .filter(|row| row["finding"].as_str().unwrap().starts_with("no key, qualifier or value holds"))
+        .collect();
+    let finding = lost[0]["finding"].as_str().unwrap();
+    assert_eq!((lost.len(), &lost[0]["kind"]), (1, &"warning".into()), "{found:?}");
+    assert!(finding.contains("c1, c2, c3, c4, c5, c6, c7, c8 and 11 more of T0; c0, c2,"), "{finding}");
+    assert!(
+        finding.ends_with(" of T2") && found.iter().filter(|row| row["kind"] == "warning").count() == 1,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn check_warns_of_more_tables_than_bigtable_takes() {
+    let project = Project::new("j", &narrow_tables(1, 1000));
+    let warned = |args: &[&str]| {
+        project.ok(args).contains("tables in the store and the jobs: an instance of Bigtable holds 1000 at most")
+    };
+    assert!(!warned(&["check"]));
+    let other = narrow_tables(1, 1).replace("name = \"j\"", "name = \"other\"").replace("T0", "U0");
+    project.write("jobs/other/job.toml", other);
+    assert!(warned(&["check"]) && !warned(&["check", "other"]));
 }

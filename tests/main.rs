@@ -42,6 +42,7 @@ mod shell;
 mod snapshots;
 mod stages;
 mod storage;
+mod times;
 mod together;
 mod upkeep;
 mod verify;

@@ -20,7 +20,7 @@ use crate::packed::PackedWriter;
 use crate::schema::{Column, Group, Packed, PackedForm};
 use crate::segment::{FieldSegment, Segment, write_segments};
 use crate::spec::Granularity;
-use crate::value::{Encoding, FieldType, ValueType};
+use crate::value::{Encoding, FieldType, TIMES, ValueType};
 
 const MAX_KEY: usize = 4096;
 const MAX_QUALIFIER: usize = 16 * 1024;
@@ -148,6 +148,7 @@ impl<'a> Encoder<'a> {
             columns = unpivoted.1;
         }
         let mut rejects = Rejects::default();
+        check_times(layout, &columns, &mut rejects);
         let time = times(&columns, layout.source.time, &mut rejects);
         let prefix = self.prefix.codes(&columns, events, &mut rejects, &mut Vec::new());
         let tail = self.tails(&columns, events, &mut rejects);
@@ -331,6 +332,18 @@ fn as_text(array: &dyn Array) -> ArrayRef {
         }
     }
     Arc::new(builder.finish())
+}
+
+/// Rejects events with a time that queries cannot work with, in whatever column.
+fn check_times(layout: &Layout, columns: &[ArrayRef], rejects: &mut Rejects) {
+    for (field, column) in columns.iter().enumerate().take(layout.source.fields.len()) {
+        let Some(array) = column.as_primitive_opt::<TimestampMicrosecondType>() else { continue };
+        let beyond = |time: &i64| !TIMES.contains(time);
+        if array.values().iter().any(beyond) {
+            let found = array.iter().enumerate().filter(|(_, time)| time.as_ref().is_some_and(beyond));
+            found.for_each(|(event, _)| rejects.push(event, Some(field), RejectReason::TimeRange));
+        }
+    }
 }
 
 /// The values of a timestamp column; a null rejects its event.

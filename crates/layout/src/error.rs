@@ -236,12 +236,14 @@ pub enum RejectReason {
     Null,
     #[error("a field of the qualifier is null, so the cell has no column")]
     NullQualifier,
-    #[error("wider than its {width} characters")]
+    #[error("wider than its {width} bytes")]
     TooWide { width: usize },
     #[error("negative in a zero-padded field")]
     Negative,
     #[error("the year is not from 0 to 9999")]
     Year,
+    #[error("outside 1678-01-01 to 2262-04-11T23:47:16.854775Z, the times that queries can work with")]
+    TimeRange,
     #[error("a timestamp before 1970")]
     NegativeTimestamp,
     #[error("contains the delimiter `{literal}`")]

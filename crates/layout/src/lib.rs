@@ -35,6 +35,7 @@ mod intern;
 mod json;
 mod keys;
 mod layout;
+mod local_time;
 mod packed;
 mod percent;
 mod proto_file;
@@ -65,6 +66,7 @@ pub use error::{
 pub use hll::{Distinct, Sketch, SketchError};
 pub use keys::Keys;
 pub use layout::Layout;
+pub use local_time::LocalTime;
 pub use packed::PackedWriter;
 pub use proto_file::{is_field_number, proto_file};
 pub use rows::{RowValues, record_counts};
@@ -75,5 +77,5 @@ pub use schema::{
 pub use spec::{
     ColumnSpec, FamilySpec, Field, Granularity, MessageSpec, PackedSpec, SourceSchema, TableSpec, TimestampSpec, Window,
 };
-pub use value::{Encoding, FieldType, ValueType};
+pub use value::{Encoding, FieldType, TIMES, ValueType};
 pub use window::{window_bounds, window_name, window_of};

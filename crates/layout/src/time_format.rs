@@ -9,6 +9,7 @@ use chrono_tz::Tz;
 
 use crate::civil::{Calendar, Civil, DAY, HOUR, MINUTE, SECOND, days_of_civil, days_of_iso_week, iso_week};
 use crate::error::{Problem, RejectReason};
+use crate::local_time::LocalTime;
 use crate::schema::TailPart;
 
 /// A part of a moment that prints as a fixed number of digits.
@@ -186,7 +187,8 @@ impl Moment {
         }
         let Some(zone) = zone else { return Some(time) };
         let local = DateTime::from_timestamp_micros(time)?.naive_utc();
-        Some(zone.from_local_datetime(&local).earliest()?.timestamp_micros())
+        let offset = LocalTime::of(&zone, &local).offset()?;
+        time.checked_sub(i64::from(offset) * SECOND)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::field::trimmed;
 use crate::number;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, quoted};
-use crate::time::{Clock, TimeFault};
+use crate::time::{Clock, Remarks, TimeFault};
 
 enum Values {
     UInt64(Vec<u64>),
@@ -34,6 +34,8 @@ pub(crate) struct Column<'p> {
     values: Values,
     /// Rows that are null, ascending: most columns have none.
     nulls: Vec<u32>,
+    /// Times that are not quite what was written.
+    remarks: Remarks,
     clock: Clock,
 }
 
@@ -54,7 +56,7 @@ impl<'p> Column<'p> {
             FieldType::Timestamp => Values::Timestamp(Vec::with_capacity(rows)),
             FieldType::Date => Values::Date(Vec::with_capacity(rows)),
         };
-        Self { plan, values, nulls: Vec::new(), clock: Clock::default() }
+        Self { plan, values, nulls: Vec::new(), remarks: Remarks::default(), clock: Clock::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -86,6 +88,7 @@ impl<'p> Column<'p> {
         while self.nulls.last().is_some_and(|row| *row as usize >= rows) {
             self.nulls.pop();
         }
+        self.remarks.truncate(rows);
     }
 
     pub fn push_null(&mut self) {
@@ -147,7 +150,9 @@ impl<'p> Column<'p> {
                 None => return Err(RejectReason::NotABool { text: quoted(text) }),
             },
             (Values::Timestamp(values), Some(rule)) => {
-                values.push(rule.micros(text, &mut self.clock).map_err(|fault| plan.time_reason(fault, text))?);
+                let stamp = rule.stamp(text, &mut self.clock).map_err(|fault| plan.time_reason(fault, text))?;
+                self.remarks.add(values.len(), stamp);
+                values.push(stamp.micros);
             }
             (Values::Date(values), Some(rule)) => {
                 values.push(rule.days(text).map_err(|fault| plan.time_reason(fault, text))?);
@@ -214,6 +219,11 @@ impl<'p> Column<'p> {
     /// An array of so many nulls, for a column that no field feeds.
     pub fn all_null(&self, rows: usize) -> ArrayRef {
         new_null_array(&self.plan.kind.arrow(), rows)
+    }
+
+    /// The rows whose times are not quite what was written.
+    pub fn remarks(&mut self) -> Remarks {
+        std::mem::take(&mut self.remarks)
     }
 
     /// The finished array.

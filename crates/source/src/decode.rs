@@ -7,9 +7,14 @@ use flate2::read::MultiGzDecoder;
 use crate::error::SourceError;
 use crate::hash::{ContentHash, Tally};
 use crate::storage::hash_all;
+use crate::zip::{self, ArchiveFault};
 
 const GZIP: (&str, &str, &[u8]) = ("gzip", ".gz", &[0x1F, 0x8B]);
 const ZSTD: (&str, &str, &[u8]) = ("zstd", ".zst", &[0x28, 0xB5, 0x2F, 0xFD]);
+const ZIP: (&str, &str, &[u8]) = ("zip", ".zip", b"PK\x03\x04");
+const CODECS: [(&str, &str, &[u8]); 3] = [GZIP, ZSTD, ZIP];
+/// Bytes of a zip archive, which is held in memory: its list of files is at its end.
+const LARGEST_ARCHIVE: u64 = 1 << 30;
 
 type Raw = io::Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
@@ -31,6 +36,11 @@ enum Codec {
     Plain(Hashed),
     Gzip(Box<MultiGzDecoder<Hashed>>),
     Zstd(zstd::Decoder<'static, BufReader<Hashed>>),
+    /// The archive is read already.
+    Zip {
+        text: Box<dyn Read + Send>,
+        archive: Hashed,
+    },
 }
 
 /// A file being read, decompressed if it must be.
@@ -46,17 +56,25 @@ impl Decoded {
         let mut magic = Vec::new();
         let io = |source| SourceError::Io { path: path.clone(), source };
         (&mut from).take(4).read_to_end(&mut magic).map_err(io)?;
-        let found = [GZIP, ZSTD].into_iter().find(|(_, _, bytes)| magic.starts_with(bytes)).map(|(name, ..)| name);
-        let promised = [GZIP, ZSTD].into_iter().find(|(_, ending, _)| path.to_ascii_lowercase().ends_with(ending));
+        let found = CODECS.into_iter().find(|(_, _, bytes)| magic.starts_with(bytes)).map(|(name, ..)| name);
+        let promised = CODECS.into_iter().find(|(_, ending, _)| path.to_ascii_lowercase().ends_with(ending));
         if let Some((codec, ..)) = promised
             && found.is_none()
             && !magic.is_empty()
         {
             return Err(SourceError::NotCompressed { path, codec });
         }
-        let hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
+        let mut hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
         let codec = match found {
             Some(name) if name == GZIP.0 => Codec::Gzip(Box::new(MultiGzDecoder::new(hashed))),
+            Some(name) if name == ZIP.0 => {
+                let mut bytes = Vec::new();
+                (&mut hashed).take(LARGEST_ARCHIVE + 1).read_to_end(&mut bytes).map_err(io)?;
+                if bytes.len() as u64 > LARGEST_ARCHIVE {
+                    return Err(SourceError::Archive { path, fault: ArchiveFault::TooLarge(LARGEST_ARCHIVE) });
+                }
+                Codec::Zip { text: zip::open(&path, bytes.into())?, archive: hashed }
+            }
             Some(_) => Codec::Zstd(zstd::Decoder::new(hashed).map_err(io)?),
             None => Codec::Plain(hashed),
         };
@@ -83,6 +101,7 @@ impl Decoded {
             }
             Codec::Gzip(gzip) => gzip.take(limit).read_to_end(into).map_err(failed(GZIP.0))?,
             Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(ZSTD.0))?,
+            Codec::Zip { text, .. } => text.take(limit).read_to_end(into).map_err(failed(ZIP.0))?,
         };
         if (count as u64) < limit && !self.ended {
             self.ended = true;
@@ -103,6 +122,7 @@ impl Decoded {
             Codec::Plain(hashed) => hashed,
             Codec::Gzip(gzip) => gzip.get_mut(),
             Codec::Zstd(zstd) => zstd.get_mut().get_mut(),
+            Codec::Zip { archive, .. } => archive,
         }
     }
 
@@ -111,6 +131,7 @@ impl Decoded {
             Codec::Plain(hashed) => hashed,
             Codec::Gzip(gzip) => gzip.get_ref(),
             Codec::Zstd(zstd) => zstd.get_ref().get_ref(),
+            Codec::Zip { archive, .. } => archive,
         }
     }
 

@@ -9,6 +9,7 @@ use parquet::errors::ParquetError;
 use tidetable_layout::FieldType;
 
 use crate::time::FormatFault;
+use crate::zip::ArchiveFault;
 
 /// A fault of a source or of one of its files. Each message says what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -139,6 +140,14 @@ pub enum SourceError {
         codec: &'static str,
         /// What the codec says.
         source: io::Error,
+    },
+    /// A zip archive whose text cannot be read.
+    #[error("{path}: {fault}")]
+    Archive {
+        /// File.
+        path: String,
+        /// What is wrong with it.
+        fault: ArchiveFault,
     },
     /// An ending that promises a compression the bytes do not have.
     #[error("{path}: the ending says {codec}, the first bytes do not; rename the file or copy it again")]

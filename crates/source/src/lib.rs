@@ -71,6 +71,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod time;
+mod zip;
 
 pub use chunk::Chunk;
 pub use columns::ColumnDiff;
@@ -83,4 +84,5 @@ pub use reject::{RejectReason, Rejected};
 pub use sample::{Sample, SampleColumn, SampleError};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
 pub use storage::{Found, InputFile, Secret, Storage, store_may_pass};
-pub use time::FormatFault;
+pub use time::{FormatFault, TimeCounts};
+pub use zip::ArchiveFault;

@@ -14,6 +14,7 @@ use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
 use crate::plan::ColumnPlan;
 use crate::reject::Rejected;
+use crate::time::TimeCounts;
 
 /// Reads chunks of one file: knows which of its columns are the declared ones.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub struct ParsedChunk {
     pub rejected: Vec<Rejected>,
     /// Where the rows of `batch` came from.
     pub origin: Origin,
+    /// Times of `batch` that are not quite what was written.
+    pub times: TimeCounts,
 }
 
 /// The schema of the batches of these columns.
@@ -80,17 +83,17 @@ impl Parser {
     /// row that cannot be read is rejected.
     pub fn parse(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
         let Chunk { index, first_line, body } = chunk;
-        let (columns, rows_read, rejected, origin) = match (&self.plan, body) {
+        let (columns, rows_read, rejected, origin, times) = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };
                 let parsed = crate::csv::parse(plan, block).map_err(|source| self.arrow(source))?;
                 let origin = Origin::csv(bytes, first_line, parsed.starts, plan.dialect);
-                (parsed.columns, parsed.read, parsed.rejected, origin)
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times)
             }
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
                 let parsed = plan.parse(group, skip, rows, first_line)?;
                 let origin = Origin::parquet(first_line, parsed.source, parsed.kept);
-                (parsed.columns, parsed.read, parsed.rejected, origin)
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times)
             }
             // A chunk of another file.
             _ => return Err(SourceError::Changed { path: self.path.clone() }),
@@ -105,7 +108,7 @@ impl Parser {
                 rejected: rejected.len() as u64,
             });
         }
-        Ok(ParsedChunk { index, batch, rows_read, rejected, origin })
+        Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times })
     }
 
     fn batch(&self, columns: Vec<ArrayRef>, rows: u64) -> Result<RecordBatch, ArrowError> {

@@ -92,6 +92,7 @@ impl ColumnPlan {
                 RejectReason::BadTime { format, text }
             }
             TimeFault::Skipped(zone) => RejectReason::SkippedTime { zone, text },
+            TimeFault::Range => RejectReason::TimeRange { text },
         }
     }
 }

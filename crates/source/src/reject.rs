@@ -91,6 +91,12 @@ pub enum RejectReason {
         /// The field.
         text: String,
     },
+    /// A time that queries cannot work with.
+    #[error("{text:?} is outside 1678-01-01 to 2262-04-11T23:47:16.854775Z, the times that queries can work with")]
+    TimeRange {
+        /// The field.
+        text: String,
+    },
     /// A local time that a clock change skips.
     #[error("{text:?} does not exist in {zone}: the clocks go forward over it")]
     SkippedTime {

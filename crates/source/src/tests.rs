@@ -437,10 +437,11 @@ fn specs_are_checked() {
         assert!(matches!(wrong, Err(SourceError::CsvOption { .. })));
     }
     let mut formats = spec();
-    formats.columns[1].format = Some("%Y-%m".to_owned());
+    formats.columns[1].format = Some("%Y-%m %H".to_owned());
     assert_eq!(
         formats.check().unwrap_err().to_string(),
-        "column \"ts\": format \"%Y-%m\": it must give year, month and day, or %s"
+        "column \"ts\": format \"%Y-%m %H\": it must give a day (year, month and day), or a year, quarter or month without a \
+         time of day, or %s"
     );
     assert_eq!(MaxRejected::parse("0.1%").unwrap(), MaxRejected::default());
     assert_eq!(MaxRejected::parse("100").unwrap(), MaxRejected::Count(100));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use arrow::compute::{cast, concat, filter_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit, TimestampNanosecondType};
 use arrow::error::ArrowError;
 use datafusion::common::DFSchema;
 use datafusion::error::DataFusionError;
@@ -16,10 +16,13 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tidetable_layout::{Field, FieldType};
+use tidetable_source::TimeCounts;
 use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
 use crate::float_rule::in_expression;
+use crate::functions::counting_repeated;
 use crate::session::read_as_written;
+use crate::zone_rule::in_zones;
 
 /// Why an expression cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -165,7 +168,8 @@ fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, Expre
     let expr = in_expression(expr, &columns).map_err(wrong)?.data;
     // Some functions (coalesce) exist only until they are simplified.
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
-    let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;
+    let expr = simplifier.coerce(expr, &columns).and_then(|expr| in_zones(expr, &columns)).map_err(wrong)?.data;
+    let expr = simplifier.simplify(expr).map_err(wrong)?;
     context.create_physical_expr(expr, &columns).map_err(wrong)
 }
 
@@ -196,44 +200,64 @@ pub(crate) fn field_type(found: &DataType) -> Option<FieldType> {
 }
 
 impl Expression {
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef, DataFusionError> {
-        let values = self.expr.evaluate(batch)?.into_array(batch.num_rows())?;
-        Ok(if *values.data_type() == self.wanted { values } else { cast(&values, &self.wanted)? })
+    fn evaluate(&self, batch: &RecordBatch) -> Result<(ArrayRef, TimeCounts), DataFusionError> {
+        let (values, repeated) = counting_repeated(|| self.expr.evaluate(batch));
+        let values = values?.into_array(batch.num_rows())?;
+        let cut = if matches!(self.wanted, DataType::Timestamp(TimeUnit::Microsecond, _)) { cut(&values) } else { 0 };
+        let values = if *values.data_type() == self.wanted { values } else { cast(&values, &self.wanted)? };
+        Ok((values, TimeCounts { repeated, cut }))
     }
 
-    /// Its value for every row: null where it fails, and then the row is in `failed`.
-    fn evaluate_rows(&self, batch: &RecordBatch, failed: &mut Vec<UnpreparedRow>) -> Result<ArrayRef, ArrowError> {
+    /// Its value for every row: null where it fails, and then the row is in `outcome`.
+    fn evaluate_rows(&self, batch: &RecordBatch, outcome: &mut Outcome) -> Result<ArrayRef, ArrowError> {
         let mut parts = Vec::new();
-        self.halve(batch, 0, &mut parts, failed);
+        self.halve(batch, 0, &mut parts, outcome);
         match parts.as_slice() {
             [only] => Ok(Arc::clone(only)),
             several => concat(&several.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>()),
         }
     }
 
-    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, failed: &mut Vec<UnpreparedRow>) {
+    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, outcome: &mut Outcome) {
         match self.evaluate(batch) {
-            Ok(values) => parts.push(values),
+            Ok((values, times)) => {
+                parts.push(values);
+                outcome.times += times;
+            }
             Err(_) if batch.num_rows() > 1 => {
                 let half = batch.num_rows() / 2;
-                self.halve(&batch.slice(0, half), first, parts, failed);
-                self.halve(&batch.slice(half, batch.num_rows() - half), first + half, parts, failed);
+                self.halve(&batch.slice(0, half), first, parts, outcome);
+                self.halve(&batch.slice(half, batch.num_rows() - half), first + half, parts, outcome);
             }
             Err(error) => {
                 parts.push(arrow::array::new_null_array(&self.wanted, batch.num_rows()));
-                failed.push(UnpreparedRow { row: first, column: self.name.clone(), reason: plain(&error) });
+                let row = UnpreparedRow { row: first, column: self.name.clone(), reason: plain(&error) };
+                outcome.failed.push(row);
             }
         }
     }
 }
 
+/// What evaluating an expression gives beside its values.
+#[derive(Default)]
+struct Outcome {
+    failed: Vec<UnpreparedRow>,
+    times: TimeCounts,
+}
+
+/// How many of `values` are times with digits beyond the microsecond.
+fn cut(values: &ArrayRef) -> u64 {
+    let Some(times) = values.as_primitive_opt::<TimestampNanosecondType>() else { return 0 };
+    times.iter().flatten().filter(|time| time % 1000 != 0).count() as u64
+}
+
 /// The batch with its derived columns, without the rows for which one failed.
 fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowError> {
-    let mut failed = Vec::new();
+    let mut outcome = Outcome::default();
     let mut fields: Vec<ArrowField> = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
     let mut columns = batch.columns().to_vec();
     for expression in &derive.expressions {
-        let values = expression.evaluate_rows(batch, &mut failed)?;
+        let values = expression.evaluate_rows(batch, &mut outcome)?;
         let name = expression.name.as_deref().unwrap_or_default();
         let field = ArrowField::new(name, expression.wanted.clone(), true);
         match fields.iter().position(|field| field.name() == name) {
@@ -244,23 +268,25 @@ fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowE
             }
         }
     }
+    let Outcome { mut failed, times } = outcome;
     failed.sort_by_key(|row| row.row);
     failed.dedup_by_key(|row| row.row);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
     if failed.is_empty() {
-        return Ok(Prepared::whole(batch));
+        return Ok(Prepared { times, ..Prepared::whole(batch) });
     }
     let fails: Vec<usize> = failed.iter().map(|row| row.row).collect();
     let rows: Vec<u32> =
         (0..batch.num_rows()).filter(|row| fails.binary_search(row).is_err()).map(|row| row as u32).collect();
     let batch = take_record_batch(&batch, &UInt32Array::from(rows.clone()))?;
-    Ok(Prepared { batch, rows: Some(rows), filtered: 0, rejected: failed })
+    Ok(Prepared { batch, rows: Some(rows), filtered: 0, rejected: failed, times })
 }
 
 /// The rows of a batch that a filter takes.
 fn taken(filter: &Filter, mut prepared: Prepared) -> Result<Prepared, ArrowError> {
-    let mut failed = Vec::new();
-    let verdicts = filter.expression.evaluate_rows(&prepared.batch, &mut failed)?;
+    let mut outcome = Outcome::default();
+    let verdicts = filter.expression.evaluate_rows(&prepared.batch, &mut outcome)?;
+    let failed = outcome.failed;
     let mask: BooleanArray = verdicts.as_boolean().iter().map(|verdict| Some(verdict == Some(true))).collect();
     let (kept, before) = (mask.true_count(), prepared.batch.num_rows());
     if kept == before {
@@ -321,6 +347,40 @@ mod tests {
         assert_eq!(times.value(0), 1_515_121_200_000_000);
         let n = prepared.batch.column_by_name("n").unwrap().as_primitive::<Int64Type>().clone();
         assert_eq!((n.value(0), n.is_null(3)), (2, true));
+    }
+
+    #[test]
+    fn local_times_have_one_rule_and_are_counted() {
+        let times = |sql: &str, rows: &[(&str, &str, Option<i64>)]| {
+            let prepared =
+                Preparation { derive: Some(derive(&[("ts", sql)])), filter: None }.prepare(batch(rows)).unwrap();
+            let times = prepared.batch.column_by_name("ts").unwrap().as_primitive::<TimestampMicrosecondType>().clone();
+            let seconds: Vec<i64> = times.values().iter().map(|micros| micros / 1_000_000).collect();
+            let reasons: Vec<String> = prepared.rejected.into_iter().map(|row| row.reason).collect();
+            (seconds, prepared.times, reasons)
+        };
+        let rows = [
+            ("2021-10-31", "01:30:00", None),
+            // Twice on this day, and never on that.
+            ("2021-10-31", "02:30:00", None),
+            ("2021-10-31", "03:30:00", None),
+            ("2021-03-28", "02:30:00", None),
+        ];
+        for sql in [
+            "cast(Day || 'T' || time as timestamp) at time zone 'Europe/Paris'",
+            "(Day || ' ' || time) at time zone 'Europe/Paris'",
+            "arrow_cast(Day || ' ' || time, 'Timestamp(Microsecond, Some(\"Europe/Paris\"))')",
+        ] {
+            let (seconds, counts, reasons) = times(sql, &rows);
+            assert_eq!(seconds, [1_635_636_600, 1_635_640_200, 1_635_647_400], "{sql}");
+            assert_eq!(counts, TimeCounts { repeated: 1, cut: 0 }, "{sql}");
+            assert!(reasons.len() == 1 && reasons[0].contains("does not exist in Europe/Paris"), "{sql} {reasons:?}");
+        }
+        // With an offset of its own a text is no local time.
+        let (seconds, counts, _) = times("(Day || 'T' || time || 'Z') at time zone 'Europe/Paris'", &rows[1..]);
+        assert_eq!((seconds[0], counts.repeated), (1_635_647_400, 0));
+        let (_, counts, _) = times("cast(Day || 'T' || time || '.123456789Z' as timestamp)", &rows);
+        assert_eq!(counts, TimeCounts { repeated: 0, cut: 4 });
     }
 
     #[test]

@@ -75,6 +75,7 @@ mod sum_reader;
 mod top_rule;
 mod value_keep;
 mod values;
+mod zone_rule;
 
 pub use catalog::TableVersions;
 pub use cells::{CellRef, cells_of_block};

@@ -1,8 +1,10 @@
 //! `tidetable check`: a job file, its SQL, and what its layouts give back. Writes nothing.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use serde_json::json;
+use tidetable_layout::{Advice, LostReason};
 use tidetable_runner::{Job, Project, check_queries, open_store, probe_params, runtime, tables_read};
 use tidetable_sql::{Declared, check_query};
 
@@ -14,23 +16,29 @@ use crate::progress::count;
 
 /// Columns named before they are only counted.
 const SHOWN: usize = 8;
+/// Tables that an instance of Bigtable holds.
+const MOST_TABLES: usize = 1000;
 
 /// Checks the job, or all of them: then each mistake is told, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
     if let Some(name) = &args.job {
-        return check_one(global, &project, name);
+        let tables = check_one(global, &project, name)?;
+        return check_count(global, tables.len());
     }
     let mut failed: Vec<u8> = Vec::new();
+    let mut tables = BTreeSet::new();
     for name in project.jobs() {
-        if let Err(error) = check_one(global, &project, &name) {
-            if error.is_closed_pipe() {
-                return Err(error);
+        match check_one(global, &project, &name) {
+            Ok(found) => tables.extend(found),
+            Err(error) if error.is_closed_pipe() => return Err(error),
+            Err(error) => {
+                failed.push(error.exit_code());
+                crate::tell(global, error);
             }
-            failed.push(error.exit_code());
-            crate::tell(global, error);
         }
     }
+    check_count(global, tables.len())?;
     // Circles, and jobs that are not there.
     if failed.is_empty() {
         super::jobs::in_order(&project)?;
@@ -41,11 +49,31 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     }
 }
 
-fn check_one(global: &Global, project: &Project, name: &str) -> Result<(), CliError> {
+/// Warns of more tables than Bigtable takes.
+fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
+    if tables <= MOST_TABLES {
+        return Ok(());
+    }
+    let mut rows = Rows::new(&["kind", "name", "finding"]);
+    let finding = format!(
+        "{tables} tables in the store and the jobs: an instance of Bigtable holds {MOST_TABLES} at most; put what is read \
+         together into one table"
+    );
+    rows.push(vec![json!("warning"), json!("tables"), json!(finding)]);
+    let mut out = stdout();
+    rows.write(global.output, &mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Checks one job. Returns the tables of the store and of the job.
+fn check_one(global: &Global, project: &Project, name: &str) -> Result<BTreeSet<String>, CliError> {
     let job = Job::load(project, name)?;
     let store = open_store(project)?;
+    let stored = store.tables()?;
+    let all = stored.iter().cloned().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();
     let mut tables: Vec<Declared> = Vec::new();
-    for name in store.tables()?.into_iter().filter(|name| job.table(name).is_none()) {
+    for name in stored.into_iter().filter(|name| job.table(name).is_none()) {
         let snapshot = store.snapshot(&name)?;
         tables.push(Declared::new(&name, snapshot.layout()));
     }
@@ -64,18 +92,28 @@ fn check_one(global: &Global, project: &Project, name: &str) -> Result<(), CliEr
         }
     }
     let mut rows = Rows::new(&["kind", "name", "finding"]);
+    let mut not_stored = Vec::new();
     for table in &job.tables {
         let name = &table.spec.name;
         let read_back: Vec<String> =
             table.layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();
-        let mut shown = read_back.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-        if read_back.len() > SHOWN {
-            shown.push_str(&format!(" and {} more", read_back.len() - SHOWN));
-        }
-        rows.push(vec![json!("table"), json!(name), json!(format!("reads back {shown}"))]);
+        let finding = format!("reads back {}", listed(&read_back));
+        rows.push(vec![json!("table"), json!(name), json!(finding)]);
+        let mut absent = Vec::new();
         for warning in table.layout.warnings() {
-            rows.push(vec![json!("warning"), json!(name), json!(warning.to_string())]);
+            match &warning.advice {
+                Advice::Lost { column, why: LostReason::Absent } => absent.push(column.clone()),
+                advice => rows.push(vec![json!("warning"), json!(name), json!(advice.to_string())]),
+            }
         }
+        if !absent.is_empty() {
+            not_stored.push(format!("{} of {name}", listed(&absent)));
+        }
+    }
+    // One line: tables that take a part of a wide source lack most of it.
+    if !not_stored.is_empty() {
+        let finding = format!("no key, qualifier or value holds {}", not_stored.join("; "));
+        rows.push(vec![json!("warning"), json!("columns"), json!(finding)]);
     }
     for export in &job.exports {
         rows.push(vec![json!("export"), json!(export.name), json!(format!("as {}", export.name_template.as_str()))]);
@@ -90,5 +128,14 @@ fn check_one(global: &Global, project: &Project, name: &str) -> Result<(), CliEr
         writeln!(out, "{} is right", job.shown_path.display())?;
     }
     out.flush()?;
-    Ok(())
+    Ok(all)
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }

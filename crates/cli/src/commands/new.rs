@@ -17,11 +17,12 @@ use crate::output::{Rows, stdout};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Looks at the first 32 MiB of the file: how it is written, the types of its columns, which of them is the time and which
-name what the readings are of. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of a table a day.")]
+name what the readings are of. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of what is published: a
+table a day, a month, or one of all rows. A file without times becomes a reference table.")]
 pub struct New {
     /// Name of the new job
     pub job: String,
-    /// CSV (.csv, .tsv, .txt, also with .gz or .zst) or Parquet (.parquet) file: a path or a URL
+    /// CSV (.csv, .tsv, .txt, also with .gz, .zst or .zip) or Parquet (.parquet) file: a path or a URL
     #[arg(long, value_name = "FILE")]
     pub from: String,
     /// Time zone of times that are written without an offset, and of days [default: UTC]

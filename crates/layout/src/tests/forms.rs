@@ -41,7 +41,7 @@ fn every_form_of_a_number() {
     assert_eq!(of("{f:02}", UInt64, uints(&[3])), "03");
     assert_eq!(of("{f:010}", UInt64, uints(&[987_654])), "0000987654");
     assert_eq!(of("{f:020}", UInt64, uints(&[u64::MAX])), "18446744073709551615");
-    assert_eq!(of("{f:02}", UInt64, uints(&[100])), "! wider than its 2 characters");
+    assert_eq!(of("{f:02}", UInt64, uints(&[100])), "! wider than its 2 bytes");
     assert_eq!(of("{f:02}", Int64, ints(&[-1])), "! negative in a zero-padded field");
     assert_eq!(of("{f}", Int64, ints(&[-17])), "-17");
     assert_eq!(of("{f:<4}|", Int64, ints(&[-17])), "-17 |");
@@ -60,7 +60,9 @@ fn every_form_of_a_number() {
 fn every_form_of_text() {
     use FieldType::Text;
     assert_eq!(of("{f:<6}#", Text, texts(&["ZXZ"])), "ZXZ   #");
-    assert_eq!(of("{f:<2}", Text, texts(&["abc"])), "! wider than its 2 characters");
+    assert_eq!(of("{f:<2}", Text, texts(&["abc"])), "! wider than its 2 bytes");
+    assert_eq!(of("{f:<4}#", Text, texts(&["üü"])), "üü#");
+    assert_eq!(of("{f:<4}#", Text, texts(&["üüü"])), "! wider than its 4 bytes");
     assert_eq!(of("{f:<4}", Text, texts(&["a "])), "! ends with a space, which padding would lose");
     assert_eq!(of("{f:reversed}", Text, texts(&["aé1"])), "1éa");
     assert_eq!(of("{f:domain}", Text, texts(&["drive.google.com"])), "com.google.drive");
@@ -105,8 +107,18 @@ fn every_form_of_a_time() {
         assert_eq!(time(template, moment), text, "{template}");
     }
     assert_eq!(time("{ts:ms}", -1), "! a timestamp before 1970");
-    assert_eq!(time("{ts:%Y}", 253_402_300_800_000_000), "! the year is not from 0 to 9999");
-    assert_eq!(time("{ts:s}", 1_000_000_000_000_000_000), "! wider than its 10 characters");
+    let range = "! outside 1678-01-01 to 2262-04-11T23:47:16.854775Z, the times that queries can work with";
+    for beyond in [
+        253_402_300_800_000_000,
+        1_000_000_000_000_000_000,
+        *crate::TIMES.end() + 1,
+        *crate::TIMES.start() - 1,
+        i64::MIN,
+    ] {
+        assert_eq!(time("{ts:%Y}", beyond), range, "{beyond}");
+        assert_eq!(time("{ts:s}", beyond), range, "{beyond}");
+    }
+    assert_eq!(time("{ts:%Y}", *crate::TIMES.end()), "2262");
 }
 
 #[test]

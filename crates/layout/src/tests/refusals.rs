@@ -154,7 +154,7 @@ fn what_is_rejected_does_not_depend_on_what_came_before() {
         for _ in 0..2 {
             let laid = encoder.encode(&batch).unwrap();
             assert_eq!(laid.rows, Some(fine.to_vec()), "{qualifier}");
-            assert_eq!((laid.rejected[0].row, &laid.rejected[0].reason), (1, &RejectReason::Year));
+            assert_eq!((laid.rejected[0].row, &laid.rejected[0].reason), (1, &RejectReason::TimeRange));
         }
         let alone = layout.encoder().encode(&batch.slice(1, 1)).unwrap();
         assert_eq!(alone.rejected.len(), 1, "{qualifier}");

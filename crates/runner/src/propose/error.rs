@@ -20,7 +20,7 @@ pub enum ProposeError {
     },
     /// A file that is neither CSV nor Parquet by its name.
     #[error(
-        "{path}: the ending does not say what it holds; give a .csv, .tsv, .txt (also with .gz or .zst) or .parquet file"
+        "{path}: the ending does not say what it holds; give a .csv, .tsv, .txt (also with .gz, .zst or .zip) or .parquet file"
     )]
     Ending {
         /// The file.
@@ -35,29 +35,18 @@ pub enum ProposeError {
     /// It shows too little.
     #[error(transparent)]
     Sample(#[from] SampleError),
-    /// No column is a time.
+    /// No column is a time, and none tells the rows apart.
     #[error(
-        "{path}: no column holds times, which every row of a time series needs; the columns are {}. Times are written as \
-         2018-01-31T01:15:00Z, 2018-01-31 or in the usual other ways; numbers since the epoch need a name such as `ts` or \
-         `time`",
+        "{path}: no column holds times, and of the columns {} none tells the rows apart: add a column with a number of the \
+         row, or with times. Times are written as 2018-01-31T01:15:00Z, 2018-01-31, 2018-01 or in the usual other ways; \
+         numbers since the epoch need a name such as `ts` or `time`",
         listed(columns)
     )]
-    NoTime {
+    NoKey {
         /// The file.
         path: String,
         /// Its columns.
         columns: Vec<String>,
-    },
-    /// Cells have no negative timestamps.
-    #[error(
-        "{path}: {column} has times before 1970, which timestamps of cells cannot say; leave those rows out, or write the \
-         job by hand with `timestamp = 0` on its columns"
-    )]
-    BeforeEpoch {
-        /// The file.
-        path: String,
-        /// The column.
-        column: String,
     },
     /// A job that is there.
     #[error("{} is there already; {}", .path.display(), exists(job, *by_force))]

@@ -1,6 +1,7 @@
 //! What the columns of a sample hold, counted.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::concat;
@@ -8,6 +9,9 @@ use arrow::datatypes::{Date32Type, Int64Type, TimestampMicrosecondType, UInt64Ty
 use arrow::row::{RowConverter, SortField};
 use tidetable_layout::FieldType;
 use tidetable_source::Sample;
+
+/// Months by their first three letters.
+pub(super) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
 
 /// Columns and rows of a sample.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(super) struct Column {
     /// Of text: bytes of the longest value, and whether one holds `#`.
     pub longest: usize,
     pub has_hash: bool,
+    /// Whether it is text that names months, whose numbers `whole` holds.
+    pub month_names: bool,
     /// Of text that is all `13:45` or `13:45:30`: the seconds of the day, and how many parts it has.
     pub clock: Option<(Vec<Option<i64>>, usize)>,
 }
@@ -49,6 +55,7 @@ impl Facts {
                 whole: Vec::new(),
                 longest: 0,
                 has_hash: false,
+                month_names: false,
                 clock: None,
             };
             match concat(&parts) {
@@ -97,6 +104,9 @@ impl Column {
         if let Some(text) = array.as_string_opt::<i32>() {
             self.longest = text.iter().flatten().map(str::len).max().unwrap_or(0);
             self.has_hash = text.iter().flatten().any(|value| value.contains('#'));
+            if let Some(months) = months(text) {
+                (self.whole, self.month_names) = (months, true);
+            }
             self.clock = [2, 3].into_iter().find_map(|parts| Some((clocks(text, parts)?, parts)));
         }
         self
@@ -139,6 +149,19 @@ impl Column {
         words.retain(|word| !word.is_empty());
         words
     }
+}
+
+/// The numbers of months, if all values are English names of them.
+fn months(text: &StringArray) -> Option<Vec<Option<i64>>> {
+    let number = |value: &str| {
+        let short = value.get(..3)?.to_lowercase();
+        let at = MONTHS.find(&short).filter(|at| at % 3 == 0)?;
+        let whole = chrono::Month::from_str(value).is_ok();
+        whole.then(|| i64::try_from(at / 3 + 1).ok()).flatten()
+    };
+    let read: Option<Vec<Option<i64>>> =
+        text.iter().map(|value| value.map_or(Some(None), |value| number(value).map(Some))).collect();
+    read.filter(|read| read.iter().any(Option::is_some))
 }
 
 /// The seconds of the day, if all values are times of a clock with so many parts.

@@ -1,7 +1,8 @@
 //! Decides the row key and the columns, by the rules of the schema-design guides.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Datelike};
 use tidetable_layout::FieldType;
 
 use super::entity::Key;
@@ -15,6 +16,12 @@ const DIGITS: usize = 10;
 /// Rows a day below which a month makes a window.
 const FEW_A_DAY: usize = 10_000;
 
+const HASHES: &str = "`:percent`, because a value has the `#` that ends it in the key.";
+/// Rows of a part of an export below which there are to be fewer parts, unless there are few.
+const FEW_IN_A_DAY: usize = 100;
+const FEW_IN_A_MONTH: usize = 15;
+const FEW_PARTS: usize = 31;
+
 /// A layout and why it is that.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -27,6 +34,37 @@ pub(super) struct Plan {
     pub values: Vec<usize>,
     /// Whether an entity has several readings a day.
     pub often: bool,
+    /// What a part of the export covers.
+    pub per: Per,
+}
+
+/// What a part of an export covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Per {
+    Day,
+    Month,
+    /// All there is.
+    Query,
+}
+
+impl Per {
+    /// As the job file says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Month => "month",
+            Self::Query => "query",
+        }
+    }
+
+    /// What the name of the export ends in.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Day => "DAY",
+            Self::Month => "MONTH",
+            Self::Query => "ALL",
+        }
+    }
 }
 
 /// A column of the family, and what is said of it.
@@ -43,6 +81,7 @@ struct Rate {
     most: usize,
     days: usize,
     months: usize,
+    months_with_rows: usize,
     rows: usize,
 }
 
@@ -53,8 +92,12 @@ pub(super) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
         .filter(|at| !in_key(at) && !time.parts.contains(at))
         .filter(|at| facts.columns.get(*at).is_some_and(|column| !is_time(column)))
         .collect();
+    if time.is_none() {
+        return timeless(facts, time, key, values);
+    }
     let rate = rate(time, facts, key);
     let all = |size: i64| time.micros.iter().flatten().all(|micros| micros % size == 0);
+    let before = time.before_epoch();
     let micros = !all(1000);
     let entity = fields(facts, &key.entity);
     let ties = fields(facts, &key.ties);
@@ -66,15 +109,18 @@ pub(super) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
         micros,
         often: rate.average >= 2.0,
         values: values.clone(),
+        per: per(&rate),
     };
     let only = match values.as_slice() {
-        [only] => facts.columns.get(*only).filter(|column| column.nulls == 0),
+        [only] => facts.columns.get(*only).filter(|column| column.nulls == 0 && column.fits_templates()),
         _ => None,
     };
     let start = if entity.is_empty() { Vec::new() } else { vec![entity.join("#")] };
     let mut reasons = entity_reasons(facts, key);
     let ts = &time.name;
-    let bucket = only.filter(|_| ties.is_empty() && plan.often && rate.most <= WIDEST && !micros && key.doubles == 0);
+    let bucket = only.filter(|_| {
+        ties.is_empty() && plan.often && rate.most <= WIDEST && !micros && !before && key.doubles.count == 0
+    });
     let last = if all(DAY) && !micros {
         reasons.push("One row an entity and day, which is how often there is a reading: tall and narrow.".to_owned());
         format!("{{{ts}:%Y%m%d}}")
@@ -84,6 +130,15 @@ pub(super) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
             rate.most
         ));
         format!("{{{ts}:%Y%m%d}}")
+    } else if before {
+        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push("In digits of the calendar, since numbers since the epoch cannot say times before it.".to_owned());
+        let form = match () {
+            () if all(1_000_000) => "%Y%m%dT%H%M%S",
+            () if !micros => "%Y%m%dT%H%M%S%3f",
+            () => "%Y%m%dT%H%M%S%6f",
+        };
+        format!("{{{ts}:{form}}}")
     } else {
         reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push(
@@ -101,6 +156,32 @@ pub(super) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
         None => tall(facts, time, key, &values),
     };
     plan
+}
+
+/// Rows without a time: what tells them apart is all of the key.
+fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
+    let fields: Vec<String> = fields(facts, &key.entity).into_iter().chain(fields(facts, &key.ties)).collect();
+    let mut key_reasons =
+        vec!["A reference table: one row for each key, and a later row replaces an earlier one.".to_owned()];
+    let names = |list: &[usize]| {
+        let names = list.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let all: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
+    key_reasons.push(format!("What tells the rows apart: {}.", names(&all)));
+    if all.iter().filter_map(|at| facts.columns.get(*at)).any(|column| column.has_hash) {
+        key_reasons.push(HASHES.to_owned());
+    }
+    Plan {
+        row_key: fields.join("#"),
+        key_reasons,
+        columns: tall(facts, time, key, &values),
+        window: Some(("none", "rows without a time are changed together".to_owned())),
+        micros: false,
+        values,
+        often: false,
+        per: Per::Query,
+    }
 }
 
 /// The moment of the day is the qualifier.
@@ -122,14 +203,16 @@ fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
     let columns: Vec<&Column> = values.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let gap = (0..facts.rows).any(|row| columns.iter().all(|column| column.ids.get(row).is_none_or(|id| *id == 0)));
     let always = columns.iter().any(|column| column.nulls == 0);
+    // Cells have no timestamps before 1970; there the key alone says the time.
+    let zero = time.is_none() || time.before_epoch();
     if gap || !always {
+        let timestamp = if zero { "0".to_owned() } else { quoted(&time.name) };
         lines.push(Line {
             text: format!(
-                "{{ qualifier = \"{}\", value = \"{{{}}}\", timestamp = {} }}",
+                "{{ qualifier = \"{}\", value = \"{{{}}}\", timestamp = {timestamp} }}",
                 // No other column may be called so.
                 ["T", "TIME", "MOMENT", "T_T"].iter().find(|name| facts.position(name).is_none()).unwrap_or(&"T"),
                 time.name,
-                quoted(&time.name),
             ),
             comment: "null writes no cell: this one keeps a row that has nothing else".to_owned(),
         });
@@ -146,8 +229,9 @@ fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
         except.push(quoted(&time.name));
         lines.push(Line {
             text: format!(
-                "{{ each = \"*\", except = [{}], qualifier = \"{{column}}\", value = \"{{value}}\" }}",
-                except.join(", ")
+                "{{ each = \"*\", except = [{}], qualifier = \"{{column}}\", value = \"{{value}}\"{} }}",
+                except.join(", "),
+                if zero { ", timestamp = 0" } else { "" }
             ),
             comment: "a cell a column, stored with its name: short ones pay".to_owned(),
         });
@@ -184,7 +268,7 @@ fn entity_reasons(facts: &Facts, key: &Key) -> Vec<String> {
             .push("Numbers are padded with zeros, since keys sort as bytes: unpadded, 100 comes before 42.".to_owned());
     }
     if names.iter().any(|column| column.has_hash) {
-        reasons.push("`:percent`, because a value has the `#` that ends it in the key.".to_owned());
+        reasons.push(HASHES.to_owned());
     }
     if !key.ties.is_empty() {
         let list: Vec<_> =
@@ -201,7 +285,7 @@ fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
         .iter()
         .filter_map(column)
         .map(|column| match column.kind {
-            FieldType::Int64 | FieldType::UInt64 => {
+            FieldType::Int64 | FieldType::UInt64 if column.is_natural() => {
                 let most = column.whole.iter().flatten().max().copied().unwrap_or(0);
                 let digits = if most.to_string().len() > DIGITS { 20 } else { DIGITS };
                 format!("{{{}:0{digits}}}", column.name)
@@ -226,13 +310,28 @@ fn rate(time: &Time, facts: &Facts, key: &Key) -> Rate {
         *days.entry(day).or_insert(0usize) += 1;
         rows += 1;
     }
+    let month = |day: &i64| DateTime::from_timestamp(day * 86_400, 0).map(|time| (time.year(), time.month()));
+    let months: HashSet<_> = days.keys().filter_map(month).collect();
     let span = days.keys().max().zip(days.keys().min()).map_or(0, |(last, first)| last - first);
     Rate {
         average: rows as f64 / counts.len().max(1) as f64,
         most: counts.values().max().copied().unwrap_or(0),
         days: days.len(),
         months: usize::try_from(span / 30).unwrap_or(0),
+        months_with_rows: months.len(),
         rows,
+    }
+}
+
+/// What a part of the export covers: a day, unless that makes many files of few rows.
+fn per(rate: &Rate) -> Per {
+    let (days, months) = (rate.days.max(1), rate.months_with_rows.max(1));
+    if rate.average >= 2.0 || days <= FEW_PARTS || rate.rows / days >= FEW_IN_A_DAY {
+        Per::Day
+    } else if rate.rows / months >= FEW_IN_A_MONTH {
+        Per::Month
+    } else {
+        Per::Query
     }
 }
 

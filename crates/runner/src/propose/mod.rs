@@ -25,6 +25,7 @@ pub use error::ProposeError;
 use crate::job::{Id, Job};
 use crate::project::Project;
 use facts::Facts;
+use layout::Per;
 
 /// Endings of files that can be read.
 const ENDINGS: [&str; 5] = [".csv", ".tsv", ".txt", ".parquet", ".pq"];
@@ -63,8 +64,8 @@ pub fn propose(
         return Err(ProposeError::BadName { name: job.to_owned() });
     }
     let lower = file.to_ascii_lowercase();
-    let plain = [".gz", ".zst"].iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
-    if !ENDINGS.iter().any(|ending| plain.ends_with(ending)) {
+    let plain = [".gz", ".zst", ".zip"].iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
+    if !ENDINGS.iter().any(|ending| plain.ends_with(ending)) && !lower.ends_with(".zip") {
         return Err(ProposeError::Ending { path: file.to_owned() });
     }
     let pattern = as_pattern(&project.given(file));
@@ -76,14 +77,23 @@ pub fn propose(
     let input = found.first().ok_or_else(|| ProposeError::NoFile { path: file.to_owned() })?;
     let sample = storage.sample(input, zone)?;
     let facts = Facts::of(&sample);
-    let time = time::find(&sample, &facts, zone).ok_or_else(|| ProposeError::NoTime {
-        path: file.to_owned(),
-        columns: facts.columns.iter().map(|column| column.name.clone()).collect(),
-    })?;
-    if time.micros.iter().flatten().any(|micros| *micros < 0) {
-        return Err(ProposeError::BeforeEpoch { path: file.to_owned(), column: time.name });
+    let mut time = time::find(&sample, &facts, zone);
+    let mut key = entity::find(&facts, &time);
+    let poor = key.doubles.count > 0 || !key.ties.is_empty();
+    if poor && !time.is_none() && time.is_year() {
+        let all = time::none(&facts, "years tell too few rows apart: all rows are of one");
+        let whole = entity::find(&facts, &all);
+        if whole.doubles.count <= key.doubles.count {
+            (time, key) = (all, whole);
+        }
     }
-    let key = entity::find(&facts, &time);
+    let tells_apart = key.doubles.count * 2 < facts.rows && !(key.entity.is_empty() && key.ties.is_empty());
+    if time.is_none() && !tells_apart {
+        return Err(ProposeError::NoKey {
+            path: file.to_owned(),
+            columns: facts.columns.iter().map(|column| column.name.clone()).collect(),
+        });
+    }
     let plan = layout::plan(&facts, &time, &key);
     let table = table_name(project, job);
     let written = write::Written {
@@ -98,7 +108,8 @@ pub fn propose(
         zone,
     };
     let query = query::of(&written);
-    let query_file = format!("{}_day.sql", job.replace(['-', '.'], "_").to_lowercase());
+    let ending = plan.per.ending().to_lowercase();
+    let query_file = format!("{}_{ending}.sql", job.replace(['-', '.'], "_").to_lowercase());
     let text = write::job_file(&written, &query_file, query.summary);
     Ok(Proposal {
         job: job.to_owned(),
@@ -169,7 +180,10 @@ fn table_name(project: &Project, job: &str) -> String {
             job.tables.into_iter().map(|table| table.spec.name).chain(job.exports.into_iter().map(|export| export.name))
         })
         .collect();
-    let free = |name: &String| !taken.contains(name) && !taken.contains(&format!("{name}_DAY"));
+    let exports = [Per::Day, Per::Month, Per::Query].map(Per::ending);
+    let free = |name: &String| {
+        !taken.contains(name) && !exports.iter().any(|ending| taken.contains(&format!("{name}_{ending}")))
+    };
     let numbered = (2..100).map(|number| format!("{start}_{number}"));
     std::iter::once(start.clone()).chain(numbered).find(free).unwrap_or(start)
 }

@@ -3,6 +3,7 @@
 use tidetable_layout::FieldType;
 
 use super::facts::Column;
+use super::layout::Per;
 use super::write::Written;
 
 /// Measurements that are summed up; a person adds the others.
@@ -92,10 +93,15 @@ pub(super) fn of(written: &Written<'_>) -> Query {
         plan.values.iter().filter_map(|at| facts.columns.get(*at)).filter(|column| measures(column)).collect();
     let summary = plan.often && !measures.is_empty();
     if !summary {
-        let order = entity.iter().cloned().chain([identifier(&time.name)]).collect::<Vec<_>>().join(", ");
-        let sql = format!(
-            "-- The readings of one day, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {order}\n"
-        );
+        let ties = key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name));
+        let when = (!time.is_none()).then(|| identifier(&time.name));
+        let order = entity.iter().cloned().chain(when).chain(ties).collect::<Vec<_>>().join(", ");
+        let what = match plan.per {
+            Per::Day => "The readings of one day",
+            Per::Month => "The readings of one month",
+            Per::Query => "All rows",
+        };
+        let sql = format!("-- {what}, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {order}\n");
         return Query { sql, summary };
     }
     let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(written)) };

@@ -1,11 +1,11 @@
 //! Finds the event time of a sample: one column, the first of several that is there, or one made of parts.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
-use tidetable_layout::FieldType;
+use tidetable_layout::{FieldType, LocalTime};
 use tidetable_source::Sample;
 
-use super::facts::{Column, Facts};
+use super::facts::{Column, Facts, MONTHS};
 use super::query::identifier;
 
 pub(super) const DAY: i64 = 86_400_000_000;
@@ -20,20 +20,66 @@ pub(super) struct Time {
     pub parts: Vec<usize>,
     /// Microseconds since the epoch.
     pub micros: Vec<Option<i64>>,
+    /// Rows that are rejected because a clock change skips their local time.
+    pub skipped: usize,
     /// Why it is that.
     pub why: String,
 }
 
+impl Time {
+    /// Whether the rows have no time, and the column stands for all times.
+    pub fn is_none(&self) -> bool {
+        self.derive.as_deref() == Some(NO_TIME)
+    }
+
+    /// Rows whose time is null.
+    pub fn nulls(&self) -> usize {
+        self.micros.iter().filter(|micros| micros.is_none()).count() - self.skipped
+    }
+
+    /// Whether it tells years apart at most: of many rows with few times it is a property, as a model's year is.
+    pub fn is_year(&self) -> bool {
+        let year = |micros: i64| {
+            DateTime::from_timestamp_micros(micros).is_some_and(|time| time.ordinal() == 1 && micros % DAY == 0)
+        };
+        self.micros.iter().flatten().copied().all(year)
+    }
+
+    /// Whether a row is from before 1970, which timestamps of cells cannot say.
+    pub fn before_epoch(&self) -> bool {
+        self.micros.iter().flatten().any(|micros| *micros < 0)
+    }
+}
+
+/// What makes the time of rows that have none.
+const NO_TIME: &str = "to_timestamp_seconds(0)";
+
+/// Years that queries can work with all of.
+const YEARS: std::ops::Range<i64> = 1678..2262;
+
 /// Names that more likely mean the event than others.
 const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
 
-/// The event time, if there is one.
-pub(super) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+/// The event time. If there is none, all rows are of one.
+pub(super) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
     of_moments(facts)
         .or_else(|| of_day_and_clock(facts, zone))
         .or_else(|| of_one(sample, facts, FieldType::Date, "the only column with a day"))
         .or_else(|| of_parts(facts, zone))
         .or_else(|| of_epoch(sample, facts))
+        .unwrap_or_else(|| none(facts, "no column holds times: all rows are of one"))
+}
+
+/// The time of rows without one.
+pub(super) fn none(facts: &Facts, why: &str) -> Time {
+    Time {
+        name: free_name(facts, "epoch"),
+        derive: Some(NO_TIME.to_owned()),
+        parts: Vec::new(),
+        micros: vec![Some(0); facts.rows],
+        skipped: 0,
+        why: why.to_owned(),
+    }
 }
 
 /// Columns of times: the best of them, and others where it is null.
@@ -72,6 +118,7 @@ fn of_moments(facts: &Facts) -> Option<Time> {
         derive: Some(format!("coalesce({})", names.join(", "))),
         parts: Vec::new(),
         micros,
+        skipped: 0,
         why: why.to_owned(),
     })
 }
@@ -86,7 +133,7 @@ fn alone(column: &Column, why: &str) -> Time {
         // Templates cannot name it: a column that they can, of the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
-    Time { name, derive, parts: Vec::new(), micros, why: why.to_owned() }
+    Time { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
 }
 
 fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<Time> {
@@ -130,22 +177,31 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     Some(made(facts, parts, seconds, micros, zone, "a day and an hour, put together"))
 }
 
-/// Columns named year, month and day, perhaps hour, minute and second.
+/// Columns named year, month and day, perhaps hour, minute and second; or a year with or without a month.
 fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
-    let (year_at, year) = named(facts, &["year", "yr", "yyyy"], 1970..2200)?;
-    let (month_at, month) = named(facts, &["month", "mon", "mo", "mm"], 1..13)?;
-    let day = named(facts, &["day", "dy", "dd", "mday"], 1..32);
-    let mut parts = vec![year_at, month_at];
-    parts.extend(day.map(|(at, _)| at));
-    let ints = [Some(year), Some(month), day.map(|(_, day)| day)];
-    let args = ints.map(|part| part.map_or("1".to_owned(), |part| format!("cast({} as int)", identifier(&part.name))));
+    let (year_at, year) = named(facts, &["year", "yr", "yyyy"], YEARS)?;
+    let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
+    let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
+    let day = named(facts, &["day", "dy", "dd", "mday"], 1..32).filter(|_| month.is_some());
+    let mut parts = vec![year_at];
+    parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
+    let month = month.map(|(_, month)| month);
+    let ints = [Some(year), month, day.map(|(_, day)| day)];
+    let mut args = ints.map(|part| part.map_or("1".to_owned(), number));
+    if let Some((_, quarter)) = quarter {
+        args[1] = format!("{} * 3 - 2", number(quarter));
+    }
     let mut seconds = format!("cast(date_part('epoch', make_date({})) as bigint)", args.join(", "));
     let mut micros: Vec<Option<i64>> = (0..facts.rows)
         .map(|row| {
             let part = |column: &Column| column.whole.get(row).copied().flatten();
             let day = day.map_or(Some(1), |(_, day)| part(day))?;
+            let month = match quarter {
+                Some((_, quarter)) => part(quarter)? * 3 - 2,
+                None => month.map_or(Some(1), part)?,
+            };
             let (year, month, day) =
-                (i32::try_from(part(year)?).ok()?, u32::try_from(part(month)?).ok()?, u32::try_from(day).ok()?);
+                (i32::try_from(part(year)?).ok()?, u32::try_from(month).ok()?, u32::try_from(day).ok()?);
             Some(NaiveDate::from_ymd_opt(year, month, day)?.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros())
         })
         .collect();
@@ -167,6 +223,10 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
 fn of_epoch(sample: &Sample, facts: &Facts) -> Option<Time> {
     let (at, unit) = sample.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.maybe_epoch?)))?;
     let column = facts.columns.get(at)?;
+    // What happened is written down in its order, or the other way round.
+    if !column.whole.is_sorted() && !column.whole.is_sorted_by(|a, b| a >= b) {
+        return None;
+    }
     let scale = |value: i64| match unit {
         "s" => value.checked_mul(1_000_000),
         "ms" => value.checked_mul(1000),
@@ -192,18 +252,35 @@ fn made(
     why: &str,
 ) -> Time {
     let local = format!("to_timestamp_seconds({seconds})");
-    let derive = match zone.filter(|zone| *zone != Tz::UTC) {
-        Some(zone) => format!("{local} at time zone '{}'", zone.name()),
-        None => local,
+    let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
+        Some(zone) => {
+            let moment = |local: Option<i64>| {
+                let written = DateTime::from_timestamp_micros(local?)?.naive_utc();
+                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * 1_000_000)
+            };
+            let moments = micros.iter().map(|local| moment(*local)).collect();
+            (format!("{local} at time zone '{}'", zone.name()), moments)
+        }
+        None => (local, micros),
     };
-    Time { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, why: why.to_owned() }
+    let skipped = micros.iter().filter(|micros| micros.is_none()).count();
+    Time { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
+}
+
+/// SQL of the number of a year, month or day.
+fn number(part: &Column) -> String {
+    let name = identifier(&part.name);
+    match part.month_names {
+        true => format!("cast((strpos('{MONTHS}', lower(left({name}, 3))) + 2) / 3 as int)"),
+        false => format!("cast({name} as int)"),
+    }
 }
 
 /// The column without nulls whose name is one of `names` and whose values all lie in `range`.
 fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> Option<(usize, &'f Column)> {
     whole_column(facts, |column| {
         names.contains(&column.name.to_lowercase().as_str())
-            && matches!(column.kind, FieldType::Int64 | FieldType::UInt64)
+            && (matches!(column.kind, FieldType::Int64 | FieldType::UInt64) || column.month_names)
             && column.whole.iter().flatten().all(|value| range.contains(value))
     })
 }

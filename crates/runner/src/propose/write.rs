@@ -1,13 +1,14 @@
 //! Says a proposal as a job file, in the manner of those of `jobs/`.
 
-use chrono::DateTime;
+use arrow::util::display::array_value_to_string;
+use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_source::{ColumnSpec, CsvOptions, Format, Sample};
 
-use super::entity::Key;
-use super::facts::Facts;
-use super::layout::{Plan, quoted};
+use super::entity::{Key, copies};
+use super::facts::{Column, Facts};
+use super::layout::{Per, Plan, quoted};
 use super::time::Time;
 use crate::job::shown_type;
 
@@ -59,7 +60,7 @@ pub(super) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -
         comment(&mut text, reason);
     }
     text.push_str(&format!("[tables.{table}]\nfrom = \"{SOURCE}\"\n"));
-    if time.micros.iter().any(Option::is_none) {
+    if time.nulls() > 0 {
         text.push_str(&format!(
             "where = {} # a row without a time has no place\n",
             quoted(&format!("{} is not null", super::query::identifier(&time.name)))
@@ -77,17 +78,25 @@ pub(super) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -
         text.push_str(&format!("  {}, # {}\n", line.text, line.comment));
     }
     text.push_str("]\n\n");
-    let what = match (summary, key.entity.is_empty()) {
-        (true, false) => {
+    let what = match (plan.per, summary, key.entity.is_empty()) {
+        (Per::Day, true, false) => {
             "What is asked of all at once is asked of a day: its summary is a table of its own, made in one pass."
         }
-        (true, true) => "A day's summary is a table of its own.",
-        (false, _) => {
+        (Per::Day, true, true) => "A day's summary is a table of its own.",
+        (Per::Day, false, _) => {
             "What is asked of all at once is asked of a day: its readings are a table of their own, made in one pass."
         }
+        (Per::Month, ..) => "A month is a table of its own: of days there would be many files of few rows.",
+        (Per::Query, ..) => "One table of all rows, made again when they change.",
     };
     comment(&mut text, what);
-    text.push_str(&format!("[exports.{table}_DAY]\nper = \"day\"\nname = \"{table}_DAY_{{day:%Y%m%d}}\"\nquery = {{ file = \"{query_file}\" }}\n"));
+    let (per, ending) = (plan.per.name(), plan.per.ending());
+    let part = match plan.per {
+        Per::Day => "_{day:%Y%m%d}",
+        Per::Month => "_{month:%Y%m}",
+        Per::Query => "",
+    };
+    text.push_str(&format!("[exports.{table}_{ending}]\nper = \"{per}\"\nname = \"{table}_{ending}{part}\"\nquery = {{ file = \"{query_file}\" }}\n"));
     text
 }
 
@@ -95,18 +104,31 @@ const SOURCE: &str = "readings";
 
 /// What a person should know of the file.
 pub(super) fn notes(written: &Written<'_>) -> Vec<String> {
-    let Written { sample, time, key, .. } = written;
+    let Written { sample, time, .. } = written;
     let mut notes = Vec::new();
-    if key.doubles > 0 {
+    if time.is_none() {
+        notes.push(
+            "No column holds the time of a row, so this is a reference table, without windows and with timestamp 0. Times are written as \
+             2018-01-31T01:15:00Z, 2018-01-31, 2018-01 or in the usual other ways; numbers since the epoch need a name such \
+             as `ts` or `time`."
+                .to_owned(),
+        );
+    }
+    notes.extend(replaced(written));
+    if time.nulls() > 0 {
+        notes.push(format!("{} rows have no time and are left out.", time.nulls()));
+    }
+    if time.skipped > 0 {
         notes.push(format!(
-            "{} rows have the key and time of an earlier row, and no column that would tell them apart: the later one \
-             replaces it.",
-            key.doubles
+            "{} rows have a local time that the clocks go forward over, and will be rejected: see that --timezone is right.",
+            time.skipped
         ));
     }
-    let timeless = time.micros.iter().filter(|micros| micros.is_none()).count();
-    if timeless > 0 {
-        notes.push(format!("{timeless} rows have no time and are left out."));
+    if time.before_epoch() {
+        notes.push(
+            "Times before 1970 are in the row key alone: cells have timestamp 0, since Bigtable has none before 1970."
+                .to_owned(),
+        );
     }
     if sample.rejected > 0 {
         notes.push(format!("{} rows do not fit and will be rejected: the run shows them.", sample.rejected));
@@ -134,13 +156,52 @@ pub(super) fn notes(written: &Written<'_>) -> Vec<String> {
     notes
 }
 
+/// Rows that replace others, with the first of them.
+fn replaced(written: &Written<'_>) -> Option<String> {
+    let Written { time, key, facts, .. } = written;
+    let (earlier, later) = key.doubles.first?;
+    let copies = copies(facts, time);
+    let (start, way_on) = match key.doubles.count.saturating_sub(copies) {
+        0 => (format!("{copies} rows are copies of an earlier row in every column"), "the table has them once"),
+        _ => (
+            format!(
+                "{} rows have the key and time of an earlier row, and no column tells them apart",
+                key.doubles.count
+            ),
+            "the later one replaces it; name a column in `row_key` that differs, if there is one",
+        ),
+    };
+    let fields = key.entity.iter().chain(&key.ties).filter_map(|at| {
+        let name = &facts.columns.get(*at)?.name;
+        Some(format!("{name} {}", shown(written.sample, *at, later)?))
+    });
+    let at = time.micros.get(later).copied().flatten().filter(|_| !time.is_none());
+    let at = at.and_then(DateTime::from_timestamp_micros);
+    let at = at.map(|at| format!("{} {}", time.name, at.to_rfc3339_opts(SecondsFormat::AutoSi, true)));
+    let place = fields.chain(at).collect::<Vec<_>>().join(", ");
+    Some(format!("{start}: {way_on}. The first are rows {} and {} ({place}).", earlier + 1, later + 1))
+}
+
+/// The value of a row of the sample.
+fn shown(sample: &Sample, column: usize, row: usize) -> Option<String> {
+    let mut left = row;
+    for batch in &sample.batches {
+        if left < batch.num_rows() {
+            return array_value_to_string(batch.columns().get(column)?, left).ok();
+        }
+        left -= batch.num_rows();
+    }
+    None
+}
+
 /// What was looked at.
 fn seen(written: &Written<'_>) -> String {
     let day = |micros: i64| {
         DateTime::from_timestamp_micros(micros).map_or(String::new(), |time| time.format("%Y-%m-%d").to_string())
     };
-    let first = written.time.micros.iter().flatten().min().copied().map(day);
-    let last = written.time.micros.iter().flatten().max().copied().map(day);
+    let times = || written.time.micros.iter().flatten().filter(|_| !written.time.is_none());
+    let first = times().min().copied().map(day);
+    let last = times().max().copied().map(day);
     let span = first.zip(last).map_or(String::new(), |(first, last)| format!(", {first} to {last}"));
     let part = if written.sample.whole { "The file" } else { "The part of the file that was looked at" };
     format!("{part} has {} rows{span}.", written.facts.rows)
@@ -178,6 +239,7 @@ fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String 
     let is_time = column.name == written.time.name && written.time.derive.is_none();
     let aliased = written.time.derive.as_deref() == Some(&super::query::identifier(&column.name));
     let in_key = key.entity.contains(&at) || key.ties.contains(&at);
+    let natural = written.facts.columns.get(at).is_some_and(Column::is_natural);
     let maybe_epoch = written.sample.columns.get(at).and_then(|found| found.maybe_epoch);
     let (kind, format) = match column.kind {
         FieldType::Date if is_time || aliased => {
@@ -189,7 +251,7 @@ fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String 
             (FieldType::Timestamp, format)
         }
         FieldType::Int64 if is_time || aliased => (FieldType::Timestamp, maybe_epoch.map(str::to_owned)),
-        FieldType::Int64 if in_key => (FieldType::UInt64, None),
+        FieldType::Int64 if in_key && natural => (FieldType::UInt64, None),
         kind => (kind, column.format.clone()),
     };
     let mut parts = Vec::new();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tidetable_record::{AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path};
 use tidetable_sql::QueryShape;
-use tidetable_store::{CompactionExtent, CompactionPlan, RejectedRow, StoreError};
+use tidetable_store::{CompactionExtent, CompactionPlan, LoadStats, RejectedRow, StoreError};
 
 use super::derived::check_query_rejected;
 use super::error::RunError;
@@ -117,6 +117,7 @@ impl Run<'_> {
         // Also where this is why the load failed.
         stage.others.notes().into_iter().for_each(|note| self.note(record, note));
         let pending = pending?;
+        time_notes(&pending).into_iter().for_each(|note| self.note(record, note));
         let left_out = |path: &String| {
             self.options.rebuild
                 || pending
@@ -241,4 +242,27 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,
     }
+}
+
+/// What a person should know of the times that were read, once a source.
+fn time_notes(loads: &[Pending]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut sources: Vec<&str> = loads.iter().map(|load| load.record.source.as_str()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    for source in sources {
+        // Tables of a source read the same rows, unless one is behind.
+        let most = |count: fn(&LoadStats) -> u64| {
+            loads.iter().filter(|load| load.record.source == source).map(|load| count(&load.record.stats)).max()
+        };
+        if let Some(times @ 1..) = most(|stats| stats.repeated_times) {
+            notes.push(format!(
+                "source {source}: {times} local times occur twice, because the clocks go back: the first of the two is taken"
+            ));
+        }
+        if let Some(times @ 1..) = most(|stats| stats.cut_times) {
+            notes.push(format!("source {source}: {times} times have digits beyond the microsecond, which are cut off"));
+        }
+    }
+    notes
 }

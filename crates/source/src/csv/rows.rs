@@ -11,6 +11,7 @@ use crate::column::Column;
 use crate::columns::ColumnDiff;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
+use crate::time::TimeCounts;
 
 /// Rows that the fast way takes at once, at most and where most surprise it.
 const MOST_ROWS: usize = 4096;
@@ -46,6 +47,7 @@ pub(crate) struct Parsed {
     pub starts: Vec<u32>,
     pub rejected: Vec<Rejected>,
     pub read: u64,
+    pub times: TimeCounts,
 }
 
 /// Reads all rows of a block.
@@ -218,13 +220,17 @@ impl<'a> Rows<'a> {
         line
     }
 
-    pub fn finish(self) -> Result<Parsed, ArrowError> {
+    pub fn finish(mut self) -> Result<Parsed, ArrowError> {
         let rows = self.starts.len();
+        let mut times = TimeCounts::default();
+        for column in &mut self.columns {
+            times += column.remarks().counts(|_| true);
+        }
         let columns = self.columns.into_iter().enumerate().map(|(index, column)| {
             let fed = self.plan.steps.contains(&Some(index));
             if fed { column.finish() } else { Ok(column.all_null(rows)) }
         });
         let columns = columns.collect::<Result<_, _>>()?;
-        Ok(Parsed { columns, starts: self.starts, rejected: self.rejected, read: self.read })
+        Ok(Parsed { columns, starts: self.starts, rejected: self.rejected, read: self.read, times })
     }
 }

@@ -12,12 +12,31 @@ use tidetable_layout::FieldType;
 use crate::column::Column;
 use crate::plan::ColumnPlan;
 use crate::reject::RejectReason;
-use crate::time::{Clock, TimeFault};
+use crate::time::{Clock, Remarks, Stamp, TimeFault, Unit};
 
 /// A value that does not fit.
 pub(super) struct Fault {
     pub row: u32,
     pub reason: RejectReason,
+}
+
+/// A column in its declared type.
+pub(super) struct Coerced {
+    pub array: ArrayRef,
+    /// The rows that do not fit, whose values are arbitrary.
+    pub faults: Vec<Fault>,
+    pub remarks: Remarks,
+}
+
+impl Coerced {
+    fn new(array: ArrayRef, faults: Vec<Fault>) -> Self {
+        Self { array, faults, remarks: Remarks::default() }
+    }
+
+    fn of(mut column: Column<'_>, faults: Vec<Fault>) -> Result<Self, ArrowError> {
+        let remarks = column.remarks();
+        Ok(Self { array: column.finish()?, faults, remarks })
+    }
 }
 
 /// The way from a file's type to a declared one.
@@ -50,7 +69,7 @@ impl Coercion {
     pub fn choose(from: &DataType, column: &ColumnPlan) -> Option<Self> {
         use DataType as D;
         use FieldType as F;
-        let epoch = column.time.as_ref().is_some_and(|rule| rule.epoch_micros(0).is_some());
+        let epoch = column.time.as_ref().is_some_and(|rule| rule.epoch(0).is_some());
         Some(match (from, column.kind) {
             (D::Dictionary(_, value), _) => Self::choose(value, column)?,
             (D::Null, _) => Self::Nulls,
@@ -85,15 +104,15 @@ impl Coercion {
         })
     }
 
-    /// The column in its declared type, and the rows that do not fit, whose values are then arbitrary.
-    pub fn apply(self, array: &ArrayRef, column: &ColumnPlan) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+    /// The column in its declared type.
+    pub fn apply(self, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
         let target = column.kind.arrow();
         match self {
-            Self::Nulls => Ok((new_null_array(&target, array.len()), Vec::new())),
+            Self::Nulls => Ok(Coerced::new(new_null_array(&target, array.len()), Vec::new())),
             Self::Cast => {
                 let result = cast(array, &target)?;
                 let faults = lost(array, &result, |text| RejectReason::OutOfRange { kind: column.kind, text })?;
-                Ok((result, faults))
+                Ok(Coerced::new(result, faults))
             }
             Self::Float => {
                 let result = cast(array, &target)?;
@@ -108,7 +127,7 @@ impl Coercion {
                 } else {
                     Vec::new()
                 };
-                Ok((result, faults))
+                Ok(Coerced::new(result, faults))
             }
             Self::IntegerToFloat => {
                 let result = cast(array, &target)?;
@@ -127,7 +146,7 @@ impl Coercion {
                     (original.is_valid(row) && (back.is_null(row) || !same(row)))
                         .then(|| RejectReason::OutOfRange { kind: column.kind, text: text.value(row).to_string() })
                 });
-                Ok((result, faults))
+                Ok(Coerced::new(result, faults))
             }
             Self::ThroughText => {
                 let text = if matches!(array.data_type(), DataType::Utf8) {
@@ -151,7 +170,7 @@ impl Coercion {
                         faults.push(Fault { row: row as u32, reason });
                     }
                 }
-                Ok((result.finish()?, faults))
+                Coerced::of(result, faults)
             }
             Self::Bytes => {
                 let bytes = cast(array, &DataType::Binary)?;
@@ -165,7 +184,7 @@ impl Coercion {
                 let days = days.as_primitive::<Date32Type>();
                 settle(array, column, |row, clock| {
                     let local = i64::from(days.value(row)) * 86_400_000_000;
-                    column.time.as_ref().map_or(Ok(local), |rule| rule.local_micros(local, clock))
+                    column.time.as_ref().map_or(Stamp::at(local).within(), |rule| rule.local(local, clock))
                 })
             }
             Self::Epoch => {
@@ -173,7 +192,7 @@ impl Coercion {
                 let counts = counts.as_primitive::<Int64Type>();
                 settle(array, column, |row, _| {
                     let rule = column.time.as_ref().filter(|_| counts.is_valid(row));
-                    rule.and_then(|rule| rule.epoch_micros(counts.value(row))).unwrap_or(Err(TimeFault::Form))
+                    rule.and_then(|rule| rule.epoch(counts.value(row))).unwrap_or(Err(TimeFault::Form))
                 })
             }
         }
@@ -214,7 +233,7 @@ fn read_fields<'a>(
     column: &ColumnPlan,
     rows: usize,
     field: impl Fn(usize) -> Option<&'a [u8]>,
-) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+) -> Result<Coerced, ArrowError> {
     let mut result = Column::new(column, rows);
     let mut faults = Vec::new();
     let is_text = column.kind == FieldType::Text;
@@ -233,15 +252,10 @@ fn read_fields<'a>(
             faults.push(Fault { row: row as u32, reason });
         }
     }
-    Ok((result.finish()?, faults))
+    Coerced::of(result, faults)
 }
 
-fn times(
-    array: &ArrayRef,
-    column: &ColumnPlan,
-    unit: TimeUnit,
-    instant: bool,
-) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+fn times(array: &ArrayRef, column: &ColumnPlan, unit: TimeUnit, instant: bool) -> Result<Coerced, ArrowError> {
     let counts = match array.data_type() {
         DataType::Timestamp(..) => cast(array, &DataType::Int64)?,
         // A dictionary of times: its values first.
@@ -250,16 +264,16 @@ fn times(
     let counts = counts.as_primitive::<Int64Type>();
     settle(array, column, |row, clock| {
         let count = counts.value(row);
-        let micros = match unit {
-            TimeUnit::Second => count.checked_mul(1_000_000),
-            TimeUnit::Millisecond => count.checked_mul(1000),
-            TimeUnit::Microsecond => Some(count),
-            TimeUnit::Nanosecond => Some(count.div_euclid(1000)),
+        let unit = match unit {
+            TimeUnit::Second => Unit::Seconds,
+            TimeUnit::Millisecond => Unit::Millis,
+            TimeUnit::Microsecond => Unit::Micros,
+            TimeUnit::Nanosecond => Unit::Nanos,
         };
-        let micros = micros.ok_or(TimeFault::Form)?;
+        let stamp = unit.stamp(count).ok_or(TimeFault::Range)?;
         match &column.time {
-            Some(rule) if !instant => rule.local_micros(micros, clock),
-            _ => Ok(micros),
+            Some(rule) if !instant => Ok(Stamp { cut: stamp.cut, ..rule.local(stamp.micros, clock)? }),
+            _ => stamp.within(),
         }
     })
 }
@@ -268,19 +282,22 @@ fn times(
 fn settle(
     array: &ArrayRef,
     column: &ColumnPlan,
-    micros: impl Fn(usize, &mut Clock) -> Result<i64, TimeFault>,
-) -> Result<(ArrayRef, Vec<Fault>), ArrowError> {
+    stamp: impl Fn(usize, &mut Clock) -> Result<Stamp, TimeFault>,
+) -> Result<Coerced, ArrowError> {
     let nulls = array.logical_nulls();
     let mut clock = Clock::default();
-    let mut faults = Vec::new();
+    let (mut faults, mut remarks) = (Vec::new(), Remarks::default());
     let mut values = Vec::with_capacity(array.len());
     for row in 0..array.len() {
         if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             values.push(0);
             continue;
         }
-        values.push(match micros(row, &mut clock) {
-            Ok(micros) => micros,
+        values.push(match stamp(row, &mut clock) {
+            Ok(stamp) => {
+                remarks.add(row, stamp);
+                stamp.micros
+            }
             Err(fault) => {
                 let text = formatter(array)?.value(row).to_string();
                 faults.push(Fault { row: row as u32, reason: column.time_reason(fault, text.as_bytes()) });
@@ -289,5 +306,5 @@ fn settle(
         });
     }
     let array = arrow::array::PrimitiveArray::<TimestampMicrosecondType>::try_new(values.into(), nulls)?;
-    Ok((Arc::new(array.with_timezone("UTC")), faults))
+    Ok(Coerced { array: Arc::new(array.with_timezone("UTC")), faults, remarks })
 }

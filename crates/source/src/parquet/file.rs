@@ -22,6 +22,7 @@ use crate::origin::row_text;
 use crate::plan::ColumnPlan;
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
+use crate::time::{Remarks, TimeCounts};
 
 /// Where the bytes are.
 #[derive(Debug)]
@@ -60,6 +61,7 @@ pub(crate) struct Parsed {
     pub kept: Option<Vec<u32>>,
     pub rejected: Vec<Rejected>,
     pub read: u64,
+    pub times: TimeCounts,
 }
 
 impl ParquetFile {
@@ -153,6 +155,7 @@ impl ParquetPlan {
         let arrow = |source| SourceError::Arrow { path: self.file.name.clone(), source };
         let mut arrays = Vec::with_capacity(self.columns.len());
         let mut faults: Vec<(u32, usize, RejectReason)> = Vec::new();
+        let mut remarks: Vec<Remarks> = Vec::new();
         for (index, (column, coercion)) in self.columns.iter().zip(&self.coercions).enumerate() {
             let Some(coercion) = coercion else {
                 arrays.push(new_null_array(&column.kind.arrow(), source.num_rows()));
@@ -161,13 +164,20 @@ impl ParquetPlan {
             let Some(array) = source.column_by_name(&column.name) else {
                 return Err(SourceError::Changed { path: self.file.name.clone() });
             };
-            let (array, wrong) = coercion.apply(array, column).map_err(arrow)?;
-            arrays.push(array);
-            faults.extend(wrong.into_iter().map(|Fault { row, reason }| (row, index, reason)));
+            let coerced = coercion.apply(array, column).map_err(arrow)?;
+            arrays.push(coerced.array);
+            remarks.push(coerced.remarks);
+            faults.extend(coerced.faults.into_iter().map(|Fault { row, reason }| (row, index, reason)));
         }
         let read = source.num_rows() as u64;
+        let times = |kept: &dyn Fn(usize) -> bool| {
+            let mut times = TimeCounts::default();
+            remarks.iter().for_each(|remarks| times += remarks.counts(kept));
+            times
+        };
         if faults.is_empty() {
-            return Ok(Parsed { columns: arrays, source, kept: None, rejected: Vec::new(), read });
+            let times = times(&|_| true);
+            return Ok(Parsed { columns: arrays, source, kept: None, rejected: Vec::new(), read, times });
         }
         faults.sort_by_key(|(row, index, _)| (*row, *index));
         faults.dedup_by_key(|(row, ..)| *row);
@@ -184,11 +194,12 @@ impl ParquetPlan {
                 raw: raw(row_text(&source, row as usize).as_bytes()),
             });
         }
+        let times = times(&|row| keep.get(row) == Some(&true));
         let kept = (0u32..).zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| row).collect();
         let keep = BooleanArray::from(keep);
         let columns =
             arrays.iter().map(|array| arrow::compute::filter(array, &keep)).collect::<Result<_, _>>().map_err(arrow)?;
-        Ok(Parsed { columns, source, kept: Some(kept), rejected, read })
+        Ok(Parsed { columns, source, kept: Some(kept), rejected, read, times })
     }
 
     /// Rejects every row.
@@ -202,7 +213,7 @@ impl ParquetPlan {
         };
         let rejected = (0..rows).map(rejected).collect();
         let columns = self.columns.iter().map(|column| new_null_array(&column.kind.arrow(), 0)).collect();
-        Parsed { columns, source, kept: Some(Vec::new()), rejected, read: rows as u64 }
+        Parsed { columns, source, kept: Some(Vec::new()), rejected, read: rows as u64, times: TimeCounts::default() }
     }
 
     fn decode(&self, group: usize, skip: usize, rows: usize) -> Result<RecordBatch, SourceError> {

@@ -103,5 +103,9 @@ pub(super) fn header_is_data(spec: &SourceSpec) -> bool {
         let name = StringArray::from(vec![column.name.as_str()]);
         fits(column, &[&name], &spec.csv)
     };
-    !typed.is_empty() && typed.iter().all(like_its_values)
+    // Years as names of columns: 1990, 1991, ..
+    let year = |column: &&ColumnSpec| column.name.parse::<u32>().ok().filter(|year| (1000..3000).contains(year));
+    let years: Vec<_> = typed.iter().filter_map(year).collect();
+    let are_years = years.len() > 1 && years.len() == typed.len() && years.is_sorted_by(|a, b| a < b);
+    !typed.is_empty() && !are_years && typed.iter().all(like_its_values)
 }

@@ -80,6 +80,13 @@ impl Storage {
         let left_out = match input.format {
             Format::Csv => {
                 let head = head::read(path, self.raw(input)?)?;
+                if let Some(column) = twice(&head.names) {
+                    let is_value = column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+                    return Err(match is_value {
+                        true => SampleError::NoHeader { path: path.clone() },
+                        false => SourceError::DuplicateColumn { path: path.clone(), column: column.clone() }.into(),
+                    });
+                }
                 let (named, nameless): (Vec<_>, Vec<_>) =
                     head.names.into_iter().enumerate().partition(|(_, name)| !name.trim().is_empty());
                 spec.csv = head.csv;
@@ -130,6 +137,12 @@ impl Storage {
         }
         Ok(pass)
     }
+}
+
+/// The first name that is there more than once.
+fn twice(names: &[String]) -> Option<&String> {
+    let mut seen = BTreeSet::new();
+    names.iter().filter(|name| !name.trim().is_empty()).find(|name| !seen.insert(name.as_str()))
 }
 
 /// Whether a pass shows enough to go on.

@@ -12,7 +12,7 @@ use super::values;
 use crate::column::Column;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 
-const DAYS: [&str; 18] = [
+const DAYS: [&str; 20] = [
     "%Y-%m-%d",
     "%Y/%m/%d",
     "%Y.%m.%d",
@@ -31,16 +31,25 @@ const DAYS: [&str; 18] = [
     "%b %d, %Y",
     "%b %d %Y",
     "%d/%b/%Y",
+    "%b-%d-%Y",
+    "%b/%d/%Y",
 ];
-const CLOCKS: [&str; 9] =
-    ["%H:%M:%S", "%H:%M:%S%.3f", "%H:%M:%S%.f", "%H:%M", "%H%M%S", "%H%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"];
+/// Months, quarters and weeks stand for their first day.
+const COARSE: [&str; 15] = [
+    "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b %Y", "%b-%Y", "%b-%y", "%b %y", "%Y %b", "%Y-%b", "%YM%m", "%YQ%q",
+    "%Y-Q%q", "%Y Q%q", "Q%q %Y",
+];
+const CLOCKS: [&str; 10] =
+    ["%H:%M:%S", "%H:%M:%S%.3f", "%H:%M:%S%.f", "%H:%M", "%H%M%S", "%H%M", "%H", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"];
 const BETWEEN: [&str; 4] = [" ", "T", ":", ", "];
 /// The offset at the end, and whether it is one.
 const OFFSETS: [(&str, bool); 5] = [("", false), ("Z", true), (" UTC", true), ("%z", true), (" %z", true)];
 
 /// What names of columns with times have in them.
-const WORDS: [&str; 12] =
-    ["time", "date", "epoch", "created", "updated", "recorded", "observed", "measured", "utc", "when", "day", "start"];
+const WORDS: [&str; 14] = [
+    "time", "date", "epoch", "created", "updated", "recorded", "observed", "measured", "utc", "when", "day", "start",
+    "month", "period",
+];
 /// Names that are only so.
 const NAMES: [&str; 6] = ["ts", "t", "dt", "at", "unix", "datum"];
 
@@ -72,19 +81,32 @@ pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Found> {
     Some(Found { maybe_epoch: Some(*unit), ..plain })
 }
 
-/// `20180131` and `20180131134500`, where the name says that it is a time.
+/// `201801`, `20180131` and `20180131134500`, where the name says that it is a time.
 pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Found> {
     let first = values(column).find(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value))?;
     let all_digits = first.bytes().all(|byte| byte.is_ascii_digit());
     if !named_so(name) || !all_digits {
         return None;
     }
-    let (kind, format) = match first.len() {
-        8 => (FieldType::Date, "%Y%m%d"),
-        12 => (FieldType::Timestamp, "%Y%m%d%H%M"),
-        14 => (FieldType::Timestamp, "%Y%m%d%H%M%S"),
+    let (kind, formats): (_, &[&str]) = match first.len() {
+        6 => (FieldType::Date, &["%Y%m", "%y%m%d"]),
+        8 => (FieldType::Date, &["%Y%m%d"]),
+        10 => (FieldType::Timestamp, &["%Y%m%d%H"]),
+        12 => (FieldType::Timestamp, &["%Y%m%d%H%M"]),
+        14 => (FieldType::Timestamp, &["%Y%m%d%H%M%S"]),
         _ => return None,
     };
+    formats.iter().find_map(|format| of_format(name, column, csv, zone, (kind, format)))
+}
+
+/// Digits that are a time in this format, if they are likely to be one.
+fn of_format(
+    name: &str,
+    column: &[&StringArray],
+    csv: &CsvOptions,
+    zone: Option<Tz>,
+    (kind, format): (FieldType, &str),
+) -> Option<Found> {
     let spec = ColumnSpec { format: Some(format.to_owned()), ..ColumnSpec::new(name, kind) };
     // A number of eight digits is seldom one of the last or next centuries by chance.
     let (first, last) = range(&spec, column, csv)?;
@@ -165,7 +187,7 @@ fn range(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option
 fn formats() -> &'static [(FieldType, String, bool)] {
     static FORMATS: OnceLock<Vec<(FieldType, String, bool)>> = OnceLock::new();
     FORMATS.get_or_init(|| {
-        let days = DAYS.iter().map(|day| (FieldType::Date, (*day).to_owned(), false));
+        let days = DAYS.iter().chain(&COARSE).map(|day| (FieldType::Date, (*day).to_owned(), false));
         let moments = DAYS.iter().flat_map(|day| {
             CLOCKS.iter().flat_map(move |clock| {
                 BETWEEN.iter().flat_map(move |between| {

@@ -232,6 +232,7 @@ fn format_of(spec: &SourceSpec, path: &str) -> Result<Format, SourceError> {
         return Ok(Format::Parquet);
     }
     let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    let is_text = [".csv", ".tsv", ".txt"].iter().any(|ending| name.ends_with(ending));
+    // What an archive holds has an ending of its own.
+    let is_text = [".csv", ".tsv", ".txt", ".zip"].iter().any(|ending| name.ends_with(ending));
     is_text.then_some(Format::Csv).ok_or_else(|| SourceError::UnknownFormat { path: path.to_owned() })
 }

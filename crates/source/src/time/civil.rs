@@ -15,11 +15,12 @@ pub(super) struct Civil {
 impl Civil {
     pub const MIDNIGHT: Self = Self { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0, micros: 0 };
 
-    /// Microseconds since the epoch if the fields are zone-less; `None` if there is no such day or time of day.
+    /// Microseconds since the epoch if the fields are zone-less; `None` if there is no such day or time of day. Second 60, a
+    /// leap second where there is one, is the first of the next minute.
     #[inline(always)]
     pub fn micros(&self) -> Option<i64> {
         let day_exists = (1..=12).contains(&self.month) && self.day >= 1 && self.day <= self.days_in_month();
-        if !day_exists || self.hour > 23 || self.minute > 59 || self.second > 59 {
+        if !day_exists || self.hour > 23 || self.minute > 59 || self.second > 60 {
             return None;
         }
         let seconds = u64::from(self.hour * 3600 + self.minute * 60 + self.second).cast_signed();

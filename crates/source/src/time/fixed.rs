@@ -89,7 +89,8 @@ impl Fixed {
         Some(read)
     }
 
-    /// The fields of `rest`, whose words are `words`; `None` if a literal or a digit is something else.
+    /// The fields of `rest`, whose words are `words`; `None` if a literal or a digit is something else, or a digit beyond the
+    /// microsecond is not 0.
     #[inline(always)]
     pub fn civil(&self, rest: &[u8], words: &Words) -> Option<Civil> {
         const ZEROS: u64 = 0x3030_3030_3030_3030;
@@ -119,6 +120,10 @@ impl Fixed {
             for index in 0..6 {
                 let digit = u32::from(block[(self.fraction.at + index) % BLOCK] & 0x0F);
                 micros = micros * 10 + if index < self.fraction.count { digit } else { 0 };
+            }
+            let beyond = self.fraction.at + 6..self.fraction.at + self.fraction.count.max(6);
+            if block.get(beyond)?.iter().any(|digit| *digit != b'0') {
+                return None;
             }
         }
         Some(Civil {

@@ -1,5 +1,6 @@
 //! strftime items, compiled once and read straight from bytes.
 
+use super::Stamp;
 use super::civil::Civil;
 
 /// What is wrong with a time format.
@@ -7,14 +8,14 @@ use super::civil::Civil;
 pub enum FormatFault {
     /// An item that is not known.
     #[error(
-        "%{0} is not read; use Y y m b B d e H I p M S f 3f 6f 9f .f z s F T R, or s, ms, us, ns for epoch numbers"
+        "%{0} is not read; use Y y q m b B d e H I p M S f 3f 6f 9f .f z s F T R, or s, ms, us, ns for epoch numbers"
     )]
     Item(String),
     /// A `%` at the end.
     #[error("it ends in %; write %% for a percent sign")]
     Unfinished,
-    /// No day can be made of it.
-    #[error("it must give year, month and day, or %s")]
+    /// No moment can be made of it.
+    #[error("it must give a day (year, month and day), or a year, quarter or month without a time of day, or %s")]
     NoDay,
     /// Half of a twelve-hour clock.
     #[error("%I and %p go together")]
@@ -23,7 +24,7 @@ pub enum FormatFault {
 
 /// A unit of epoch numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     Seconds,
     Millis,
     Micros,
@@ -41,13 +42,13 @@ impl Unit {
         }
     }
 
-    /// Nanoseconds are cut to microseconds.
-    pub fn micros(self, count: i64) -> Option<i64> {
+    /// Nanoseconds are cut to microseconds. `None` if the time is beyond all.
+    pub fn stamp(self, count: i64) -> Option<Stamp> {
         match self {
-            Self::Seconds => count.checked_mul(1_000_000),
-            Self::Millis => count.checked_mul(1000),
-            Self::Micros => Some(count),
-            Self::Nanos => Some(count.div_euclid(1000)),
+            Self::Seconds => count.checked_mul(1_000_000).map(Stamp::at),
+            Self::Millis => count.checked_mul(1000).map(Stamp::at),
+            Self::Micros => Some(Stamp::at(count)),
+            Self::Nanos => Some(Stamp { cut: count.rem_euclid(1000) != 0, ..Stamp::at(count.div_euclid(1000)) }),
         }
     }
 }
@@ -60,6 +61,8 @@ pub(super) enum Item {
     Year,
     /// Two digits: 69 to 99 are of the 20th century.
     ShortYear,
+    /// One digit; stands for its first month.
+    Quarter,
     Month,
     /// English, three letters or whole.
     MonthName,
@@ -110,6 +113,7 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
         match item {
             "Y" => items.push(Item::Year),
             "y" => items.push(Item::ShortYear),
+            "q" => items.push(Item::Quarter),
             "m" | "-m" => items.push(Item::Month),
             "b" | "B" | "h" => items.push(Item::MonthName),
             "d" | "e" | "-d" => items.push(Item::Day),
@@ -139,11 +143,14 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
     Ok(items)
 }
 
-/// A format must make a moment.
+/// A format must make a moment: of a year, a quarter or a month the first.
 pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
     let has = |wanted: &[Item]| wanted.iter().any(|item| items.contains(item));
-    let day = has(&[Item::Year, Item::ShortYear]) && has(&[Item::Month, Item::MonthName]) && has(&[Item::Day]);
-    if !day && !has(&[Item::Epoch]) {
+    let (year, month) = (has(&[Item::Year, Item::ShortYear]), has(&[Item::Month, Item::MonthName]));
+    let day = year && month && has(&[Item::Day]);
+    let clock = has(&[Item::Hour, Item::Hour12, Item::Minute, Item::Second]);
+    let coarse = year && !clock && !has(&[Item::Day]) && !(month && has(&[Item::Quarter]));
+    if !day && !coarse && !has(&[Item::Epoch]) {
         return Err(FormatFault::NoDay);
     }
     if has(&[Item::Hour12]) != has(&[Item::Half]) {
@@ -160,8 +167,9 @@ pub(super) enum Moment {
     Civil(Civil, Option<i32>),
 }
 
-/// `None` if `text` is not of the form.
-pub(super) fn read(items: &[Item], text: &[u8]) -> Option<Moment> {
+/// What `text` means, and whether digits beyond the microsecond were cut; `None` if it is not of the form.
+pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
+    let mut cut = false;
     let mut civil = Civil::MIDNIGHT;
     let mut offset = None;
     let mut epoch = None;
@@ -174,6 +182,10 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<Moment> {
             Item::ShortYear => {
                 let year = number(&mut rest, 2, 2)?;
                 civil.year = if year < 69 { 2000 + year } else { 1900 + year };
+            }
+            Item::Quarter => {
+                let quarter = number(&mut rest, 1, 1)?;
+                civil.month = if (1..=4).contains(&quarter) { quarter * 3 - 2 } else { return None };
             }
             Item::Month => civil.month = number(&mut rest, 1, 2)?,
             Item::MonthName => civil.month = month_name(&mut rest)?,
@@ -199,11 +211,11 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<Moment> {
             }
             Item::Minute => civil.minute = number(&mut rest, 1, 2)?,
             Item::Second => civil.second = number(&mut rest, 1, 2)?,
-            Item::Fraction { least, most } => civil.micros = fraction(&mut rest, least, most)?,
+            Item::Fraction { least, most } => (civil.micros, cut) = fraction(&mut rest, least, most)?,
             Item::PointFraction => {
                 if let Some(after) = rest.strip_prefix(b".") {
                     rest = after;
-                    civil.micros = fraction(&mut rest, 1, usize::MAX)?;
+                    (civil.micros, cut) = fraction(&mut rest, 1, usize::MAX)?;
                 }
             }
             Item::Offset => offset = Some(zone_offset(&mut rest)?),
@@ -231,12 +243,14 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<Moment> {
         return None;
     }
     if let Some(seconds) = epoch {
-        return seconds.checked_mul(1_000_000)?.checked_add(i64::from(civil.micros)).map(Moment::Instant);
+        // What has too many digits is beyond all times.
+        let micros = seconds.saturating_mul(1_000_000).saturating_add(i64::from(civil.micros));
+        return Some((Moment::Instant(micros), cut));
     }
     if let Some(afternoon) = half {
         civil.hour = civil.hour % 12 + if afternoon { 12 } else { 0 };
     }
-    Some(Moment::Civil(civil, offset))
+    Some((Moment::Civil(civil, offset), cut))
 }
 
 /// Takes at least `least` and at most `most` digits.
@@ -254,11 +268,12 @@ fn number(rest: &mut &[u8], least: usize, most: usize) -> Option<u32> {
     Some(digits(rest, least, most)?.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0')))
 }
 
-/// Digits after a point as microseconds; further ones are cut off.
-fn fraction(rest: &mut &[u8], least: usize, most: usize) -> Option<u32> {
+/// Digits after a point as microseconds, and whether further ones were cut off that are not 0.
+fn fraction(rest: &mut &[u8], least: usize, most: usize) -> Option<(u32, bool)> {
     let taken = digits(rest, least, most)?;
     let padded = taken.iter().copied().chain(std::iter::repeat(b'0')).take(6);
-    Some(padded.fold(0, |value, digit| value * 10 + u32::from(digit - b'0')))
+    let micros = padded.fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+    Some((micros, taken.iter().skip(6).any(|digit| *digit != b'0')))
 }
 
 fn month_name(rest: &mut &[u8]) -> Option<u32> {

@@ -3,17 +3,22 @@
 mod civil;
 mod fixed;
 mod format;
+mod stamp;
 #[cfg(test)]
 mod tests;
 mod zone;
 
 pub use format::FormatFault;
+pub(crate) use format::Unit;
+pub use stamp::TimeCounts;
+pub(crate) use stamp::{Remarks, Stamp};
 
 use chrono_tz::Tz;
+use tidetable_layout::LocalTime;
 
 use civil::Civil;
 use fixed::{Fixed, Words};
-use format::{Item, Moment, Unit};
+use format::{Item, Moment};
 use zone::ZoneCache;
 
 /// Why a field is no time.
@@ -23,10 +28,13 @@ pub(crate) enum TimeFault {
     Form,
     /// Skipped by a clock change of this zone.
     Skipped(Tz),
+    /// Outside [`TIMES`].
+    Range,
 }
 
 const RFC_3339: &str = "RFC 3339";
 const MICROS: i64 = 1_000_000;
+const DAY: i64 = 86_400 * MICROS;
 
 /// How a column writes its times.
 #[derive(Debug)]
@@ -90,44 +98,51 @@ impl TimeRule {
         &self.written
     }
 
-    /// Microseconds of an integer, where the format is a unit of the epoch.
-    pub fn epoch_micros(&self, count: i64) -> Option<Result<i64, TimeFault>> {
+    /// The time of an integer, where the format is a unit of the epoch.
+    pub fn epoch(&self, count: i64) -> Option<Result<Stamp, TimeFault>> {
         match self.shape {
-            Shape::Epoch(unit) => Some(unit.micros(count).ok_or(TimeFault::Form)),
+            Shape::Epoch(unit) => Some(unit.stamp(count).ok_or(TimeFault::Range).and_then(Stamp::within)),
             Shape::Items(_) => None,
         }
     }
 
-    /// Microseconds in UTC of microseconds of local time.
-    pub fn local_micros(&self, local: i64, clock: &mut Clock) -> Result<i64, TimeFault> {
-        let Some(zone) = self.zone else { return Ok(local) };
-        let offset = clock.zones.offset(zone, local.div_euclid(MICROS)).ok_or(TimeFault::Skipped(zone))?;
-        Ok(local - i64::from(offset) * MICROS)
+    /// The time in UTC of microseconds of local time.
+    #[inline(always)]
+    pub fn local(&self, local: i64, clock: &mut Clock) -> Result<Stamp, TimeFault> {
+        let Some(zone) = self.zone else { return Stamp::at(local).within() };
+        let meant = clock.zones.meant(zone, local.div_euclid(MICROS)).ok_or(TimeFault::Range)?;
+        let offset = meant.offset().ok_or(TimeFault::Skipped(zone))?;
+        let repeated = matches!(meant, LocalTime::Twice(_));
+        Stamp { repeated, ..Stamp::at(local - i64::from(offset) * MICROS) }.within()
     }
 
-    /// Microseconds since the epoch.
-    pub fn micros(&self, text: &[u8], clock: &mut Clock) -> Result<i64, TimeFault> {
+    /// The time that a field is.
+    pub fn stamp(&self, text: &[u8], clock: &mut Clock) -> Result<Stamp, TimeFault> {
         match &self.shape {
-            Shape::Epoch(unit) => {
+            Shape::Epoch(_) => {
                 let count = crate::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
-                unit.micros(count).ok_or(TimeFault::Form)
+                self.epoch(count).unwrap_or(Err(TimeFault::Form))
             }
-            Shape::Items(items) => match format::read(items, text).ok_or(TimeFault::Form)? {
-                Moment::Instant(micros) => Ok(micros),
-                Moment::Civil(civil, offset) => self.settle(&civil, offset, clock),
-            },
+            Shape::Items(items) => {
+                let (moment, cut) = format::read(items, text).ok_or(TimeFault::Form)?;
+                let stamp = match moment {
+                    Moment::Instant(micros) => Stamp::at(micros).within()?,
+                    Moment::Civil(civil, offset) => self.settle(&civil, offset, clock)?,
+                };
+                Ok(Stamp { cut, ..stamp })
+            }
         }
     }
 
     /// Days since the epoch.
     pub fn days(&self, text: &[u8]) -> Result<i32, TimeFault> {
-        const DAY: i64 = 86_400 * MICROS;
         let days = match &self.shape {
-            Shape::Epoch(_) => self.micros(text, &mut Clock::default())?.div_euclid(DAY),
-            Shape::Items(items) => match format::read(items, text).ok_or(TimeFault::Form)? {
+            Shape::Epoch(_) => self.stamp(text, &mut Clock::default())?.micros.div_euclid(DAY),
+            Shape::Items(items) => match format::read(items, text).ok_or(TimeFault::Form)?.0 {
                 Moment::Instant(micros) => micros.div_euclid(DAY),
                 Moment::Civil(civil, _) => {
-                    civil.micros().ok_or(TimeFault::Form)?;
+                    let micros = civil.micros().ok_or(TimeFault::Form)?;
+                    leap(&civil, micros)?;
                     civil.days()
                 }
             },
@@ -151,7 +166,11 @@ impl TimeRule {
                 return Some(micros);
             }
             let Some(civil) = fixed.civil(rest, &words) else { continue };
-            let micros = self.settle(&civil, fixed.utc().then_some(0), clock).ok()?;
+            // What is to be counted is left to the complete way.
+            let Stamp { micros, repeated: false, .. } = self.settle(&civil, fixed.utc().then_some(0), clock).ok()?
+            else {
+                return None;
+            };
             clock.last = Some((index, words, micros));
             return Some(micros);
         }
@@ -169,17 +188,25 @@ impl TimeRule {
             return i32::try_from(days).ok();
         }
         let civil = fixed.civil(rest, &words)?;
-        civil.micros()?;
+        leap(&civil, civil.micros()?).ok()?;
         clock.last = Some((0, words, civil.days()));
         i32::try_from(civil.days()).ok()
     }
 
     #[inline(always)]
-    fn settle(&self, civil: &Civil, offset: Option<i32>, clock: &mut Clock) -> Result<i64, TimeFault> {
+    fn settle(&self, civil: &Civil, offset: Option<i32>, clock: &mut Clock) -> Result<Stamp, TimeFault> {
         let local = civil.micros().ok_or(TimeFault::Form)?;
-        match offset {
-            Some(seconds) => Ok(local - i64::from(seconds) * MICROS),
-            None => self.local_micros(local, clock),
-        }
+        let stamp = match offset {
+            Some(seconds) => Stamp::at(local - i64::from(seconds) * MICROS).within()?,
+            None => self.local(local, clock)?,
+        };
+        leap(civil, stamp.micros)?;
+        Ok(stamp)
     }
+}
+
+/// Second 60 is one only where a leap second can be: as the last of a day in UTC. It counts as the first of the next day.
+#[inline(always)]
+fn leap(civil: &Civil, micros: i64) -> Result<(), TimeFault> {
+    if civil.second < 60 || micros.div_euclid(MICROS) % 86_400 == 0 { Ok(()) } else { Err(TimeFault::Form) }
 }

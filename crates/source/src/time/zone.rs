@@ -1,7 +1,8 @@
 //! Offsets of a zone, remembered: a lookup in the zone database costs as much as parsing ten rows.
 
-use chrono::{DateTime, MappedLocalTime, Offset, TimeZone};
+use chrono::DateTime;
 use chrono_tz::Tz;
+use tidetable_layout::LocalTime;
 
 /// Seconds of local time that share a slot.
 const SPAN: i64 = 6 * 3600;
@@ -16,34 +17,31 @@ pub(super) struct ZoneCache {
 }
 
 impl ZoneCache {
-    /// Seconds east of UTC at a local time; the earlier of two moments, `None` where a clock change skips it.
+    /// What a local time, in seconds, means; `None` if it is beyond all times.
     #[inline]
-    pub fn offset(&mut self, zone: Tz, local: i64) -> Option<i32> {
+    pub fn meant(&mut self, zone: Tz, local: i64) -> Option<LocalTime> {
         let span = local.div_euclid(SPAN);
         let slot = span.rem_euclid(SLOTS as i64) as usize;
         if let Some(Some((kept, offset))) = self.slots.get(slot)
             && *kept == span
         {
-            return Some(*offset);
+            return Some(LocalTime::Once(*offset));
         }
         if let Some(offset) = constant(zone, span * SPAN) {
             self.slots.resize(SLOTS, None);
             if let Some(free) = self.slots.get_mut(slot) {
                 *free = Some((span, offset));
             }
-            return Some(offset);
+            return Some(LocalTime::Once(offset));
         }
-        match look_up(zone, local)? {
-            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(offset, _) => Some(offset),
-            MappedLocalTime::None => None,
-        }
+        look_up(zone, local)
     }
 }
 
 /// The offset that holds without doubt over the whole span from `start`.
 fn constant(zone: Tz, start: i64) -> Option<i32> {
     let single = |local| match look_up(zone, local)? {
-        MappedLocalTime::Single(offset) => Some(offset),
+        LocalTime::Once(offset) => Some(offset),
         _ => None,
     };
     let first = single(start)?;
@@ -52,8 +50,6 @@ fn constant(zone: Tz, start: i64) -> Option<i32> {
     steps.flat_map(|at| [at - 1, at]).all(|at| single(at) == Some(first)).then_some(first)
 }
 
-fn look_up(zone: Tz, local: i64) -> Option<MappedLocalTime<i32>> {
-    let naive = DateTime::from_timestamp(local, 0)?.naive_utc();
-    // Chrono orders the two of an ambiguous time by instant.
-    Some(zone.offset_from_local_datetime(&naive).map(|offset| offset.fix().local_minus_utc()))
+fn look_up(zone: Tz, local: i64) -> Option<LocalTime> {
+    Some(LocalTime::of(&zone, &DateTime::from_timestamp(local, 0)?.naive_utc()))
 }

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod hll;
+mod local_time;
 mod map_get;
 mod maps;
 mod unpack;
@@ -14,6 +15,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
+pub(crate) use local_time::{counting_repeated, in_zone};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 
 /// Adds the functions, `map['key']`, and the type names of GoogleSQL to what a session has.

@@ -80,6 +80,8 @@ pub(super) const TABLES: &[Table] = &[
             ("bytes_in", Number),
             ("bytes_out", Number),
             ("inputs_unchanged", Number),
+            ("repeated_times", Number),
+            ("cut_times", Number),
         ],
         rows: Of::Parts(loads),
     },
@@ -211,6 +213,8 @@ fn loads(record: &RunRecord, rows: &mut Vec<Row>) {
             stats.bytes_in.into(),
             stats.bytes_out.into(),
             load.count(InputState::Unchanged).into(),
+            stats.repeated_times.into(),
+            stats.cut_times.into(),
         ]
     }));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tidetable_layout::LaidOut;
-use tidetable_source::{Origin, ParsedChunk, Rejected};
+use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
 
 use super::chunk::{Chunk, split_by_window};
 use super::feed::{FeedEnd, Piece};
@@ -34,6 +34,7 @@ pub(super) enum Outcome {
 /// A piece as one table has it.
 pub(super) struct Part {
     pub(super) counts: Counts,
+    pub(super) times: TimeCounts,
     /// UTC days with cells, by window.
     pub(super) days: BTreeMap<i64, BTreeSet<i32>>,
     pub(super) chunk: Chunk,
@@ -47,6 +48,8 @@ struct Rows {
     rejected: Vec<Rejected>,
     derived: Prepared,
     origin: Origin,
+    /// Times that are not quite what was written, of the files and of derived columns.
+    times: TimeCounts,
 }
 
 impl Loader<'_> {
@@ -78,22 +81,23 @@ impl Loader<'_> {
     }
 
     fn rows(&self, piece: Piece, first_row: u64) -> Result<Rows> {
-        let (batch, read, rejected, origin) = match piece {
+        let (batch, read, rejected, origin, mut times) = match piece {
             Piece::Chunk { parser, chunk } => {
-                let ParsedChunk { batch, rows_read, rejected, origin, .. } = parser.parse(chunk)?;
-                (batch, rows_read, rejected, origin)
+                let ParsedChunk { batch, rows_read, rejected, origin, times, .. } = parser.parse(chunk)?;
+                (batch, rows_read, rejected, origin, times)
             }
             Piece::Rows(batch) => {
                 let origin = Origin::of_rows(first_row, batch.clone());
                 let rows = batch.num_rows() as u64;
-                (batch, rows, Vec::new(), origin)
+                (batch, rows, Vec::new(), origin, TimeCounts::default())
             }
         };
         let derived = match self.derive {
             Some(derive) => derive.prepare(batch)?,
             None => Prepared::whole(batch),
         };
-        Ok(Rows { read, rejected, derived, origin })
+        times += derived.times;
+        Ok(Rows { read, rejected, derived, origin, times })
     }
 }
 
@@ -148,6 +152,7 @@ fn lay_out_for(
     laid.time = Vec::new();
     Ok(Part {
         counts,
+        times: rows.times,
         days,
         chunk: Chunk { place: (to_read.sequence, index), worker, bytes: laid_bytes(&laid), laid, windows },
         first_empty,

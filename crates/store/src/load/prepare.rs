@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use tidetable_source::TimeCounts;
 
 /// Turns a parsed batch into the batch to lay out. Runs on many cores at once.
 pub trait Prepare: Debug + Send + Sync {
@@ -25,6 +26,8 @@ pub struct Prepared {
     pub filtered: u64,
     /// Rows whose expression failed, ascending.
     pub rejected: Vec<UnpreparedRow>,
+    /// Times that expressions made and that are not quite what was written.
+    pub times: TimeCounts,
 }
 
 /// A row that an expression could not be worked out for.
@@ -41,7 +44,7 @@ pub struct UnpreparedRow {
 impl Prepared {
     /// The batch as it is.
     pub fn whole(batch: RecordBatch) -> Self {
-        Self { batch, rows: None, filtered: 0, rejected: Vec::new() }
+        Self { batch, rows: None, filtered: 0, rejected: Vec::new(), times: TimeCounts::default() }
     }
 
     /// The row of the batch before that row `row` of the batch was.

@@ -74,7 +74,7 @@ impl TargetState {
 
     /// Adds what one piece of input `input` became; it tells in the counts if `counts`.
     fn put(&mut self, input: usize, counts: bool, part: Part) {
-        let Part { counts: rows, days, chunk, first_empty } = part;
+        let Part { counts: rows, times, days, chunk, first_empty } = part;
         let read = &mut self.read[input];
         read.counts.read += rows.read;
         read.counts.accepted += rows.accepted;
@@ -91,6 +91,8 @@ impl TargetState {
             // Pieces come in any order.
             let first = self.first_empty.take().into_iter().chain(found);
             self.first_empty = first.min_by_key(place);
+            self.stats.repeated_times += times.repeated;
+            self.stats.cut_times += times.cut;
         }
         for (window, days) in days {
             read.days.entry(window).or_default().extend(days);

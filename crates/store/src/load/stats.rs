@@ -24,6 +24,12 @@ pub struct LoadStats {
     /// The first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_empty: Option<EmptyRow>,
+    /// Local times that occur twice, because the clocks go back: the first of the two was taken.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repeated_times: u64,
+    /// Times of which digits beyond the microsecond were cut off.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut_times: u64,
     /// Rows of the table written to SSTs.
     pub rows_written: u64,
     /// Cells written to SSTs.
@@ -67,6 +73,8 @@ impl LoadStats {
         self.rows_rejected += other.rows_rejected;
         self.rows_empty += other.rows_empty;
         self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
+        self.repeated_times += other.repeated_times;
+        self.cut_times += other.cut_times;
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
@@ -119,6 +127,10 @@ pub struct LargestRow {
     pub key: String,
     /// Bytes of its cells: family, qualifier, 8 for the timestamp and value of each.
     pub bytes: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Durations as a number of seconds.

@@ -173,6 +173,12 @@ fn figures(record: &RunRecord) -> Rows {
         if let Some(EmptyRow { file, line: at }) = &stats.first_empty {
             line("rows without a value", json!(format!("{} (first: {file}, line {at})", stats.rows_empty)));
         }
+        if stats.repeated_times > 0 {
+            line("local times that occur twice", json!(stats.repeated_times));
+        }
+        if stats.cut_times > 0 {
+            line("times cut to microseconds", json!(stats.cut_times));
+        }
         line("rows written", json!(stats.rows_written));
         line("cells written", json!(stats.cells));
         if stats.overwritten > 0 {

@@ -1,0 +1,157 @@
+//! The one text file of a zip archive, decompressed as it is read.
+
+use std::io::Read;
+
+use bytes::{Buf, Bytes};
+use flate2::bufread::DeflateDecoder;
+use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive};
+
+use crate::error::SourceError;
+
+/// Endings of files that hold delimited text.
+const TEXTS: [&str; 3] = [".csv", ".tsv", ".txt"];
+
+/// What is known of a file in the archive.
+struct Entry {
+    name: String,
+    place: ZipArchiveEntryWayfinder,
+    method: CompressionMethod,
+    encrypted: bool,
+}
+
+/// What is wrong with an archive.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveFault {
+    /// None, or several, which are not alike for sure.
+    #[error("it holds {}; pack one .csv, .tsv or .txt file alone, or unpack it and name the files", holds(.0))]
+    NotOne(Vec<String>),
+    /// Packed in another way than deflate.
+    #[error("{0} is packed in a way that is not read; pack it with deflate, or unpack it")]
+    Method(String),
+    /// Under a password.
+    #[error("{0} is encrypted; unpack it first")]
+    Encrypted(String),
+    /// Too large to be held in memory.
+    #[error("it has more than {0} bytes, and an archive is held in memory; unpack it, or pack it as .gz")]
+    TooLarge(u64),
+    /// No archive, or not all of one.
+    #[error("{0}; the file may be cut short: copy it again")]
+    Broken(String),
+}
+
+/// Opens the text file in the archive `bytes`. The end of it is an error if its checksum is not the archive's.
+pub(crate) fn open(path: &str, bytes: Bytes) -> Result<Box<dyn Read + Send>, SourceError> {
+    let failed = |fault| SourceError::Archive { path: path.to_owned(), fault };
+    let broken = |error: rawzip::Error| failed(ArchiveFault::Broken(error.to_string()));
+    let archive = ZipArchive::from_slice(&bytes).map_err(broken)?;
+    let entry = choose(files(&archive).map_err(broken)?).map_err(failed)?;
+    if entry.encrypted {
+        return Err(failed(ArchiveFault::Encrypted(entry.name)));
+    }
+    let found = archive.get_entry(entry.place).map_err(broken)?;
+    let (start, end) = found.compressed_data_range();
+    let packed = bytes.slice(start as usize..end as usize).reader();
+    match entry.method {
+        CompressionMethod::DEFLATE => Ok(Box::new(found.verifying_reader(DeflateDecoder::new(packed)))),
+        CompressionMethod::STORE => Ok(Box::new(found.verifying_reader(packed))),
+        _ => Err(failed(ArchiveFault::Method(entry.name))),
+    }
+}
+
+fn files(archive: &ZipSliceArchive<&Bytes>) -> Result<Vec<Entry>, rawzip::Error> {
+    let mut files = Vec::new();
+    let mut entries = archive.entries();
+    while let Some(entry) = entries.next_entry()? {
+        let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+        let hidden = name.starts_with("__MACOSX/") || name.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+        if !entry.is_dir() && !hidden {
+            let (place, method, encrypted) =
+                (entry.wayfinder(), entry.compression_method(), entry.flags().is_encrypted());
+            files.push(Entry { name, place, method, encrypted });
+        }
+    }
+    Ok(files)
+}
+
+/// The only file, or the only one of text.
+fn choose(mut files: Vec<Entry>) -> Result<Entry, ArchiveFault> {
+    if files.len() > 1 {
+        let is_text = |entry: &Entry| TEXTS.iter().any(|ending| entry.name.to_ascii_lowercase().ends_with(ending));
+        let texts = files.iter().filter(|entry| is_text(entry)).count();
+        if texts == 1 {
+            files.retain(is_text);
+        }
+    }
+    match files.len() {
+        1 => files.pop().ok_or(ArchiveFault::NotOne(Vec::new())),
+        _ => Err(ArchiveFault::NotOne(files.into_iter().map(|entry| entry.name).collect())),
+    }
+}
+
+fn holds(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    match names.len() {
+        0 => "no file".to_owned(),
+        count => {
+            let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+            format!("{count} files ({shown}{})", if count > SHOWN { ", .." } else { "" })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
+        for (name, text) in files {
+            let (mut entry, config) =
+                archive.new_file(name).compression_method(CompressionMethod::DEFLATE).start().unwrap();
+            let mut writer =
+                config.wrap(flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default()));
+            writer.write_all(text).unwrap();
+            let (encoder, descriptor) = writer.finish().unwrap();
+            encoder.finish().unwrap();
+            entry.finish(descriptor).unwrap();
+        }
+        archive.finish().unwrap();
+        bytes
+    }
+
+    fn text(bytes: Vec<u8>) -> Result<String, String> {
+        let mut text = String::new();
+        let mut reader = open("a.zip", bytes.into()).map_err(|error| error.to_string())?;
+        reader.read_to_string(&mut text).map_err(|error| error.to_string())?;
+        Ok(text)
+    }
+
+    #[test]
+    fn the_one_text_of_an_archive() {
+        assert_eq!(text(archive(&[("a.csv", b"x,y\n1,2\n")])).unwrap(), "x,y\n1,2\n");
+        assert_eq!(text(archive(&[("readme.md", b"?"), ("in/a.TXT", b"x"), ("__MACOSX/a.csv", b"no")])).unwrap(), "x");
+        assert_eq!(text(archive(&[("data", b"x")])).unwrap(), "x");
+        let several = text(archive(&[("a.csv", b"x"), ("b.csv", b"y")])).unwrap_err();
+        assert!(several.contains("it holds 2 files (a.csv, b.csv)"), "{several}");
+        assert!(text(archive(&[])).unwrap_err().contains("no file"));
+        assert!(text(b"PK\x03\x04 and no more".to_vec()).unwrap_err().contains("copy it again"));
+    }
+
+    #[test]
+    fn a_broken_byte_is_an_error() {
+        let whole = archive(&[("a.csv", b"x,y\n1,2\n3,4\n5,6\n1,2\n3,4\n")]);
+        let good = text(whole.clone()).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            // Bytes that say when and by what it was packed may be anything.
+            assert!(text(bytes).map_or(true, |text| text == good), "byte {at}");
+        }
+        for end in 0..whole.len() {
+            assert!(text(whole[..end].to_vec()).is_err(), "{end}");
+        }
+    }
+}
