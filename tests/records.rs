@@ -253,6 +253,15 @@ fn lines_off_a_terminal_have_a_time_and_a_run() {
 }
 
 #[test]
+fn rows_that_are_lost_to_a_later_one_are_counted_for_each_table() {
+    let project = project(1);
+    assert!(!project.ok(&["run", "j"]).contains("written over"));
+    project.write("in/1.csv", "meter,ts,kwh\n7,2020-01-01T10:00:00Z,1\n7,2020-01-01T10:00:00Z,2\n");
+    let said = project.ok(&["run", "j"]);
+    assert!(said.contains("written over"), "{said}");
+}
+
+#[test]
 fn a_quiet_run_says_what_went_wrong() {
     let project = project(2);
     let ran = project.run(&["run", "j", "-q"]);

@@ -41,6 +41,7 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
         figures(record).write(Output::Table, out)?;
     } else if !record.loads.is_empty() {
         tables(record).write(Output::Table, out)?;
+        large(record, out)?;
     }
     exports(job, record, out)?;
     checks(record, out)?;
@@ -64,23 +65,49 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
 /// What a run does, in this order.
 const STAGES: [&str; 6] = ["plan", "load", "commit", "derive", "publish", "compact"];
 
+/// A column of the summary: its name, whether it is there though it says 0 of every table, and what it says of one.
+type Shown = (&'static str, bool, fn(&LoadRecord) -> Value);
+
+const COLUMNS: [Shown; 9] = [
+    ("table", true, |load| json!(load.table)),
+    ("version", true, |load| json!(version(load))),
+    ("inputs", true, |load| json!(inputs(load))),
+    ("rows read", true, |load| json!(load.stats.rows_read)),
+    ("filtered", false, |load| json!(load.stats.rows_filtered)),
+    ("rejected", true, |load| json!(load.stats.rows_rejected)),
+    ("written over", false, |load| json!(load.stats.overwritten)),
+    ("cells", true, |load| json!(load.stats.cells)),
+    ("size", true, |load| json!(bytes(load.stats.bytes_out))),
+];
+
 /// A line for each table.
 fn tables(record: &RunRecord) -> Rows {
-    let filters = record.loads.iter().any(|load| load.stats.rows_filtered > 0);
-    let mut columns = vec!["table", "version", "inputs", "rows read", "filtered", "rejected", "cells", "size"];
-    columns.retain(|column| filters || *column != "filtered");
-    let mut rows = Rows::new(&columns);
+    let any = |of: fn(&LoadRecord) -> Value| record.loads.iter().any(|load| of(load) != json!(0));
+    let columns: Vec<&Shown> = COLUMNS.iter().filter(|(_, always, of)| *always || any(*of)).collect();
+    let mut rows = Rows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
     for load in &record.loads {
-        let stats = &load.stats;
-        let changed = load.version != load.before;
-        let version =
-            if changed { format!("{} (was {})", load.version, load.before) } else { load.version.to_string() };
-        let filtered = filters.then(|| json!(stats.rows_filtered));
-        let before = vec![json!(load.table), json!(version), json!(inputs(load)), json!(stats.rows_read)];
-        let after = vec![json!(stats.rows_rejected), json!(stats.cells), json!(bytes(stats.bytes_out))];
-        rows.push(before.into_iter().chain(filtered).chain(after).collect());
+        rows.push(columns.iter().map(|(.., of)| of(load)).collect());
     }
     rows
+}
+
+/// The version of a table, and which it was before if it is another.
+fn version(load: &LoadRecord) -> String {
+    let LoadRecord { before, version, .. } = load;
+    if version == before { version.to_string() } else { format!("{version} (was {before})") }
+}
+
+/// What Bigtable advises against.
+fn large(record: &RunRecord, out: &mut impl Write) -> Result<(), CliError> {
+    for LoadRecord { table, stats, .. } in &record.loads {
+        if let (Some(LargestRow { key, bytes: size }), rows) = (&stats.largest_row, stats.large_rows) {
+            writeln!(out, "{table}: {} over 100 MB, the largest {key} ({})", count(rows, "row"), bytes(*size))?;
+        }
+        if stats.large_cells > 0 {
+            writeln!(out, "{table}: {} over 10 MB", count(stats.large_cells, "cell"))?;
+        }
+    }
+    Ok(())
 }
 
 /// The inputs of a table by what became of them, such as `2 new, 40 unchanged`.
