@@ -32,6 +32,7 @@ mod published;
 mod publishing;
 mod readers;
 mod records;
+mod restated;
 mod running;
 mod sample;
 mod schedule;

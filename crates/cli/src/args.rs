@@ -149,7 +149,7 @@ pub enum Command {
     Repair(Repair),
     /// Remove old versions and what killed runs left; says what that would be unless --yes is given
     Vacuum(Vacuum),
-    /// Read tables back, every byte, and say whether they are whole
+    /// Read tables or exports back, every byte, and say whether they are whole
     Verify(Verify),
 }
 
@@ -349,6 +349,12 @@ pub struct Verify {
     /// Only sizes and checksums, no values: faster, and as good for files that were not written wrong
     #[arg(long)]
     pub checksums: bool,
+    /// The files of exports, instead of tables
+    #[arg(long, conflicts_with = "table")]
+    pub exports: bool,
+    /// Tables, exports and the records of runs
+    #[arg(long, conflicts_with_all = ["table", "exports"])]
+    pub all: bool,
 }
 
 /// `tidetable describe`
@@ -381,6 +387,13 @@ pub struct Check {
     /// All jobs of the project
     #[arg(long)]
     pub all: bool,
+    /// Measure the checks on what is published, and on tables; exit code 3 if one fails. Some of the rows that break them are
+    /// kept in runs.failing_rows
+    #[arg(long)]
+    pub data: bool,
+    /// With --data: only this day, as 2018-01-31
+    #[arg(long, requires = "data", value_name = "DAY")]
+    pub day: Option<chrono::NaiveDate>,
 }
 
 #[cfg(test)]

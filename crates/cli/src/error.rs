@@ -116,6 +116,15 @@ pub enum CliError {
         /// How many, with the noun.
         files: String,
     },
+    /// Files of exports that are not what was published.
+    #[error(
+        "{files} damaged: run the job, which publishes what was changed or is gone again, and with --force what was damaged \
+         without a trace"
+    )]
+    DamagedExports {
+        /// How many, with the noun.
+        files: String,
+    },
     /// Some days were not published.
     #[error("{missed} not published, see above; the others are up to date. `tidetable retry {run}` tries again")]
     Partial {
@@ -127,6 +136,12 @@ pub enum CliError {
     /// Checks kept days from being published.
     #[error("{failed} failed, see above; what they look at was not published, the rest was")]
     Checks {
+        /// How many, with the noun.
+        failed: String,
+    },
+    /// Checks that what is there does not pass.
+    #[error("{failed} failed, see above; nothing was changed")]
+    DataChecks {
         /// How many, with the noun.
         failed: String,
     },
@@ -246,7 +261,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Cancelled => 130,
-            Self::Checks { .. } => 3,
+            Self::Checks { .. } | Self::DataChecks { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),

@@ -152,7 +152,7 @@ impl FoundFile {
             }
             _ => None,
         };
-        let file = PartFile { file: name, bytes: bytes.len() as u64, checksum: checksum_of(&bytes) };
+        let file = PartFile { file: name, bytes: bytes.len() as u64, checksum: checksum_of(&bytes), stamp: None };
         Ok(Some(Self { file, metadata }))
     }
 

@@ -55,7 +55,9 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     if versions.is_empty() {
         actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
     }
-    if known.schema.as_deref() != Some(schema.as_str()) {
+    // Without files it is not known which columns are those of folders.
+    let says_schema = !files.is_empty() || versions.is_empty();
+    if says_schema && known.schema.as_deref() != Some(schema.as_str()) {
         let digest = format!("{:032x}", xxh3_128(published.name.as_bytes()));
         // A UUID by its form, the same for the same export.
         let id =
@@ -133,7 +135,7 @@ fn files_of(published: &Published, folder: &str) -> Files {
             part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'))?.to_owned();
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum }| {
+        Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum, .. }| {
             // The log names files as URLs do.
             let path = format!("{below}/{file}").trim_start_matches('/').replace('=', "%3D");
             (path, File { bytes, checksum, partition: partition.clone() })

@@ -1,7 +1,5 @@
 //! What can go wrong when a part is published.
 
-use std::io;
-
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 use tidetable_sql::SqlError;
@@ -37,14 +35,6 @@ pub enum ExportError {
         /// The cause.
         source: ParquetError,
     },
-    /// A published file could not be read back.
-    #[error("cannot read {path} to compare it: {source}; remove it to publish it anew")]
-    Compare {
-        /// Path inside the store.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
     /// A file where a part goes that no export has published.
     #[error("exports/{folder} holds a {file} that no export has published: move it away, nothing was written over it")]
     Stranger {
@@ -58,6 +48,15 @@ pub enum ExportError {
     Partial {
         /// Folder of the part.
         folder: String,
+    },
+    /// A file with rows of earlier runs, which cannot be made again, is damaged.
+    #[error(
+        "{path} is not as it was published, and holds rows of earlier runs that cannot be made again: put it back from a \
+         backup, or remove its folder to begin without them"
+    )]
+    Damaged {
+        /// Path inside the store.
+        path: String,
     },
     /// A file that was written is not there any more.
     #[error("{path} was removed while the part was written; what was published before is unchanged, run again")]

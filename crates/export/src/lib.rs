@@ -1,8 +1,8 @@
 //! One published table a day or a query.
 //!
 //! [`publish`] runs the query of one part and puts its rows into one file, or into several if they are more than one may
-//! hold. They appear or are replaced at once; [`record`] lists what was published; [`stale`] says which parts are not up to
-//! date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
+//! hold. They appear or are replaced at once, and a part without rows has no file ([`EmptyPart`]); [`record`] lists what was
+//! published; [`stale`] says which parts are not up to date. Outside readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
 //!
 //! [`write_log`] writes a Delta log beside them.
 //! [`QueryFile`] puts the rows of a query into a file anywhere.
@@ -27,6 +27,7 @@ mod rows;
 mod settle;
 mod shape;
 mod stale;
+mod withdraw;
 mod writer;
 
 pub use adopt::{Adopted, Stranded, adopt, found_instead, stranded};
@@ -37,3 +38,4 @@ pub use format::FileFormat;
 pub use mode::FileMode;
 pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record, sweep};
 pub use stale::{Reason, Stale, stale};
+pub use withdraw::EmptyPart;

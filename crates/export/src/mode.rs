@@ -5,6 +5,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use datafusion::common::JoinType;
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{Operator, binary_expr};
 use datafusion::prelude::{DataFrame, col};
 use datafusion::scalar::ScalarValue;
 use futures::TryStreamExt;
@@ -37,11 +38,14 @@ pub(crate) async fn combined(
     let before = session.sql(&format!("SELECT * FROM exports.{}", name(request.folder))).await?;
     let before = match request.mode {
         FileMode::Upsert(keys) => {
-            let right: Vec<String> = keys.iter().map(|key| format!("new {key}")).collect();
-            let only = keys.iter().zip(&right).map(|(key, right)| column(key).alias(right));
-            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            let right: Vec<&str> = right.iter().map(String::as_str).collect();
-            before.join(new.clone().select(only)?.distinct()?, JoinType::LeftAnti, &keys, &right, None)?
+            let renamed: Vec<String> = keys.iter().map(|key| format!("new {key}")).collect();
+            let only = keys.iter().zip(&renamed).map(|(key, renamed)| column(key).alias(renamed));
+            let restated = new.clone().select(only)?.distinct()?;
+            let same = keys.iter().zip(&renamed).map(|(key, renamed)| {
+                // Keys that are null are the same key, as GROUP BY has it.
+                binary_expr(column(key), Operator::IsNotDistinctFrom, column(renamed))
+            });
+            before.join_on(restated, JoinType::LeftAnti, same)?
         }
         _ => before,
     };

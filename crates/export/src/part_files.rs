@@ -94,7 +94,7 @@ impl<'a> PartFiles<'a> {
         }
         let name = self.name(at);
         let file = file.finish().map_err(|source| ExportError::Write { path: name.clone(), source })?;
-        let done = PartFile { file: name, bytes: file.bytes, checksum: file.checksum.clone() };
+        let done = PartFile { file: name, bytes: file.bytes, checksum: file.checksum.clone(), stamp: None };
         match &self.aside {
             Some(aside) => file.publish_as(&format!("{}/{}", aside.path(), done.file))?,
             None => file.publish()?,
@@ -129,12 +129,6 @@ impl<'a> PartFiles<'a> {
             Some(PartFile { file, .. }) => Err(ExportError::Gone { path: format!("{folder}/{file}") }),
             None => Ok(()),
         }
-    }
-
-    /// As [`Self::finish`], with a file even if there are no rows.
-    pub(crate) fn finish_some(mut self) -> Result<Written> {
-        self.file()?;
-        self.finish()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

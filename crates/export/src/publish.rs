@@ -15,8 +15,9 @@ use crate::format::FileFormat;
 use crate::mode::{FileMode, cell_columns, cells_in_order, combined};
 use crate::part_files::{PartFiles, part_path};
 use crate::rows::Planned;
-use crate::settle::{part_names, settle};
+use crate::settle::settle;
 use crate::shape::columns;
+use crate::withdraw::EmptyPart;
 use crate::writer::FileSpec;
 
 /// A part to publish.
@@ -69,6 +70,8 @@ pub enum Outcome {
     Unchanged,
     /// The query gave no row and there was no such part: nothing was written.
     Skipped,
+    /// There are no rows any more: the files of before are gone.
+    Withdrawn,
 }
 
 /// A part after publishing. [`record`] lists it.
@@ -78,7 +81,7 @@ pub struct PublishedPart {
     pub label: String,
     /// What was done.
     pub outcome: Outcome,
-    /// What to list; `None` if it was skipped.
+    /// What to list; `None` if it has no rows.
     pub part: Option<Part>,
     /// What it was made from.
     pub made_from: MadeFrom,
@@ -105,7 +108,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         false => request.format.file_name().to_owned(),
     };
     let path = part_path(request.folder, &file_name);
-    let made_from = MadeFrom { query: request.query.to_owned(), sources: request.sources.clone() };
+    let made_from = request.made_from();
     let made = made_fingerprint(&made_from);
     if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
         // A run that was stopped may have added the rows without listing that; and what is forced adds none twice.
@@ -115,7 +118,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
                 sources: made_from.sources.clone(),
                 now: request.now,
                 run: request.run.to_owned(),
-                ..found.part
+                ..stamped(request.store, found.part)?
             };
             let (outcome, columns) = (Outcome::Unchanged, found.columns);
             let (label, obsolete) = (request.label.to_owned(), Vec::new());
@@ -144,13 +147,11 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     };
     let to = PartFiles::new(request, &spec, &file_name);
     let (files, rows) = planned.write(to, (engine, write)).await?;
-    // Readers of a part that was there must find it, empty; also of one that no list names any more.
-    let was_there =
-        || Ok::<_, ExportError>(!request.keep_old && !part_names(request.store, request.folder)?.is_empty());
-    let written = match files.is_empty() && (request.previous.is_some() || was_there()?) {
-        true => files.finish_some()?,
-        false => files.finish()?,
-    };
+    if files.is_empty() {
+        let columns = columns(&planned.schema);
+        return Ok(PublishedPart { columns, ..request.as_empty().withdraw()? });
+    }
+    let written = files.finish()?;
     let mut published = PublishedPart {
         label: request.label.to_owned(),
         outcome: Outcome::Skipped,
@@ -170,9 +171,31 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
         ..Part::default()
     };
     published.outcome = settled.outcome;
-    published.part = Some(part.with_files(&settled.files));
+    published.part = Some(stamped(request.store, part.with_files(&settled.files))?);
     published.obsolete = settled.obsolete;
     Ok(published)
+}
+
+/// The part, with how its files are found now.
+fn stamped(store: &Store, part: Part) -> Result<Part> {
+    let mut files = part.files_at();
+    for (path, file) in &mut files {
+        file.stamp = store.blobs().stat(path)?.and_then(|found| found.stamp);
+    }
+    let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
+    Ok(part.with_files(&files))
+}
+
+impl PublishRequest<'_> {
+    fn made_from(&self) -> MadeFrom {
+        let folder = self.folder.to_owned();
+        MadeFrom { query: self.query.to_owned(), sources: self.sources.clone(), folder }
+    }
+
+    fn as_empty(&self) -> EmptyPart<'_> {
+        let Self { store, export, label, previous, keep_old, .. } = *self;
+        EmptyPart { store, export, label, made_from: self.made_from(), previous, keep_old }
+    }
 }
 
 /// Names what a part is made from.
@@ -199,12 +222,15 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
 pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[PublishedPart]) -> Result<()> {
     let Some(last) = parts.last() else { return Ok(()) };
     job.clone_into(&mut published.job);
-    published.columns.clone_from(&last.columns);
+    if !last.columns.is_empty() {
+        published.columns.clone_from(&last.columns);
+    }
     for PublishedPart { label, part, made_from, .. } in parts {
         if let Some(part) = part {
             published.empty.remove(label);
             published.parts.insert(label.clone(), part.clone());
         } else {
+            published.parts.remove(label);
             published.empty.insert(label.clone(), made_from.clone());
         }
     }

@@ -1,7 +1,6 @@
 //! From the files that were written to those of the part: which are the same already, which take whose place.
 
-use tidetable_sstable::ReadAt;
-use tidetable_store::{Part, PartFile, Store};
+use tidetable_store::{FileState, Part, PartFile, Store};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{ExportError, Result};
@@ -9,8 +8,6 @@ use crate::format::FileFormat;
 use crate::part_files::{Written, part_path, take_place};
 use crate::publish::{Outcome, PublishRequest};
 use crate::writer::{WrittenFile, hexadecimal};
-
-const COMPARED: u64 = 1 << 20;
 
 /// A part whose files are in their place.
 pub(crate) struct Settled {
@@ -45,7 +42,7 @@ pub(crate) fn settle(request: &PublishRequest<'_>, written: Written, first: &str
 }
 
 fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Settled> {
-    let new = PartFile { file: name.to_owned(), bytes: file.bytes, checksum: file.checksum.clone() };
+    let new = PartFile { file: name.to_owned(), bytes: file.bytes, checksum: file.checksum.clone(), stamp: None };
     let known = request.previous.filter(|previous| same_bytes(&previous.files(), std::slice::from_ref(&new)));
     if let Some(previous) = known.filter(|previous| request.keep_old && previous.folder == request.folder) {
         // The file that is there stays.
@@ -117,17 +114,7 @@ fn all_hold(store: &Store, part: &Part) -> Result<bool> {
 /// Whether the file at `path` has the bytes of `file`. Asks the file itself, for a run that stopped may
 /// have replaced it without listing that.
 fn holds(store: &Store, path: &str, file: &PartFile) -> Result<bool> {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let blobs = store.blobs();
-    if !blobs.list(folder)?.iter().any(|known| known == name) {
-        return Ok(false);
-    }
-    let there = blobs.open(path)?;
-    if there.len() != file.bytes {
-        return Ok(false);
-    }
-    let checksum = checksum(there.as_ref()).map_err(|source| ExportError::Compare { path: path.to_owned(), source })?;
-    Ok(checksum == file.checksum)
+    Ok(matches!(file.verify(store.blobs().as_ref(), path)?, FileState::SameBytes(_)))
 }
 
 /// xxh3-128 of a file, hexadecimal.
@@ -135,15 +122,4 @@ pub(crate) fn checksum_of(bytes: &[u8]) -> String {
     let mut hash = Xxh3::new();
     hash.update(bytes);
     hexadecimal(&hash)
-}
-
-fn checksum(file: &dyn ReadAt) -> std::io::Result<String> {
-    let mut hash = Xxh3::new();
-    let mut at = 0;
-    while at < file.len() {
-        let length = COMPARED.min(file.len() - at);
-        hash.update(&file.read_at(at, length as usize)?);
-        at += length;
-    }
-    Ok(hexadecimal(&hash))
 }

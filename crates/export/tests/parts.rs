@@ -147,19 +147,32 @@ async fn changed_readings_replace_the_part() {
 }
 
 #[tokio::test]
-async fn a_part_without_rows_is_skipped_or_emptied() {
+async fn a_part_without_rows_is_skipped_or_withdrawn() {
     let world = World::with_days(1);
     let none = "SELECT * FROM SENSOR WHERE meter = 99";
     let skipped = publish_day(&world, 0, none, None).await;
     assert_eq!((skipped.outcome, skipped.part), (Outcome::Skipped, None));
     assert!(!world.root().join("exports").exists());
-    let first = publish_day(&world, 0, ALL, None).await.part.unwrap();
-    let emptied = publish_day(&world, 0, none, Some(&first)).await;
-    assert_eq!(emptied.outcome, Outcome::Replaced);
-    let (rows, _) = read(&file(&world, 0));
-    assert_eq!((rows.num_rows(), rows.num_columns()), (0, 3));
-    let again = publish_day(&world, 0, none, emptied.part.as_ref()).await;
-    assert_eq!(again.outcome, Outcome::Unchanged);
+    let first = publish_day(&world, 0, ALL, None).await;
+    let mut published = Published::load(world.store().blobs().as_ref(), "SENSOR_DAY").unwrap();
+    record(&world.store(), &mut published, "smart-meters", std::slice::from_ref(&first)).unwrap();
+    let withdrawn = publish_day(&world, 0, none, first.part.as_ref()).await;
+    assert_eq!((withdrawn.outcome, &withdrawn.part), (Outcome::Withdrawn, &None));
+    assert!(!file(&world, 0).exists());
+    record(&world.store(), &mut published, "smart-meters", &[withdrawn]).unwrap();
+    assert_eq!((published.parts.len(), published.empty.len()), (0, 1));
+    // It is a table without rows, for its columns are known.
+    let session = Session::open(&world.store(), &SessionOptions::default()).unwrap();
+    for table in ["SENSOR_DAY", "SENSOR_20180101"] {
+        let frame = session.sql(&format!("SELECT meter, kwh FROM exports.{table}")).await.unwrap();
+        assert_eq!(frame.count().await.unwrap(), 0, "{table}");
+    }
+    let again = publish_day(&world, 0, none, None).await;
+    assert_eq!(again.outcome, Outcome::Skipped);
+    // What a run left that was stopped before it listed the part goes too.
+    publish_day(&world, 0, ALL, None).await;
+    assert_eq!(publish_day(&world, 0, none, None).await.outcome, Outcome::Withdrawn);
+    assert!(!file(&world, 0).exists());
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 //! - [`RunRecord`] is what a run did: its loads ([`LoadRecord`]), compactions, parts of exports, checks, and attempts in
 //!   vain ([`AttemptRecord`]).
 //! - [`Runs`] reads the records in a store.
+//! - [`FailingRow`] is a row that broke a check; [`failing_rows`] reads those that a run kept.
+//! - [`Failures`] are the days of a job that are still to be done, whichever run tried them last.
 //! - [`Seen`] is what the last run of a job found gone or copied, so that records tell it once.
 //! - [`Holder`] says who runs a job now ([`holder`]): a record that says `running` while nobody does was killed.
 //! - [`rejected_rows`] reads the rows that a run kept because it could not load them.
@@ -23,6 +25,8 @@
 
 mod attempt;
 mod compaction;
+mod failing;
+mod failures;
 mod holder;
 mod load;
 mod part;
@@ -33,6 +37,8 @@ mod seen;
 
 pub use attempt::AttemptRecord;
 pub use compaction::CompactionRecord;
+pub use failing::{FailingRow, failing_path, failing_rows, keep_failing_rows, runs_with_failing_rows};
+pub use failures::{Failure, Failures};
 pub use holder::{Holder, holder, lock_path, read_holder, state_of};
 pub use load::{InputRecord, InputState, LoadRecord};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};

@@ -39,6 +39,8 @@ pub enum PartState {
     Unchanged,
     /// The query gave no row, and there was no such part.
     Empty,
+    /// There are no rows any more: what was published before was removed.
+    Withdrawn,
     /// It could not be published; what was published before stands.
     Failed,
     /// A check failed; what was published before stands.
@@ -54,6 +56,7 @@ impl PartState {
             Self::Published => "published",
             Self::Unchanged => "unchanged",
             Self::Empty => "empty",
+            Self::Withdrawn => "withdrawn",
             Self::Failed => "failed",
             Self::Checks => "checks",
             Self::Sealed => "sealed",

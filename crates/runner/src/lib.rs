@@ -32,25 +32,26 @@ pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, Per, Problem, ProjectError,
-    Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
+    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, NamesMeet, Per, Problem,
+    ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
+    names_that_meet,
 };
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
 };
 pub use observe::{Event, Observer, Silent, Unit};
 pub use order::{dependencies, in_dependency_order};
-pub use plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
+pub use plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
 pub use propose::{Proposal, ProposeError, propose};
 pub use run::{
-    IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Selected, Stop, Stopped, check_queries, open_store,
-    plan_job, probe_params, run, runtime, tables_read,
+    DataChecks, IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Selected, Stop, Stopped, check_data,
+    check_keys, check_queries, open_store, plan_job, probe_params, run, runtime, tables_read,
 };
 pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use size::parse_size;
 pub use template::{TimeTemplate, TimeTemplateError, Word};
 pub use tidetable_record::{
-    Asked, AttemptRecord, CheckRecord, CompactionRecord, ExportRecord, Holder, InputRecord, InputState, LoadRecord,
-    Outcome, PartState, RunFound, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
+    Asked, AttemptRecord, CheckRecord, CompactionRecord, ExportRecord, Failures, Holder, InputRecord, InputState,
+    LoadRecord, Outcome, PartState, RunFound, RunRecord, Runs, Severity, holder, lock_path, rejected_rows, state_of,
 };

@@ -1,5 +1,6 @@
 //! Names made of days, hours and months.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::ops::Range;
 
@@ -150,6 +151,50 @@ impl TimeTemplate {
         }
         out
     }
+}
+
+/// Values of a piece of a template, as [`TimeTemplate::pieces`] counts them, beyond which it may be any text.
+const MOST_VALUES: usize = 4096;
+
+impl TimeTemplate {
+    /// The text before the first time, in small letters.
+    pub(crate) fn literal_prefix(&self) -> String {
+        match self.parts.first() {
+            Some(Part::Literal(text)) => text.to_ascii_lowercase(),
+            _ => String::new(),
+        }
+    }
+
+    /// What each piece of the name can be at `times`, in small letters: its texts, or `None` if those are too many to tell.
+    /// A format such as `%Y%m%d` is as many pieces as it has fields.
+    pub(crate) fn pieces(&self, times: &[NaiveDateTime]) -> Vec<Option<BTreeSet<String>>> {
+        let mut pieces = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Literal(text) => pieces.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
+                Part::Time(_, items) => pieces.extend(items.iter().map(|item| values(item, times))),
+            }
+        }
+        pieces
+    }
+}
+
+/// What an item is at `times`.
+fn values(item: &Item<'static>, times: &[NaiveDateTime]) -> Option<BTreeSet<String>> {
+    let mut values = BTreeSet::new();
+    let mut text = String::new();
+    for time in times {
+        text.clear();
+        // Every item was tried on a time when the template was read.
+        let _ = write!(text, "{}", time.format_with_items(std::iter::once(item)));
+        if !values.contains(text.as_str()) {
+            values.insert(text.to_ascii_lowercase());
+        }
+        if values.len() > MOST_VALUES {
+            return None;
+        }
+    }
+    Some(values)
 }
 
 impl fmt::Display for TimeTemplate {

@@ -63,6 +63,15 @@ pub struct QueryShape {
     pub reads: Vec<String>,
 }
 
+/// What is known of a query before it is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedQuery {
+    /// Names of its columns, in their order.
+    pub columns: Vec<String>,
+    /// What it reads, by schema and name, ascending.
+    pub reads: Vec<(String, String)>,
+}
+
 /// A table that a query may read.
 #[derive(Debug, Clone)]
 pub struct Declared {
@@ -83,18 +92,16 @@ impl Declared {
     }
 }
 
-/// Plans `query`, which may have the parameters `params`, over `tables`; what it reads, by schema and name, ascending.
+/// Plans `query`, which may have the parameters `params`, over `tables`.
 ///
 /// # Errors
 /// If it is no query over them.
-pub async fn check_query(
-    tables: &[Declared],
-    query: &str,
-    params: &[(&str, ScalarValue)],
-) -> Result<Vec<(String, String)>> {
+pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, ScalarValue)]) -> Result<CheckedQuery> {
     let context = context(tables)?;
-    plan(&context, query).await?.with_param_values(params.to_vec())?.create_physical_plan().await?;
-    table_references(&context, query, &names(tables))
+    let frame = plan(&context, query).await?.with_param_values(params.to_vec())?;
+    let columns = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+    frame.create_physical_plan().await?;
+    Ok(CheckedQuery { columns, reads: table_references(&context, query, &names(tables))? })
 }
 
 /// What `query` reads, by schema and name, ascending; whether those are there, and have the columns it names, is not

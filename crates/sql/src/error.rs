@@ -152,6 +152,15 @@ pub enum SqlError {
         /// Path inside the store.
         path: String,
     },
+    /// A published file whose bytes were changed since.
+    #[error(
+        "{path} is not as it was published: its bytes were changed, and what they say is not to be trusted. Run its job, \
+         which publishes it again; `tidetable verify --exports` looks at all files"
+    )]
+    PublishedDamaged {
+        /// Path inside the store.
+        path: String,
+    },
     /// A query that does not fit into the memory it was given, and has nothing to write to disk.
     #[error("the query does not fit into the memory it may take: {said}; give it more, or no limit")]
     Memory {

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::datasource::TableType;
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
@@ -53,8 +54,11 @@ impl Listed {
         });
         whole.or_else(|| {
             let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
-            let mut parts = lists.flat_map(|list| list.parts.values().map(move |part| (list, part)));
-            parts.find(|(_, part)| part.folder == name).map(|(list, part)| Found::Parts(list, vec![part]))
+            let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
+            let part = parts.find(|(_, part)| part.folder == name);
+            let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
+            let empty = || lists.clone().find(is_empty).map(|list| Found::Parts(list, Vec::new()));
+            part.map(|(list, part)| Found::Parts(list, vec![part])).or_else(empty)
         })
     }
 
@@ -86,7 +90,9 @@ impl ExportsSchema {
 
     fn open(&self, list: &Published, parts: &[&Part]) -> Result<Option<Arc<dyn TableProvider>>> {
         if parts.is_empty() {
-            return Ok(None);
+            // Known to hold no row; of a list that never had any the columns are not known.
+            let schema = schema(list).filter(|schema| !schema.fields().is_empty());
+            return Ok(schema.map(|schema| Arc::new(EmptyTable::new(schema)) as Arc<dyn TableProvider>));
         }
         let root = PathBuf::from(self.listed.store.blobs().display());
         // Symbolic links and a working folder that changes must not change what is read.
@@ -101,8 +107,9 @@ impl ExportsSchema {
         let schema = schema(list).ok_or_else(|| external(unreadable(list)))?;
         let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
         let files = Arc::new(ListingTable::try_new(config)?);
-        let paths = parts.iter().flat_map(|part| part.paths()).collect();
-        Ok(Some(Arc::new(PublishedTable { files, store: self.listed.store.clone(), paths })))
+        let parts = parts.iter().flat_map(|part| part.files_at()).collect();
+        let list = list.name.clone();
+        Ok(Some(Arc::new(PublishedTable { files, store: self.listed.store.clone(), list, parts })))
     }
 
     /// What is listed now, if files of `parts` are gone: they were published again since their list was read.

@@ -1,10 +1,12 @@
 //! Queries that measure: one row of whole numbers.
 
-use arrow::array::AsArray;
+use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::DataFusionError;
 use datafusion::scalar::ScalarValue;
+use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::session::Session;
@@ -22,6 +24,40 @@ pub async fn numbers(session: &Session, query: &str, params: &[(&str, ScalarValu
         numbers.push(column.as_primitive::<Int64Type>().iter().next().flatten().unwrap_or(0));
     }
     Ok(numbers)
+}
+
+/// The first rows of `query`, at most `most`, each as a JSON object: numbers and booleans as such, all else as text.
+///
+/// # Errors
+/// As [`Session::sql_with`], and if a column has a type that cannot be shown.
+pub async fn first_rows(
+    session: &Session,
+    query: &str,
+    params: &[(&str, ScalarValue)],
+    most: usize,
+) -> Result<Vec<String>> {
+    let batches = session.sql_with(query, params).await?.limit(0, Some(most))?.collect().await?;
+    let mut rows = Vec::new();
+    let options = FormatOptions::new();
+    for batch in &batches {
+        let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(DataFusionError::from)?;
+        for row in 0..batch.num_rows() {
+            let mut object = Map::new();
+            for ((field, column), shown) in batch.schema_ref().fields().iter().zip(batch.columns()).zip(&columns) {
+                let value = match shown.value(row).to_string() {
+                    _ if column.is_null(row) => Value::Null,
+                    text if field.data_type().is_numeric() || *field.data_type() == DataType::Boolean => {
+                        serde_json::from_str(&text).unwrap_or(Value::String(text))
+                    }
+                    text => Value::String(text),
+                };
+                object.insert(field.name().clone(), value);
+            }
+            rows.push(Value::Object(object).to_string());
+        }
+    }
+    Ok(rows)
 }
 
 /// A name as SQL takes it, whatever is in it.

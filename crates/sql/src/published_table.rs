@@ -1,4 +1,5 @@
-//! The files of a published table: all of them, or an error. The engine takes a file that is not there for no file.
+//! The files of a published table: all of them, as they were published, or an error. The engine takes a file that is not
+//! there for no file, and changed bytes of a column for values.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_store::{Store, StoreError};
+use tidetable_store::{FileState, Part, PartFile, Published, Store, StoreError};
 
 use crate::error::{SqlError, external};
 
@@ -19,7 +20,10 @@ use crate::error::{SqlError, external};
 pub(crate) struct PublishedTable {
     pub(crate) files: Arc<ListingTable>,
     pub(crate) store: Store,
-    pub(crate) paths: Vec<String>,
+    /// The export.
+    pub(crate) list: String,
+    /// Its files, by their paths.
+    pub(crate) parts: Vec<(String, PartFile)>,
 }
 
 #[async_trait]
@@ -43,12 +47,36 @@ impl TableProvider for PublishedTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.check().map_err(external)?;
         let plan = self.files.scan(state, projection, filters, limit).await?;
         // Names of files that are not replaced in one are used once: what is there now was there when it was listed.
-        match gone(&self.store, self.paths.iter().cloned()).map_err(external)? {
+        match gone(&self.store, self.parts.iter().map(|(path, _)| path.clone())).map_err(external)? {
             Some(path) => Err(external(SqlError::PublishedGone { path })),
             None => Ok(plan),
         }
+    }
+}
+
+impl PublishedTable {
+    /// Whether all files are there, and none was written to since it was published.
+    fn check(&self) -> std::result::Result<(), SqlError> {
+        let blobs = self.store.blobs().as_ref();
+        for (path, file) in &self.parts {
+            match file.state(blobs, path)? {
+                FileState::AsPublished | FileState::SameBytes(_) | FileState::Another => {}
+                FileState::Missing => return Err(SqlError::PublishedGone { path: path.clone() }),
+                // It may have been published again since its list was read.
+                FileState::Changed if self.is_listed_otherwise(path, file)? => {}
+                FileState::Changed => return Err(SqlError::PublishedDamaged { path: path.clone() }),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_listed_otherwise(&self, path: &str, file: &PartFile) -> std::result::Result<bool, StoreError> {
+        let list = Published::load(self.store.blobs().as_ref(), &self.list)?;
+        let now = list.parts.values().flat_map(Part::files_at).find(|(other, _)| other == path);
+        Ok(now.is_some_and(|(_, now)| now != *file))
     }
 }
 

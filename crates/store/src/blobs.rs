@@ -8,6 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use tidetable_sstable::ReadAt;
 
 use crate::error::{Result, StoreError};
@@ -72,7 +73,7 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it exists and cannot be looked at.
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let bytes = self.read(path)?.map(|bytes| bytes.len() as u64);
-        Ok(bytes.map(|bytes| Stat { bytes, modified: None }))
+        Ok(bytes.map(|bytes| Stat { bytes, modified: None, stamp: None }))
     }
 
     /// Paths of what killed writers left in `folder` half-written, files and, at the root, folders that were filled
@@ -107,6 +108,19 @@ pub struct Stat {
     pub bytes: u64,
     /// When it was last written, microseconds since the epoch by the clock of the store; `None` where none is kept.
     pub modified: Option<i64>,
+    /// Tells it from the same file after it was written to, and from another in its place; `None` where that is not known.
+    pub stamp: Option<Stamp>,
+}
+
+/// Tells a file from what it was at another time, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Its number on its disk: a file that takes the place of another has another.
+    pub inode: u64,
+    /// When its bytes were last written, nanoseconds since the epoch.
+    pub modified: i64,
+    /// When it was last touched in any way, nanoseconds since the epoch.
+    pub changed: i64,
 }
 
 /// A file being written.

@@ -185,7 +185,9 @@ impl Blobs for BucketBlobs {
         let key = self.inner.key(path);
         let head = self.inner.wait(|store| async move { store.head(&key).await });
         let found = head.and_then(|head| match head {
-            Ok(head) => Ok(Some(Stat { bytes: head.size, modified: Some(head.last_modified.timestamp_micros()) })),
+            Ok(head) => {
+                Ok(Some(Stat { bytes: head.size, modified: Some(head.last_modified.timestamp_micros()), stamp: None }))
+            }
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(io::Error::other(error)),
         });

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use tidetable_sstable::{FileSource, ReadAt};
 
-use crate::blobs::Stat;
+use crate::blobs::{Stamp, Stat};
 
 /// Files and folders, by path. Errors are those of the operating system.
 #[expect(clippy::missing_errors_doc, reason = "each is one call, and its errors are the system's")]
@@ -73,7 +73,7 @@ pub trait Disk: Debug + Send + Sync {
 
     /// Its size, and when it was last written; a disk that keeps no times says none.
     fn stat(&self, path: &Path) -> io::Result<Stat> {
-        Ok(Stat { bytes: self.open(path)?.len(), modified: None })
+        Ok(Stat { bytes: self.open(path)?.len(), modified: None, stamp: None })
     }
 }
 
@@ -164,8 +164,24 @@ impl Disk for OsDisk {
         let found = fs::metadata(path)?;
         let since = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = since.and_then(|since| i64::try_from(since.as_micros()).ok());
-        Ok(Stat { bytes: found.len(), modified })
+        Ok(Stat { bytes: found.len(), modified, stamp: stamp(&found) })
     }
+}
+
+#[cfg(unix)]
+fn stamp(found: &fs::Metadata) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt;
+    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+    Some(Stamp {
+        inode: found.ino(),
+        modified: nanos(found.mtime(), found.mtime_nsec()),
+        changed: nanos(found.ctime(), found.ctime_nsec()),
+    })
+}
+
+#[cfg(not(unix))]
+fn stamp(_: &fs::Metadata) -> Option<Stamp> {
+    None
 }
 
 impl DiskFile for File {

@@ -43,7 +43,7 @@ mod vacuum;
 mod verify;
 mod version;
 
-pub use blobs::{Aside, BlobWriter, Blobs, Stat};
+pub use blobs::{Aside, BlobWriter, Blobs, Stamp, Stat};
 pub use bucket::BucketBlobs;
 pub use compaction::{
     Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
@@ -63,7 +63,7 @@ pub use load::{
 pub use local::LocalBlobs;
 pub use merge::slice;
 pub use names::{Content, Name};
-pub use published::{MadeFrom, Part, PartFile, Published};
+pub use published::{FileState, MadeFrom, Part, PartFile, Published, file_checksum};
 pub use repair::{RepairDone, RepairPlan};
 pub use scan::{BlockScan, KnowStripes, ScanCounts, ScanOptions, SkipStripes};
 pub use shared::Shared;

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Stamp};
 use crate::error::{Result, StoreError};
 
 const EXPORTS: &str = "exports";
@@ -42,6 +43,9 @@ pub struct MadeFrom {
     pub query: String,
     /// For each table read, the last version that had changed any of its days.
     pub sources: BTreeMap<String, u64>,
+    /// Of a part without rows: the folder that it would have, its name in SQL.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
 }
 
 /// A published part.
@@ -57,6 +61,9 @@ pub struct Part {
     pub bytes: u64,
     /// xxh3-128 of the first file, hexadecimal.
     pub checksum: String,
+    /// How the first file was found when it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Stamp>,
     /// The files after the first, in the order of their rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<PartFile>,
@@ -79,6 +86,78 @@ pub struct PartFile {
     pub bytes: u64,
     /// xxh3-128, hexadecimal.
     pub checksum: String,
+    /// How it was found when it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Stamp>,
+}
+
+/// How a published file is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// As it was published, as far as can be told without reading it.
+    AsPublished,
+    /// It was touched or copied since, and holds the bytes that were published.
+    SameBytes(Option<Stamp>),
+    /// Its bytes were changed, or it was cut off: it is damaged.
+    Changed,
+    /// Another file with other bytes in its place, such as a run leaves that stopped before it listed the part.
+    Another,
+    /// It is not there.
+    Missing,
+}
+
+impl PartFile {
+    /// How the file is found at `path`. It is read only if it was touched since it was published.
+    ///
+    /// # Errors
+    /// If it cannot be looked at, or not be read.
+    pub fn state(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
+        let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
+        let is_same_file = match (self.stamp, found.stamp) {
+            (Some(known), Some(now)) if known == now && found.bytes == self.bytes => return Ok(FileState::AsPublished),
+            (Some(known), Some(now)) => Some(known.inode == now.inode),
+            _ => None,
+        };
+        if found.bytes == self.bytes {
+            // Lists of earlier builds know nothing but the size.
+            if is_same_file.is_none() || file_checksum(blobs, path)? == self.checksum {
+                return Ok(FileState::SameBytes(found.stamp));
+            }
+        }
+        Ok(if is_same_file == Some(false) { FileState::Another } else { FileState::Changed })
+    }
+
+    /// Whether the file at `path` holds the bytes that were published; reads all of it.
+    ///
+    /// # Errors
+    /// If it cannot be looked at, or not be read.
+    pub fn verify(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
+        let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
+        let holds = found.bytes == self.bytes && file_checksum(blobs, path)? == self.checksum;
+        Ok(if holds { FileState::SameBytes(found.stamp) } else { FileState::Changed })
+    }
+}
+
+/// xxh3-128 of a file, hexadecimal.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn file_checksum(blobs: &dyn Blobs, path: &str) -> Result<String> {
+    const READ: u64 = 1 << 20;
+    let file = blobs.open(path)?;
+    let mut hash = Xxh3::new();
+    let mut at = 0;
+    while at < file.len() {
+        let length = READ.min(file.len() - at);
+        let bytes = file.read_at(at, length as usize).map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        hash.update(&bytes);
+        at += length;
+    }
+    Ok(format!("{:032x}", hash.digest128()))
 }
 
 impl Published {
@@ -128,7 +207,7 @@ impl Part {
     pub fn files(&self) -> Vec<PartFile> {
         let others: u64 = self.more.iter().map(|file| file.bytes).sum();
         let bytes = self.bytes.saturating_sub(others);
-        let first = PartFile { file: self.file.clone(), bytes, checksum: self.checksum.clone() };
+        let first = PartFile { file: self.file.clone(), bytes, checksum: self.checksum.clone(), stamp: self.stamp };
         std::iter::once(first).chain(self.more.iter().cloned()).collect()
     }
 
@@ -137,7 +216,13 @@ impl Part {
     pub fn with_files(self, files: &[PartFile]) -> Self {
         let bytes = files.iter().map(|file| file.bytes).sum();
         let (first, more) = files.split_first().map_or_else(Default::default, |(first, more)| (first.clone(), more));
-        Self { file: first.file, checksum: first.checksum, bytes, more: more.to_vec(), ..self }
+        Self { file: first.file, checksum: first.checksum, stamp: first.stamp, bytes, more: more.to_vec(), ..self }
+    }
+
+    /// Its files with their paths inside the store.
+    pub fn files_at(&self) -> Vec<(String, PartFile)> {
+        let path = |file: &PartFile| format!("{EXPORTS}/{}/{}", self.folder, file.file);
+        self.files().into_iter().map(|file| (path(&file), file)).collect()
     }
 
     /// Paths of its files inside the store.

@@ -1,14 +1,21 @@
-//! `tidetable check`: a job file, its SQL, and what its layouts give back. Writes nothing.
+//! `tidetable check`: a job file, its SQL, and what its layouts give back, which writes nothing; with `--data` its checks on
+//! what is there.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use chrono::NaiveDate;
 use serde_json::json;
 use tidetable_layout::{Advice, LostReason};
-use tidetable_runner::{Job, Project, check_queries, open_store, probe_params, runtime, tables_read};
+use tidetable_runner::{
+    DataChecks, Job, NamesMeet, Project, RunError, Severity, UlidIds, check_data, check_keys, check_queries,
+    names_that_meet, open_store, probe_params, runtime, tables_read,
+};
 use tidetable_sql::{Declared, check_query};
+use tidetable_store::{Ids, ulid_text};
 
 use super::project;
+use super::run::clock;
 use crate::args::{Check, Global, Output};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
@@ -22,14 +29,21 @@ const MOST_TABLES: usize = 1000;
 /// Checks the job, or all of them: then each mistake is told, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
+    // Those with mistakes tell them when they are checked themselves.
+    let jobs = || project.jobs().iter().filter_map(|name| Job::load(&project, name).ok()).collect();
+    let jobs: Vec<Job> = if args.data { Vec::new() } else { jobs() };
+    let check_one = |name: &str| match args.data {
+        true => measure(global, &project, name, args.day).map(|()| BTreeSet::new()),
+        false => check_one(global, &project, name, &jobs),
+    };
     if let Some(name) = &args.job {
-        let tables = check_one(global, &project, name)?;
+        let tables = check_one(name)?;
         return check_count(global, tables.len());
     }
     let mut failed: Vec<u8> = Vec::new();
     let mut tables = BTreeSet::new();
     for name in project.jobs() {
-        match check_one(global, &project, &name) {
+        match check_one(&name) {
             Ok(found) => tables.extend(found),
             Err(error) if error.is_closed_pipe() => return Err(error),
             Err(error) => {
@@ -66,8 +80,44 @@ fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Checks one job. Returns the tables of the store and of the job.
-fn check_one(global: &Global, project: &Project, name: &str) -> Result<BTreeSet<String>, CliError> {
+/// Measures the checks of a job on what is there.
+fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate>) -> Result<(), CliError> {
+    let job = Job::load(project, name)?;
+    let days = day.map(|day| day..=day);
+    let run = ulid_text(UlidIds::default().next());
+    let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
+    let mut rows = Rows::new(&["check", "on", "label", "rule", "severity", "measured", "passed"]);
+    for check in &found {
+        let severity = if check.severity == Severity::Error { "error" } else { "warn" };
+        rows.push(vec![
+            json!(check.check),
+            json!(check.on),
+            json!(check.label),
+            json!(check.rule),
+            json!(severity),
+            json!(check.measured),
+            json!(check.passed),
+        ]);
+    }
+    let mut out = stdout();
+    rows.write(global.output, &mut out)?;
+    if global.output == Output::Table {
+        for row in failing.iter().take(SHOWN) {
+            writeln!(out, "{} of {} {}, {}: {}", row.check, row.on, row.label, row.rule, row.row)?;
+        }
+        if !failing.is_empty() {
+            writeln!(out, "{} in runs.failing_rows of {run}", count(failing.len() as u64, "row"))?;
+        }
+    }
+    out.flush()?;
+    match found.iter().filter(|check| !check.passed && check.severity == Severity::Error).count() {
+        0 => Ok(()),
+        failed => Err(CliError::DataChecks { failed: count(failed as u64, "check") }),
+    }
+}
+
+/// Checks one job beside the others. Returns the tables of the store and of the job.
+fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Result<BTreeSet<String>, CliError> {
     let job = Job::load(project, name)?;
     let store = open_store(project)?;
     let stored = store.tables()?;
@@ -81,14 +131,20 @@ fn check_one(global: &Global, project: &Project, name: &str) -> Result<BTreeSet<
     let runtime = runtime()?;
     for export in &job.exports {
         let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };
-        let references = runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
-        tables_read(export, references)?;
+        let checked = runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
+        tables_read(export, checked.reads)?;
+        check_keys(export, &checked.columns)?;
     }
     for check in &job.checks {
         let wrong = |source| CliError::Check { check: check.name.clone(), source: Box::new(source) };
         let params = job.export(&check.on).map(probe_params).unwrap_or_default();
         for query in check_queries(check, job.export(&check.on)) {
             runtime.block_on(check_query(&tables, &query, &params)).map_err(wrong)?;
+        }
+    }
+    for other in jobs.iter().filter(|other| other.name != job.name) {
+        if let Some(NamesMeet { name, other: theirs, both }) = names_that_meet(&job, other) {
+            return Err(RunError::NamesMeet { name, both, other: theirs, job: other.name.clone() }.into());
         }
     }
     let mut rows = Rows::new(&["kind", "name", "finding"]);

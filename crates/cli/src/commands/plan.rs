@@ -54,9 +54,17 @@ fn rows(plan: &Plan) -> Rows {
         for part in &export.parts {
             row("publish", &part.part, &export.export, &part.reason, part.label.clone(), 0);
         }
+        for part in &export.sealed {
+            row("sealed", &part.part, &export.export, "stays as it is, --force publishes it", part.label.clone(), 0);
+        }
         if export.unknown {
             let why = "days of inputs not yet read";
             row("publish", &export.export, &plan.job, why, "unknown until read".to_owned(), 0);
+        }
+    }
+    for checks in &plan.checks {
+        for day in &checks.days {
+            row("check", &checks.table, &plan.job, "its checks failed", day.clone(), 0);
         }
     }
     rows

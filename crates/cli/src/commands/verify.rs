@@ -1,10 +1,11 @@
-//! `tidetable verify`: reads tables back and says whether they are whole.
+//! `tidetable verify`: reads tables, exports and records back and says whether they are whole.
 
 use std::io::Write;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidetable_layout::window_name;
-use tidetable_store::{Store, StoreError, TableReport, VerifyOptions};
+use tidetable_runner::{Runs, rejected_rows};
+use tidetable_store::{FileState, Published, Store, StoreError, TableReport, VerifyOptions};
 
 use super::{store, table_or_all};
 use crate::args::{Global, Output, Verify};
@@ -12,14 +13,15 @@ use crate::error::CliError;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 
-/// Verifies a table, or all of them.
+/// Verifies a table or all of them, the files of exports, or all that the store holds.
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let store = store(global)?;
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
     let mut out = stdout();
     let mut damaged = 0;
-    let mut rows = Rows::new(&["table", "file", "window", "version", "bytes", "rows", "cells", "sound", "damage"]);
-    for name in table_or_all(&store, args.table.as_deref())? {
+    let mut rows = Rows::new(&COLUMNS);
+    let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
+    for name in tables {
         let table = store.table(&name);
         let report = table.verify(options)?;
         damaged += report.manifests.len() + report.rows.len() + report.damaged().count();
@@ -28,14 +30,151 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
             _ => add(&store, &report, &mut rows),
         }
     }
+    let mut files = Vec::new();
+    if args.exports || args.all {
+        files.extend(published(&store)?);
+    }
+    if args.all {
+        files.extend(records(&store)?);
+    }
+    damaged += files.iter().filter(|file| !file.is_sound()).count();
+    match global.output {
+        Output::Table => tell_files(&files, &mut out)?,
+        _ => files.iter().for_each(|file| rows.push(file.row())),
+    }
     if global.output != Output::Table {
         rows.write(global.output, &mut out)?;
     }
     out.flush()?;
-    match damaged {
-        0 => Ok(()),
-        files => Err(CliError::Damaged { files: count(files as u64, "file") }),
+    match (damaged, args.exports) {
+        (0, _) => Ok(()),
+        (files, true) => Err(CliError::DamagedExports { files: count(files as u64, "file") }),
+        (files, false) => Err(CliError::Damaged { files: count(files as u64, "file") }),
     }
+}
+
+const COLUMNS: [&str; 10] = ["table", "file", "window", "version", "bytes", "rows", "cells", "sound", "damage", "kind"];
+
+/// A file beside the tables.
+struct OtherFile {
+    kind: &'static str,
+    /// The export, or the job.
+    of: String,
+    path: String,
+    /// Of an export: the part.
+    label: Option<String>,
+    bytes: Option<u64>,
+    /// What is wrong with it.
+    damage: String,
+}
+
+impl OtherFile {
+    fn is_sound(&self) -> bool {
+        self.damage.is_empty()
+    }
+
+    fn row(&self) -> Vec<Value> {
+        let nothing = || Value::Null;
+        vec![
+            json!(self.of),
+            json!(self.path),
+            json!(self.label),
+            nothing(),
+            json!(self.bytes),
+            nothing(),
+            nothing(),
+            json!(self.is_sound()),
+            json!(self.damage),
+            json!(self.kind),
+        ]
+    }
+}
+
+/// The lists of exports, and the files that they name.
+fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
+    let blobs = store.blobs().as_ref();
+    let mut files = Vec::new();
+    let names = blobs.list("exports")?;
+    for name in names.iter().filter_map(|name| name.strip_suffix(".json")) {
+        let file = |path: &str, label: Option<&String>, bytes, damage: String| OtherFile {
+            kind: "export",
+            of: name.to_owned(),
+            path: path.to_owned(),
+            label: label.cloned(),
+            bytes,
+            damage,
+        };
+        let list = match Published::load(blobs, name) {
+            Ok(list) => list,
+            Err(error) => {
+                files.push(file(&format!("exports/{name}.json"), None, None, error.to_string()));
+                continue;
+            }
+        };
+        for (label, part) in &list.parts {
+            for (path, listed) in part.files_at() {
+                let damage = match listed.verify(blobs, &path) {
+                    Ok(FileState::Missing) => "it is not there".to_owned(),
+                    Ok(FileState::Changed | FileState::Another) => {
+                        "its bytes are not those that were published".to_owned()
+                    }
+                    Ok(FileState::AsPublished | FileState::SameBytes(_)) => String::new(),
+                    Err(error) => error.to_string(),
+                };
+                files.push(file(&path, Some(label), Some(listed.bytes), damage));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The records of runs, and the rejected rows that they name.
+fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
+    let blobs = store.blobs().as_ref();
+    let runs = Runs::of(blobs);
+    let mut files = Vec::new();
+    for run in runs.names()? {
+        let file = |of: String, path: String, damage| OtherFile {
+            kind: "record",
+            of,
+            bytes: blobs.stat(&path).ok().flatten().map(|found| found.bytes),
+            path,
+            label: None,
+            damage,
+        };
+        let path = format!("runs/{run}.json");
+        match runs.load(&run) {
+            // What is gone meanwhile was cleaned away.
+            Ok(None) => {}
+            Ok(Some(record)) => {
+                let rejects = rejected_rows(blobs, &record).err().map(|error| error.to_string());
+                files.push(file(record.job, path, rejects.unwrap_or_default()));
+            }
+            Err(error) => files.push(file(String::new(), path, error.to_string())),
+        }
+    }
+    Ok(files)
+}
+
+/// A line for each export, one for all records, and one for each file that is damaged.
+fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError> {
+    let mut groups: Vec<(String, Vec<&OtherFile>)> = Vec::new();
+    for file in files {
+        let name = if file.kind == "export" { format!("exports.{}", file.of) } else { "records of runs".to_owned() };
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, files)) => files.push(file),
+            None => groups.push((name, vec![file])),
+        }
+    }
+    for (name, files) in groups {
+        let state = if files.iter().all(|file| file.is_sound()) { "sound" } else { "damaged" };
+        let size = bytes(files.iter().filter_map(|file| file.bytes).sum());
+        writeln!(out, "{name}: {state}; {} of {size}", count(files.len() as u64, "file"))?;
+        for file in files.iter().filter(|file| !file.is_sound()) {
+            writeln!(out, "  {}: {}", file.path, file.damage)?;
+        }
+    }
+    Ok(())
 }
 
 fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
@@ -75,6 +214,7 @@ fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
             nothing(),
             json!(false),
             json!(error.to_string()),
+            json!("table"),
         ]);
     }
     for file in &report.ssts {
@@ -89,6 +229,7 @@ fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
             json!(file.sst.cells),
             json!(damage.is_empty()),
             json!(damage.join("; ")),
+            json!("table"),
         ]);
     }
 }

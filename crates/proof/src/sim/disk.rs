@@ -311,7 +311,7 @@ impl Disk for SimDisk {
     fn stat(&self, path: &Path) -> io::Result<Stat> {
         self.call(Call::Stat, path, |platter, _| {
             let file = platter.file(path).ok_or_else(missing)?;
-            Ok(Stat { bytes: platter.bytes(file).len() as u64, modified: Some(platter.made(file)) })
+            Ok(Stat { bytes: platter.bytes(file).len() as u64, modified: Some(platter.made(file)), stamp: None })
         })
     }
 }

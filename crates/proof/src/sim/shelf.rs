@@ -126,7 +126,7 @@ impl Blobs for Shelf {
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let files = self.files();
         let found = files.by_path.get(path);
-        Ok(found.map(|(time, bytes)| Stat { bytes: bytes.len() as u64, modified: Some(*time) }))
+        Ok(found.map(|(time, bytes)| Stat { bytes: bytes.len() as u64, modified: Some(*time), stamp: None }))
     }
 
     fn delete(&self, path: &str) -> Result<()> {

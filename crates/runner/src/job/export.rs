@@ -42,6 +42,18 @@ pub struct Export {
     pub sql_at: Range<usize>,
 }
 
+impl Export {
+    /// Whether rows of earlier runs stay in what is published. A period that is replaced or upserted is a function of its
+    /// records: its query sees all of them, so what it does not give any more is gone.
+    pub fn accumulates(&self) -> bool {
+        match self.mode {
+            ExportMode::Replace => false,
+            ExportMode::Append => true,
+            ExportMode::Upsert => self.per == Per::Query,
+        }
+    }
+}
+
 /// What one published table covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
@@ -178,6 +190,10 @@ fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Pe
         let name = template.render_at(start);
         if !is_folder(&name) {
             reader.refuse(text.at.clone(), Mistake::BadName { id: Id::Published, name });
+            return None;
+        }
+        if name.split('/').next().is_some_and(|first| first.to_ascii_lowercase().ends_with(".json")) {
+            reader.refuse(text.at.clone(), Mistake::NameOfList { name });
             return None;
         }
         let label = Period { start, per }.label();

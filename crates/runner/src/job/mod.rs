@@ -8,6 +8,7 @@ mod export;
 mod fields;
 mod hooks;
 mod keys;
+mod meeting;
 mod messages;
 mod names;
 mod origin;
@@ -28,7 +29,6 @@ mod tests;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_layout::{Layout, TableSpec};
 use tidetable_source::{Format, SchemaMode, SourceSpec};
@@ -44,6 +44,7 @@ pub use export::{Export, ExportMode, FILE_SIZE, Per};
 pub(crate) use fields::{Fields, Reader};
 pub use hooks::{HookKind, Hooks};
 pub(crate) use keys::PROJECT;
+pub use meeting::{NamesMeet, names_that_meet};
 pub(crate) use names::Id;
 pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
@@ -323,12 +324,14 @@ fn schedule(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     Some(schedule.owned())
 }
 
-/// Refuses a second export that publishes under the same names.
+/// Refuses an export that can publish under a name of an earlier one.
 fn published_once(reader: &mut Reader<'_>, export: &Export, earlier: &[Export], at: Range<usize>) {
-    // A day whose digits do not repeat, so that another order of them is another name.
-    let day = NaiveDate::from_ymd_opt(2034, 12, 25).unwrap_or_default();
-    let name = export.name_template.render(day);
-    if let Some(other) = earlier.iter().find(|other| other.name_template.render(day) == name) {
+    let same =
+        |other: &&Export| other.per == export.per && other.name_template.as_str() == export.name_template.as_str();
+    if let Some(other) = earlier.iter().find(same) {
         reader.refuse(at, Mistake::PublishedTwice { other: other.name.clone() });
+    } else if let Some((other, name)) = earlier.iter().find_map(|other| Some((other, meeting::meeting(export, other)?)))
+    {
+        reader.refuse(at, Mistake::NamesMeet { other: other.name.clone(), name });
     }
 }

@@ -295,6 +295,10 @@ pub(crate) enum Mistake {
     NotASize { key: &'static str, value: String, problem: String },
     #[error("the export `{other}` publishes under this name too")]
     PublishedTwice { other: String },
+    #[error("the export `{other}` can have the name `{name}` too")]
+    NamesMeet { other: String, name: String },
+    #[error("`{name}` is the name of a list of published tables")]
+    NameOfList { name: String },
     #[error("a query has either `file` or `sql`")]
     FileAndSql,
     #[error("there is no file `{}`", .path.display())]
@@ -445,6 +449,8 @@ impl Mistake {
             Self::CellsInOneFile => "leave it out: what loads cells takes them from one file".to_owned(),
             Self::NotASize { key, problem, .. } => format!("{problem}, for example `{key} = \"256MiB\"`"),
             Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
+            Self::NamesMeet { .. } => "write names that differ in more than their times and capitals".to_owned(),
+            Self::NameOfList { .. } => "leave `.json` out".to_owned(),
             Self::FileAndSql => {
                 "write `query = { file = \"query.sql\" }`, or `query = { sql = \"select ..\" }`".to_owned()
             }

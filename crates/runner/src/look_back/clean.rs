@@ -45,6 +45,8 @@ pub enum CleanedKind {
     Record,
     /// Rejected rows of a run whose record goes, or is gone.
     Rejects,
+    /// Rows that broke checks of a run whose record goes, or is gone.
+    Failing,
     /// The lock of a job that the project has no more.
     Lock,
     /// What the last run of such a job found gone.
@@ -61,6 +63,7 @@ impl CleanedKind {
         match self {
             Self::Record => "run record",
             Self::Rejects => "file of rejected rows",
+            Self::Failing => "file of failing rows",
             Self::Lock => "lock",
             Self::Seen => "list of gone inputs",
             Self::HalfWritten => "half-written file",
@@ -96,12 +99,14 @@ impl CleanPlan {
         let goes: HashSet<&str> =
             records.iter().map(|record| record.run.as_str()).filter(|run| !kept.contains(run)).collect();
         let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-        for file in blobs.list("rejected")?.iter().filter(|file| file.ends_with(".jsonl")) {
-            let run = file.split('.').next().unwrap_or_default();
-            match (goes.contains(run), known.contains(run)) {
-                (true, _) => plan.put(store, format!("rejected/{file}"), CleanedKind::Rejects, i64::MAX)?,
-                (false, false) => plan.put(store, format!("rejected/{file}"), CleanedKind::Rejects, options.before)?,
-                (false, true) => {}
+        for (folder, kind) in [("rejected", CleanedKind::Rejects), ("failing", CleanedKind::Failing)] {
+            for file in blobs.list(folder)?.iter().filter(|file| file.ends_with(".jsonl")) {
+                let run = file.split('.').next().unwrap_or_default();
+                match (goes.contains(run), known.contains(run)) {
+                    (true, _) => plan.put(store, format!("{folder}/{file}"), kind, i64::MAX)?,
+                    (false, false) => plan.put(store, format!("{folder}/{file}"), kind, options.before)?,
+                    (false, true) => {}
+                }
             }
         }
         if let Some(project) = project {

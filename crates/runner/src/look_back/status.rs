@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
-use tidetable_record::{Outcome, PartState, RunRecord, Runs, state_of};
+use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of};
 use tidetable_store::{Published, Store, Version};
 
 use super::days::{age, gaps, is_stale, period_of};
@@ -110,6 +110,15 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) ->
         }
     }
     let root = blobs.display();
+    for (name, known) in &mut jobs {
+        match Failures::load(blobs, name) {
+            Ok(failures) => {
+                let labels = |of: &String| failures.labels(of).into_keys().collect();
+                known.failed = failures.of.keys().map(|of| (of.clone(), labels(of))).collect();
+            }
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
     for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
         found.jobs.push(known.status(name, Path::new(&root))?);
     }
@@ -142,12 +151,9 @@ impl Known {
             if !self.tried.insert((part.export.clone(), part.label.clone())) {
                 continue;
             }
-            let days = match part.state {
-                PartState::Failed | PartState::Checks => &mut self.failed,
-                PartState::Sealed => &mut self.sealed,
-                _ => continue,
-            };
-            days.entry(part.export.clone()).or_default().insert(part.label.clone());
+            if part.state == PartState::Sealed {
+                self.sealed.entry(part.export.clone()).or_default().insert(part.label.clone());
+            }
         }
         self.last.get_or_insert(record);
     }
@@ -157,7 +163,8 @@ impl Known {
             exports.as_ref().is_none_or(|exports| exports.iter().any(|(name, _)| name == export))
         };
         self.lists.retain(|list| here(&self.exports, &list.name));
-        self.failed.retain(|export, _| here(&self.exports, export));
+        let is_table = |of: &String| self.tables.iter().any(|(table, _)| table == of);
+        self.failed.retain(|of, _| here(&self.exports, of) || is_table(of));
         self.sealed.retain(|export, _| here(&self.exports, export));
         // A query table of everything has no day: it is as new as the data.
         let published: Vec<OfTime<'_>> = self.lists.iter().map(of_list).filter(|of| !of.is_timeless()).collect();
@@ -285,7 +292,7 @@ mod tests {
         known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]));
         let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
         let of = |day: &str| vec![DaysOf { of: "E".to_owned(), days: vec![day.to_owned()] }];
-        assert_eq!((status.failed, status.sealed), (of("b"), of("c")));
+        assert_eq!(status.sealed, of("c"));
         assert_eq!((status.good, status.last.unwrap().now, status.state), (Some(2), 3, Some("partial")));
     }
 }

@@ -17,6 +17,18 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Its exports, in the order of the job file.
     pub exports: Vec<ExportPlan>,
+    /// Tables of which days are checked again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckPlan>,
+}
+
+/// Days of a table, which no export reads, whose checks failed: they are measured again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckPlan {
+    /// The table.
+    pub table: String,
+    /// Days, by label.
+    pub days: Vec<String>,
 }
 
 /// What a run would do to a table.
@@ -85,6 +97,9 @@ pub struct ExportPlan {
     pub export: String,
     /// Parts to publish, by label.
     pub parts: Vec<PlannedPart>,
+    /// Parts that changed and stay as they were published, since cells of them have passed their retention.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<PlannedPart>,
     /// Parts that are up to date, or out of the range of days.
     pub unchanged: usize,
     /// Whether inputs will name more days when they are read.
@@ -105,14 +120,16 @@ pub struct PlannedPart {
 impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.tables.iter().all(|table| table.reason.is_none())
+        self.checks.is_empty()
+            && self.tables.iter().all(|table| table.reason.is_none())
             && self.exports.iter().all(|export| export.parts.is_empty() && !export.unknown)
     }
 
     /// A line for each table and export that there is something to do for.
     pub fn lines(&self) -> Vec<String> {
         let tables = self.tables.iter().filter_map(TablePlan::line);
-        tables.chain(self.exports.iter().filter_map(ExportPlan::line)).collect()
+        let exports = self.exports.iter().filter_map(ExportPlan::line);
+        tables.chain(exports).chain(self.checks.iter().map(CheckPlan::line)).collect()
     }
 }
 
@@ -138,6 +155,13 @@ impl TablePlan {
     }
 }
 
+impl CheckPlan {
+    fn line(&self) -> String {
+        let days: Vec<&str> = self.days.iter().map(String::as_str).collect();
+        format!("{}: checks again {}", self.table, ranges(&days))
+    }
+}
+
 impl ExportPlan {
     fn line(&self) -> Option<String> {
         let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -149,6 +173,10 @@ impl ExportPlan {
         }
         let said = by_reason.iter().map(|(reason, labels)| format!("{} ({reason})", ranges(labels)));
         let mut said: Vec<String> = said.collect();
+        if !self.sealed.is_empty() {
+            let labels: Vec<&str> = self.sealed.iter().map(|part| part.label.as_str()).collect();
+            said.push(format!("{} (sealed: stays as it is)", ranges(&labels)));
+        }
         if self.unknown {
             said.push("days unknown until the inputs are read".to_owned());
         }

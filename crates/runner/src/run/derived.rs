@@ -1,7 +1,7 @@
 //! Tables made from other tables: the windows of those are their inputs.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -20,14 +20,12 @@ use crate::day::MICROS_PER_DAY;
 use crate::job::Table;
 
 impl LoadStage<'_> {
-    /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed
-    /// since are asked for again.
-    pub(super) fn load_derived(
+    /// What a table that is made from a query lacks: windows that are new or changed since.
+    pub(super) fn plan_derived<'b>(
         &self,
-        table: &Table,
-        (sql, shape): (&str, &QueryShape),
-        handle: &Handle,
-    ) -> Result<Vec<Pending>, RunError> {
+        table: &'b Table,
+        shape: &QueryShape,
+    ) -> Result<PlannedDerived<'b>, RunError> {
         let stored = self.store.table(&table.spec.name);
         let base = self.base(&stored, table, None)?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
@@ -41,14 +39,49 @@ impl LoadStage<'_> {
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
             keep_what_is_newer(&stored, &base.version, &mut plan)?;
         }
+        Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows })
+    }
+
+    /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed
+    /// since are asked for again.
+    pub(super) fn load_derived(
+        &self,
+        table: &Table,
+        (sql, shape): (&str, &QueryShape),
+        handle: &Handle,
+    ) -> Result<Vec<Pending>, RunError> {
+        let PlannedDerived { planned, windows } = self.plan_derived(table, shape)?;
         let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
         let times = windows.into_iter().map(|(path, window)| (path, window.time)).collect();
         // One part at a time, so that the same windows give the same rows in the same order.
         let session = session.sequential();
         let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle, stop: &self.options.stop };
-        let planned = vec![Planned { table, stored, base, plan }];
-        self.load_planned(&shape.reads.join(", "), &feed, None, planned)
+        self.load_planned(&shape.reads.join(", "), &feed, None, vec![planned])
+    }
+}
+
+/// A table made from a query, about to be brought up to date.
+pub(super) struct PlannedDerived<'a> {
+    pub(super) planned: Planned<'a>,
+    /// The windows of the tables that it reads, by name.
+    windows: Vec<(String, SourceWindow)>,
+}
+
+impl PlannedDerived<'_> {
+    /// The UTC days that have changed since the table was made: all of a window that is new or gone, else those that later
+    /// versions changed.
+    pub(super) fn changed_days(&self) -> BTreeSet<i32> {
+        let InputPlan { new, changed, grown, given_up, .. } = &self.planned.plan;
+        let mut days: BTreeSet<i32> = given_up.iter().flat_map(|input| input.days.iter().copied()).collect();
+        let window = |path: &str| self.windows.iter().find(|(name, _)| name == path).map(|(_, window)| window);
+        for file in new {
+            days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since("")));
+        }
+        for (file, old) in changed.iter().chain(grown) {
+            days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since(&old.version)));
+        }
+        days
     }
 }
 
@@ -71,6 +104,24 @@ struct SourceWindow {
     time: Range<i64>,
     /// For each table, which of its versions was the last to change the window.
     version: String,
+    /// For each table, which of its versions was the last to change a UTC day of the window.
+    days: Vec<BTreeMap<i32, u64>>,
+}
+
+impl SourceWindow {
+    /// The UTC days that changed after `version`, as [`Self::version`] said then.
+    fn changed_since(&self, version: &str) -> BTreeSet<i32> {
+        let mut then = version.split(' ').zip(self.version.split(' ')).map(|(then, now)| {
+            let same_table = |born: &str| now.split(':').next() == Some(born);
+            then.split_once(':').filter(|(born, _)| same_table(born)).and_then(|(_, number)| number.parse().ok())
+        });
+        let mut days = BTreeSet::new();
+        for changed in &self.days {
+            let then: u64 = then.next().flatten().unwrap_or_default();
+            days.extend(changed.iter().filter(|(_, version)| **version > then).map(|(day, _)| *day));
+        }
+        days
+    }
 }
 
 /// How much the query is asked for at a time: a window of the table it makes, or one of those it reads if that is
@@ -101,22 +152,26 @@ fn coarser(a: Window, b: Window) -> Window {
 /// The windows of tables that are read together, a `unit` at a time, by name, in order of time.
 fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
-    let mut changed: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+    let mut changed: BTreeMap<i64, Vec<BTreeMap<i32, u64>>> = BTreeMap::new();
     for (at, snapshot) in read.iter().enumerate() {
         for window in &snapshot.version().windows {
             let start = if unit == Window::None { 0 } else { window_of(unit, window.start) };
-            let versions = changed.entry(start).or_insert_with(|| vec![0; read.len()]);
-            if let Some(version) = versions.get_mut(at) {
-                *version = window.days.values().copied().chain([*version]).max().unwrap_or(0);
+            let tables = changed.entry(start).or_insert_with(|| vec![BTreeMap::new(); read.len()]);
+            if let Some(days) = tables.get_mut(at) {
+                for (day, version) in &window.days {
+                    let last = days.entry(*day).or_default();
+                    *last = (*last).max(*version);
+                }
             }
         }
     }
-    let named = |(start, versions): (i64, Vec<u64>)| {
+    let named = |(start, days): (i64, Vec<BTreeMap<i32, u64>>)| {
         let time = if unit == Window::None { i64::MIN..i64::MAX } else { window_bounds(unit, start) };
         let born = read.iter().map(|snapshot| snapshot.version().born.as_str());
-        let version: Vec<String> = born.zip(versions).map(|(born, version)| format!("{born}:{version}")).collect();
+        let last = days.iter().map(|days| days.values().copied().max().unwrap_or(0));
+        let version: Vec<String> = born.zip(last).map(|(born, version)| format!("{born}:{version}")).collect();
         let name = format!("{}@{}", names.join("+"), window_name(unit, start));
-        (name, SourceWindow { time, version: version.join(" ") })
+        (name, SourceWindow { time, version: version.join(" "), days })
     };
     changed.into_iter().map(named).collect()
 }

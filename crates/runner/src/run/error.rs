@@ -67,6 +67,21 @@ pub enum RunError {
         /// The job it belongs to.
         owner: String,
     },
+    /// A name that exports or tables of two jobs can both have.
+    #[error(
+        "{name} can have the name {both}, and so can {other} of job {job}: give one of them a name that differs in more than \
+         its times and capitals"
+    )]
+    NamesMeet {
+        /// The export or table.
+        name: String,
+        /// The name that both can have.
+        both: String,
+        /// That of the other job.
+        other: String,
+        /// The other job.
+        job: String,
+    },
     /// A query that reads what cannot be restricted to a period, or not be followed.
     #[error(
         "export {export}: {found}; a query for each day, hour or month reads records of tables, such as SENSOR, and one \
@@ -77,6 +92,16 @@ pub enum RunError {
         export: String,
         /// What is wrong with it.
         found: String,
+    },
+    /// A column that is to tell the rows of an export apart, and that its query does not give.
+    #[error("export {export}: `keys` names {key}, which is no column of its query: it gives {columns}")]
+    UnknownKey {
+        /// The export.
+        export: String,
+        /// The column.
+        key: String,
+        /// Those that there are.
+        columns: String,
     },
     /// A store root that cannot be written to yet.
     #[error("the store's root {root} is a URL; stores in buckets are not built yet, name a folder")]
@@ -236,7 +261,9 @@ impl RunError {
             | Self::Query { .. }
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::Owned { .. })
             | Self::ExportOwned { .. }
-            | Self::NotByPeriod { .. } => 2,
+            | Self::NotByPeriod { .. }
+            | Self::NamesMeet { .. }
+            | Self::UnknownKey { .. } => 2,
             _ => 1,
         }
     }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::NaiveDate;
-use tidetable_record::{PartState, RunRecord, Runs};
+use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
 use tidetable_sql::{Session, SessionOptions};
 
 use super::error::RunError;
 use super::measure::{Checker, DayOf};
 use super::parts::Wanted;
+use super::presence::holds_records;
 use super::publish::{PublishDone, PublishStage};
 use super::retry::Retry;
 use super::{Run, look};
@@ -19,14 +20,16 @@ use crate::plan::Plan;
 impl Run<'_> {
     /// Publishes what is stale now that the tables have changed.
     pub(super) fn publish(&self, plan: &Plan, record: &mut RunRecord) -> Result<(), RunError> {
-        let checker = Checker::new(self.job);
+        let checker = Checker::new(self.job, &self.options.run);
         let mut read: HashSet<String> = HashSet::new();
+        let mut failures = self.failures()?;
         for export in &self.job.exports {
             self.options.stop.check()?;
             let mut retry = Retry::new(Stage::Publish, self.job, self.options, self.observer);
             let mut done = PublishDone::default();
             let published = loop {
-                match self.publish_one(export, plan, &checker, &mut retry, (&mut done, &mut *record)) {
+                let about = (&mut done, &mut failures, &mut *record);
+                match self.publish_one(export, plan, &checker, &mut retry, about) {
                     Ok(reads) => break Ok(reads),
                     // Those of its parts that are listed are not tried again.
                     Err(error) => match retry.after(&export.name, error, &mut record.attempts) {
@@ -36,21 +39,42 @@ impl Run<'_> {
                 }
             };
             // Also of what failed on its way.
+            for (part, _) in done.parts.values() {
+                failures.note(&self.options.run, &part.export, &part.label, part.state);
+            }
+            let kept = self.keep(&failures, &checker);
             let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
             record.exports.extend(parts);
             record.checks.extend(checks.into_iter().flatten());
             read.extend(published?);
+            kept?;
             let failed = |part: &&tidetable_record::ExportRecord| part.state == PartState::Failed;
             if self.options.fail_fast && record.exports.iter().any(|part| failed(&part)) {
                 break;
             }
         }
-        self.attempts((Stage::Publish, "checks"), record, |record| self.check_unread(&checker, &read, record))?;
+        self.attempts((Stage::Publish, "checks"), record, |record| {
+            self.check_unread(&checker, &read, (&mut failures, record))
+        })?;
+        let known = |of: &String| self.job.export(of).is_some() || self.checks_unread(&read).contains(&of.as_str());
+        // A run of a part of the job knows nothing of the others.
+        if self.options.select.is_empty() {
+            failures.of.retain(|of, _| known(of));
+        }
+        self.keep(&failures, &checker)?;
         // A check of a table speaks once, however many exports read the table.
         let mut seen = HashSet::new();
         record.checks.retain(|check| {
             seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
         });
+        Ok(())
+    }
+
+    /// Writes down what is still to be done, and why.
+    fn keep(&self, failures: &Failures, checker: &Checker<'_>) -> Result<(), RunError> {
+        let blobs = self.store.blobs().as_ref();
+        failures.save(blobs)?;
+        keep_failing_rows(blobs, &self.options.run, &checker.failing())?;
         Ok(())
     }
 
@@ -61,11 +85,13 @@ impl Run<'_> {
         plan: &Plan,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
-        (done, record): (&mut PublishDone, &mut RunRecord),
+        (done, failures, record): (&mut PublishDone, &mut Failures, &mut RunRecord),
     ) -> Result<Vec<String>, RunError> {
-        let wanted = Wanted::new(self.options, self.failed_before(export)?);
+        let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let reads = self.reads(export)?;
         let looked = self.publish_stage().look(export, &reads, &wanted)?;
+        looked.notes.iter().for_each(|note| self.note(record, note.clone()));
+        looked.gone.iter().for_each(|label| failures.clear(&export.name, label));
         let planned = plan.exports.iter().find(|planned| planned.export == export.name);
         if let Some(planned) = planned.filter(|planned| !planned.unknown) {
             let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
@@ -80,33 +106,62 @@ impl Run<'_> {
         Ok(reads)
     }
 
-    /// Measures the checks of tables that no export reads, in the days that the run changed.
+    /// Measures the checks of tables that no export reads, in the days that the run changed and those whose checks failed
+    /// before.
     fn check_unread(
         &self,
         checker: &Checker<'_>,
         read: &HashSet<String>,
-        record: &mut RunRecord,
+        (failures, record): (&mut Failures, &mut RunRecord),
     ) -> Result<(), RunError> {
-        let checked = |table: &String| self.job.checks.iter().any(|check| check.on == *table) && !read.contains(table);
         let mut found = Vec::new();
-        for load in record.loads.iter().filter(|load| load.version != load.before && checked(&load.table)) {
-            let failed = |source| RunError::Check { table: load.table.clone(), source: Box::new(source) };
-            let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
-            let snapshot = self.store.snapshot(&load.table)?;
-            let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
-            let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
-            let days: BTreeSet<NaiveDate> = changed.flat_map(|day| look::local_days(self.job, day)).collect();
+        for table in self.checks_unread(read) {
+            let failed = |source| RunError::Check { table: table.to_owned(), source: Box::new(source) };
+            let mut days: BTreeSet<NaiveDate> = self.days_to_check_again(table, failures);
+            let load = record.loads.iter().find(|load| load.table == table && load.version != load.before);
+            if let Some(load) = load {
+                let snapshot = self.store.snapshot(table)?;
+                let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
+                let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
+                days.extend(changed.flat_map(|day| look::local_days(self.job, day)));
+            }
             let in_range = |day: &&NaiveDate| self.options.days.as_ref().is_none_or(|days| days.contains(day));
+            if days.is_empty() {
+                continue;
+            }
+            let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
             for day in days.iter().filter(in_range) {
                 self.options.stop.check()?;
-                let restricted = session.restricted(day_bounds(self.job.timezone, *day));
-                let label = day.to_string();
-                let day = DayOf { session: &restricted, label: &label, params: &[] };
-                found.extend(self.runtime.block_on(checker.table(&day, &load.table)).map_err(failed)?);
+                let (bounds, label) = (day_bounds(self.job.timezone, *day), day.to_string());
+                let measure = async {
+                    // What is not there has nothing that could be wrong.
+                    if !holds_records(&session, &[table.to_owned()], bounds.clone()).await? {
+                        return Ok(Vec::new());
+                    }
+                    let restricted = session.restricted(bounds);
+                    let day = DayOf { session: &restricted, label: &label, params: &[] };
+                    checker.table(&day, table).await
+                };
+                let checks = self.runtime.block_on(measure).map_err(failed)?;
+                failures.note_day(&self.options.run, table, &label, &checks);
+                found.extend(checks);
             }
         }
         record.checks.extend(found);
         Ok(())
+    }
+
+    /// The tables of the job that have checks and are not among `read`, those that exports read.
+    pub(super) fn checks_unread(&self, read: &HashSet<String>) -> Vec<&str> {
+        let names = self.job.tables.iter().map(|table| table.spec.name.as_str());
+        let checked = |name: &&str| self.job.checks.iter().any(|check| check.on == *name);
+        names.filter(checked).filter(|name| !read.contains(*name)).collect()
+    }
+
+    /// The days of a table whose checks failed, as far as the run is about them.
+    pub(super) fn days_to_check_again(&self, table: &str, failures: &Failures) -> BTreeSet<NaiveDate> {
+        let days = failures.labels(table).into_keys().filter_map(|day| day.parse::<NaiveDate>().ok());
+        days.filter(|day| self.options.days.as_ref().is_none_or(|days| days.contains(day))).collect()
     }
 
     pub(super) fn publish_stage(&self) -> PublishStage<'_> {
@@ -119,21 +174,8 @@ impl Run<'_> {
         }
     }
 
-    /// The labels of an export that could not be published when they were last tried.
-    pub(super) fn failed_before(&self, export: &Export) -> Result<HashSet<String>, RunError> {
-        let mut failed = HashSet::new();
-        if self.options.only.is_none() {
-            return Ok(failed);
-        }
-        let mut seen = HashSet::new();
-        for record in Runs::of(self.store.blobs().as_ref()).newest_first(Some(&self.job.name))? {
-            for part in record?.exports.into_iter().filter(|part| part.export == export.name) {
-                let missed = matches!(part.state, PartState::Failed | PartState::Checks);
-                if seen.insert(part.label.clone()) && missed {
-                    failed.insert(part.label);
-                }
-            }
-        }
-        Ok(failed)
+    /// What of the job is still to be done, whichever run tried it last.
+    pub(super) fn failures(&self) -> Result<Failures, RunError> {
+        Ok(Failures::load(self.store.blobs().as_ref(), &self.job.name)?)
     }
 }

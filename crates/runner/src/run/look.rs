@@ -1,22 +1,24 @@
 //! Looks at what there is, and plans what a run does.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::NaiveDate;
-use tidetable_sql::{Declared, check_query, read_by};
+use chrono_tz::Tz;
+use tidetable_record::{Failures, InputState};
+use tidetable_sql::{Declared, QueryShape, Session, SessionOptions, check_query, read_by};
 use tidetable_store::{InputPlan, Published};
 
 use super::error::RunError;
 use super::load::{Planned, PlannedSource, taken_out};
 use super::params::probe_params;
 use super::parts::{Part, Wanted};
-use super::publish::tables_read;
+use super::presence::holds_records;
+use super::publish::{check_keys, tables_read};
 use super::{Run, RunOptions};
-use crate::day::{MICROS_PER_DAY, days_touched};
-use crate::job::{Export, From, Job};
+use crate::day::{MICROS_PER_DAY, day_bounds, days_touched};
+use crate::job::{Export, From, Job, Table};
 use crate::period::Period;
-use crate::plan::{Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
-use tidetable_record::InputState;
+use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
 
 impl Run<'_> {
     /// What the run does with `sources`, and with what follows from them.
@@ -26,19 +28,31 @@ impl Run<'_> {
             let planned = sources.iter().flat_map(|source| &source.tables);
             let planned = planned.clone().find(|planned| planned.table.spec.name == table.spec.name);
             plan.tables.push(match (&table.from, planned) {
-                (From::Query { shape, .. }, _) => self.derived(&table.spec.name, &shape.reads, &plan.tables)?,
-                (From::Source(_), Some(planned)) => self.table(planned),
+                (From::Query { shape, .. }, _) => self.derived(table, shape, &plan.tables)?,
+                (From::Source(_), Some(planned)) => self.table(planned)?,
                 (From::Source(_), None) => continue,
             });
         }
+        let failures = self.failures()?;
+        let mut read = HashSet::new();
         for export in &self.job.exports {
-            let planned = self.export(export, &plan.tables)?;
+            let reads = self.reads(export)?;
+            let planned = self.export(export, &reads, (&plan.tables, &failures))?;
             plan.exports.push(planned);
+            read.extend(reads);
+        }
+        for table in self.checks_unread(&read) {
+            let days = self.days_to_check_again(table, &failures);
+            // A run that is about some parts is not about days of tables.
+            if !days.is_empty() {
+                let days = days.iter().map(NaiveDate::to_string).collect();
+                plan.checks.push(CheckPlan { table: table.to_owned(), days });
+            }
         }
         Ok(plan)
     }
 
-    fn table(&self, planned: &Planned<'_>) -> TablePlan {
+    fn table(&self, planned: &Planned<'_>) -> Result<TablePlan, RunError> {
         let Planned { table, base, plan, .. } = planned;
         let reason = match &base.latest {
             None => Some(TableReason::Missing),
@@ -46,7 +60,8 @@ impl Run<'_> {
             Some(_) if planned.plan.changes_rows() => Some(TableReason::InputChanged),
             Some(_) => base.gc.is_some().then_some(TableReason::RulesChanged),
         };
-        let inputs = inputs(self.job, plan, self.options);
+        let held = self.held_days(planned)?;
+        let inputs = inputs(&held, plan, self.options);
         let mut days = Days::default();
         let touching = |input: &&PlannedInput| {
             !matches!(input.state, InputState::Gone | InputState::Renamed | InputState::SameContent)
@@ -55,41 +70,90 @@ impl Run<'_> {
         if matches!(reason, Some(TableReason::Rebuild | TableReason::RulesChanged))
             && let Some(latest) = &base.latest
         {
-            let held = latest.windows.iter().flat_map(|window| window.days.keys());
-            days.known.extend(held.flat_map(|day| local_days(self.job, *day)));
+            let utc: Vec<i32> = latest.windows.iter().flat_map(|window| window.days.keys().copied()).collect();
+            days.add(&held.of(&utc));
         }
-        TablePlan {
+        Ok(TablePlan {
             table: table.spec.name.clone(),
             reason,
             bytes: inputs.iter().map(|input| input.bytes).sum(),
             unchanged: plan.unchanged.len() - plan.renamed.len(),
             inputs,
             days,
-        }
+        })
     }
 
-    /// A table that is made from others follows them.
-    fn derived(&self, name: &str, reads: &[String], before: &[TablePlan]) -> Result<TablePlan, RunError> {
-        let latest = self.store.table(name).latest()?;
-        let upstream = || before.iter().filter(|table| reads.contains(&table.table));
-        let reason = match latest {
+    /// The days of the job's time zone that a table holds records of, for the UTC days that inputs are known by.
+    fn held_days(&self, planned: &Planned<'_>) -> Result<HeldDays<'_>, RunError> {
+        let mut held = HeldDays { job: self.job, empty: HashSet::new() };
+        let Some(latest) = planned.base.latest.as_ref().filter(|_| self.job.timezone != Tz::UTC) else {
+            return Ok(held);
+        };
+        let InputPlan { changed, grown, given_up, vanished, .. } = &planned.plan;
+        let left_out = vanished.iter().filter(|input| self.options.without.contains(&input.path));
+        let inputs = changed.iter().chain(grown).map(|(_, old)| old).chain(given_up).chain(left_out);
+        let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();
+        if planned.base.reset.is_some() || planned.base.gc.is_some() {
+            utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
+        }
+        let local: BTreeSet<NaiveDate> = utc.into_iter().flat_map(|day| local_days(self.job, day)).collect();
+        let name = &planned.table.spec.name;
+        let failed = |source| RunError::Check { table: name.clone(), source: Box::new(source) };
+        let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
+        for day in local {
+            let bounds = day_bounds(self.job.timezone, day);
+            let holds = holds_records(&session, std::slice::from_ref(name), bounds);
+            if !self.runtime.block_on(holds).map_err(failed)? {
+                held.empty.insert(day);
+            }
+        }
+        Ok(held)
+    }
+
+    /// A table that is made from others follows them: what changed since it was made, and what the run is going to change.
+    fn derived(&self, table: &Table, shape: &QueryShape, before: &[TablePlan]) -> Result<TablePlan, RunError> {
+        let name = &table.spec.name;
+        let upstream = || before.iter().filter(|other| shape.reads.contains(&other.table));
+        let mut days = Days::default();
+        upstream().for_each(|other| days.add(&other.days));
+        let mut reason = match self.store.table(name).latest()? {
             None => Some(TableReason::Missing),
             Some(_) if self.options.rebuild => Some(TableReason::Rebuild),
-            Some(_) => upstream().any(|table| table.reason.is_some()).then_some(TableReason::UpstreamChanged),
+            Some(_) => upstream().any(|other| other.reason.is_some()).then_some(TableReason::UpstreamChanged),
         };
-        let mut days = Days::default();
-        upstream().for_each(|table| days.add(&table.days));
-        Ok(TablePlan { table: name.to_owned(), reason, inputs: Vec::new(), unchanged: 0, bytes: 0, days })
+        let mut there = true;
+        for read in &shape.reads {
+            there &= self.store.table(read).latest()?.is_some();
+        }
+        if there && !matches!(reason, Some(TableReason::Missing | TableReason::Rebuild)) {
+            let stage = self.stage(&|_| {});
+            let derived = stage.plan_derived(table, shape)?;
+            if derived.planned.has_work() {
+                reason = reason.or(Some(TableReason::UpstreamChanged));
+                let changed = derived.changed_days();
+                days.known.extend(changed.into_iter().flat_map(|day| local_days(self.job, day)));
+            } else if derived.planned.base.gc.is_some() {
+                reason = reason.or(Some(TableReason::RulesChanged));
+                let windows = derived.planned.base.version.windows.iter();
+                let utc = windows.flat_map(|window| window.days.keys());
+                days.known.extend(utc.flat_map(|day| local_days(self.job, *day)));
+            }
+        }
+        Ok(TablePlan { table: name.clone(), reason, inputs: Vec::new(), unchanged: 0, bytes: 0, days })
     }
 
     /// What is to be published now, and what will be when its tables have changed.
-    fn export(&self, export: &Export, tables: &[TablePlan]) -> Result<ExportPlan, RunError> {
-        let reads = self.reads(export)?;
+    fn export(
+        &self,
+        export: &Export,
+        reads: &[String],
+        (tables, failures): (&[TablePlan], &Failures),
+    ) -> Result<ExportPlan, RunError> {
         let stage = self.publish_stage();
         let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
         let mut unchanged = 0;
         let mut there = Vec::new();
-        for table in &reads {
+        for table in reads {
             if self.store.table(table).latest()?.is_some() {
                 there.push(table.clone());
             }
@@ -100,15 +164,18 @@ impl Run<'_> {
         if let Some(table) = lost.filter(|_| !self.options.rebuild) {
             return Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() });
         }
-        let wanted = Wanted::new(self.options, self.failed_before(export)?);
+        let wanted = Wanted::new(self.options, failures.labels(&export.name));
+        let mut sealed = Vec::new();
         if there.len() == reads.len() {
             let looked = stage.look(export, &there, &wanted)?;
             unchanged = looked.unchanged;
-            let planned = looked
-                .parts
-                .into_iter()
-                .map(|Part { label, folder, reason, .. }| (label.clone(), PlannedPart { label, part: folder, reason }));
-            parts.extend(planned);
+            for Part { label, folder, reason, sealed: stays, .. } in looked.parts {
+                let planned = PlannedPart { label: label.clone(), part: folder, reason };
+                match stays {
+                    true => sealed.push(planned),
+                    false => drop(parts.insert(label, planned)),
+                }
+            }
         }
         let mut unknown = false;
         for table in tables.iter().filter(|table| reads.contains(&table.table) && table.reason.is_some()) {
@@ -119,7 +186,7 @@ impl Run<'_> {
             for period in touched {
                 let label = period.label();
                 let known = published.parts.contains_key(&label);
-                if !wanted.takes(&export.name, &period, tz, !known) {
+                if !wanted.takes(&export.name, &period, tz, !known) || sealed.iter().any(|part| part.label == label) {
                     continue;
                 }
                 let reason = if known { format!("{} changed", table.table) } else { "missing".to_owned() };
@@ -130,7 +197,7 @@ impl Run<'_> {
         }
         unknown &= wanted.may_take_unknown();
         let parts: Vec<PlannedPart> = parts.into_values().collect();
-        Ok(ExportPlan { export: export.name.clone(), parts, unchanged, unknown })
+        Ok(ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown })
     }
 
     /// Plans the query of an export over the tables of the job and of the store.
@@ -143,7 +210,8 @@ impl Run<'_> {
         let wrong = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let reads = tables_read(export, read_by(&tables, &export.sql).map_err(wrong)?)?;
         // So that a mistake is told before anything is loaded.
-        self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
+        let checked = self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
+        check_keys(export, &checked.columns)?;
         Ok(reads)
     }
 }
@@ -154,10 +222,25 @@ pub(super) fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveD
     days_touched(job.timezone, start..start + MICROS_PER_DAY)
 }
 
+/// Days of the job's time zone that a table holds records of.
+struct HeldDays<'a> {
+    job: &'a Job,
+    /// Those that it holds none of, though a UTC day lies in them that it does.
+    empty: HashSet<NaiveDate>,
+}
+
+impl HeldDays<'_> {
+    /// Those that UTC days lie in.
+    fn of(&self, utc: &[i32]) -> Days {
+        let local = utc.iter().flat_map(|day| local_days(self.job, *day));
+        local.filter(|day| !self.empty.contains(day)).collect()
+    }
+}
+
 /// What becomes of the inputs that are not as they were.
-fn inputs(job: &Job, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
+fn inputs(held: &HeldDays<'_>, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
     let of_path = |day: Option<NaiveDate>| day.map_or_else(Days::unknown, |day| Days::from_iter([day]));
-    let held = |days: &[i32]| days.iter().flat_map(|day| local_days(job, *day)).collect::<Days>();
+    let held = |days: &[i32]| held.of(days);
     let input = |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days };
     let brought = plan.new.iter().chain(&plan.resumed);
     let mut inputs: Vec<PlannedInput> =

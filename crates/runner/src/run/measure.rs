@@ -3,17 +3,25 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use tidetable_sql::{ScalarValue, Session, SqlError, name, numbers};
+use tidetable_sql::{ScalarValue, Session, SqlError, first_rows, name, numbers};
 
 use crate::job::{Check, Export, Job, Rule};
-use tidetable_record::{CheckRecord, Severity};
+use tidetable_record::{CheckRecord, FailingRow, Severity};
 
 /// Measures the checks of a job, those of a table once for each day.
 pub(super) struct Checker<'a> {
     job: &'a Job,
+    /// The run, or what else measures.
+    run: String,
     /// What checks of tables found, by table and day.
     known: Mutex<HashMap<(String, String), Vec<CheckRecord>>>,
+    /// Some of the rows that broke rules.
+    failing: Mutex<Vec<FailingRow>>,
 }
+
+/// Rows kept of one rule in one part, and of a run.
+const SAMPLE: usize = 5;
+const SAMPLES: usize = 1000;
 
 /// What the rows of a day are, and what its queries may ask for.
 pub(super) struct DayOf<'a> {
@@ -23,8 +31,23 @@ pub(super) struct DayOf<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(job: &'a Job) -> Self {
-        Self { job, known: Mutex::default() }
+    pub(super) fn new(job: &'a Job, run: &str) -> Self {
+        Self { job, run: run.to_owned(), known: Mutex::default(), failing: Mutex::default() }
+    }
+
+    /// Some of the rows that broke rules, up to now.
+    pub(super) fn failing(&self) -> Vec<FailingRow> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the checks of an export find in `relation`, what was published of it.
+    pub(super) async fn published(
+        &self,
+        day: &DayOf<'_>,
+        export: &Export,
+        relation: &str,
+    ) -> Result<Vec<CheckRecord>, SqlError> {
+        self.measure(day, &export.name, relation).await
     }
 
     /// What the checks of a part find: those of its export, and of the tables it reads.
@@ -81,10 +104,52 @@ impl<'a> Checker<'a> {
             for Asked { rules, sql } in asked(check, relation) {
                 let mut measured = numbers(day.session, &sql, day.params).await?;
                 measured.resize(rules.len(), 0);
-                found.extend(rules.into_iter().zip(measured).map(|(rule, measured)| record(rule, measured)));
+                for (rule, measured) in rules.into_iter().zip(measured) {
+                    let record = record(rule, measured);
+                    if !record.passed {
+                        self.sample(day, rule, &record, relation).await?;
+                    }
+                    found.push(record);
+                }
             }
         }
         Ok(found)
+    }
+}
+
+impl Checker<'_> {
+    /// Keeps some of the rows that broke a rule.
+    async fn sample(&self, day: &DayOf<'_>, rule: &Rule, record: &CheckRecord, relation: &str) -> Result<(), SqlError> {
+        let kept = || self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sql) = broken_rows(rule, relation).filter(|_| kept().len() < SAMPLES) else { return Ok(()) };
+        let rows = first_rows(&day.session.sequential(), &sql, day.params, SAMPLE).await?;
+        kept().extend(rows.into_iter().map(|row| FailingRow {
+            run: self.run.clone(),
+            job: self.job.name.clone(),
+            check: record.check.clone(),
+            on: record.on.clone(),
+            label: record.label.clone(),
+            rule: record.rule.clone(),
+            row,
+        }));
+        Ok(())
+    }
+}
+
+/// The query for the rows of `relation` that break a rule, or for what they share; `None` of a rule about their number.
+fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
+    match rule {
+        Rule::Rows { .. } => None,
+        Rule::NotNull(_) | Rule::Range { .. } => {
+            Some(format!("SELECT * FROM {relation} AS t WHERE {}", breaks(rule).unwrap_or_default()))
+        }
+        Rule::Unique(columns) => {
+            let columns: Vec<String> = columns.iter().map(|column| name(column)).collect();
+            let columns = columns.join(", ");
+            let query = format!("SELECT {columns}, count(*) AS \"count(*)\" FROM {relation} AS t GROUP BY {columns}");
+            Some(format!("{query} HAVING count(*) > 1 ORDER BY {columns}"))
+        }
+        Rule::Query(sql) => Some(format!("SELECT * FROM {} AS q", in_parentheses(sql))),
     }
 }
 
@@ -136,16 +201,23 @@ fn holds(rule: &Rule, measured: i64) -> bool {
 /// What counts the rows that break a rule, or all of them, beside other counts.
 fn counted(rule: &Rule) -> Option<String> {
     match rule {
-        Rule::NotNull(column) => Some(format!("count(*) FILTER (WHERE {} IS NULL)", name(column))),
+        Rule::Rows { .. } => Some("count(*)".to_owned()),
+        _ => breaks(rule).map(|broken| format!("count(*) FILTER (WHERE {broken})")),
+    }
+}
+
+/// Whether a row breaks a rule, for a rule that one row can break.
+fn breaks(rule: &Rule) -> Option<String> {
+    match rule {
+        Rule::NotNull(column) => Some(format!("{} IS NULL", name(column))),
         Rule::Range { column, min, max } => {
             let column = name(column);
             let low = min.as_ref().map(|min| format!("{column} < {min}"));
             let high = max.as_ref().map(|max| format!("{column} > {max}"));
             let outside: Vec<String> = low.into_iter().chain(high).collect();
-            Some(format!("count(*) FILTER (WHERE {})", outside.join(" OR ")))
+            Some(outside.join(" OR "))
         }
-        Rule::Rows { .. } => Some("count(*)".to_owned()),
-        Rule::Unique(_) | Rule::Query(_) => None,
+        Rule::Rows { .. } | Rule::Unique(_) | Rule::Query(_) => None,
     }
 }
 

@@ -13,10 +13,11 @@ use tidetable_record::{Outcome, PartState, RunRecord, Severity};
 
 const LAST_SUCCESS: &str = "tidetable_last_success_timestamp_seconds";
 const OUTCOMES: [Outcome; 5] = [Outcome::Ok, Outcome::Partial, Outcome::Checks, Outcome::Failed, Outcome::Interrupted];
-const STATES: [PartState; 6] = [
+const STATES: [PartState; 7] = [
     PartState::Published,
     PartState::Unchanged,
     PartState::Empty,
+    PartState::Withdrawn,
     PartState::Failed,
     PartState::Checks,
     PartState::Sealed,

@@ -2,6 +2,7 @@
 //! compact what is due, and write down what was done.
 
 mod after;
+mod check_data;
 mod columns;
 mod derived;
 mod error;
@@ -16,6 +17,7 @@ mod options;
 mod params;
 mod parts;
 mod passing;
+mod presence;
 mod publish;
 mod rejects;
 mod retry;
@@ -33,12 +35,13 @@ use tidetable_record::{FORMAT, Holder, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 
+pub use check_data::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
 pub use measure::check_queries;
 pub use options::{Only, RunOptions};
 pub use params::probe_params;
-pub use publish::tables_read;
+pub use publish::{check_keys, tables_read};
 pub use select::Selected;
 pub use stop::{Stop, Stopped};
 

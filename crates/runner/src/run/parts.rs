@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use tidetable_record::PartState;
 use tidetable_store::Part as ListedPart;
 
 use super::options::{Only, RunOptions};
@@ -26,6 +27,8 @@ pub(super) struct Part {
     pub(super) previous: Option<ListedPart>,
     /// Whether cells of it have passed their retention.
     pub(super) sealed: bool,
+    /// Whether its tables hold no record of it: then there is nothing to check and nothing to publish.
+    pub(super) is_empty: bool,
 }
 
 /// What a run was asked to publish.
@@ -34,15 +37,15 @@ pub(super) struct Wanted<'a> {
     days: Option<&'a RangeInclusive<NaiveDate>>,
     only: Option<&'a [Only]>,
     parts: Option<HashSet<(&'a str, &'a str)>>,
-    /// Labels that could not be published when last tried.
-    failed: HashSet<String>,
+    /// Labels that could not be published when last tried, or whose checks failed.
+    pub(super) failed: BTreeMap<String, PartState>,
     /// Whether parts are published though nothing changed.
     pub(super) force: bool,
 }
 
 impl<'a> Wanted<'a> {
     /// What `options` ask for; `failed` are the labels of the export that failed when last tried.
-    pub(super) fn new(options: &'a RunOptions, failed: HashSet<String>) -> Self {
+    pub(super) fn new(options: &'a RunOptions, failed: BTreeMap<String, PartState>) -> Self {
         let parts = options.parts.as_ref();
         Self {
             days: options.days.as_ref(),
@@ -63,7 +66,7 @@ impl<'a> Wanted<'a> {
     pub(super) fn takes(&self, export: &str, period: &Period, tz: Tz, missing: bool) -> bool {
         let label = period.label();
         let state = |only: &Only| match only {
-            Only::Failed => self.failed.contains(&label),
+            Only::Failed => self.failed.contains_key(&label),
             Only::Missing => missing,
         };
         self.is_in_range(period, tz)

@@ -13,7 +13,7 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_record::{RunRecord, Runs, rejected_rows, state_of};
+use tidetable_record::{RunRecord, Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
 use tidetable_store::Store;
 
 use crate::error::external;
@@ -67,6 +67,12 @@ impl RunsTable {
         let blobs = self.store.blobs().as_ref();
         let root = PathBuf::from(blobs.display());
         let mut rows = Vec::new();
+        if let rows::Of::Failing(of) = self.table.rows {
+            for run in runs_with_failing_rows(blobs).map_err(external)? {
+                rows.extend(failing_rows(blobs, &run).map_err(external)?.iter().map(of));
+            }
+            return Ok(rows);
+        }
         for name in Runs::of(blobs).names().map_err(external)? {
             // What is gone meanwhile was cleaned away.
             let Some(record) = Runs::of(blobs).load(&name).map_err(external)? else { continue };
@@ -74,6 +80,7 @@ impl RunsTable {
             match self.table.rows {
                 rows::Of::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
                 rows::Of::Parts(of) => of(&record, &mut rows),
+                rows::Of::Failing(_) => {}
                 rows::Of::Rejects(of) => rows.extend(rejects(&record)?.iter().map(|reject| of(&record, reject))),
             }
         }

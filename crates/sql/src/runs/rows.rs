@@ -1,7 +1,7 @@
 //! The tables about runs, and what a record gives each.
 
 use arrow::datatypes::Date32Type;
-use tidetable_record::{InputState, PartState, RunRecord, Severity};
+use tidetable_record::{FailingRow, InputState, PartState, RunRecord, Severity};
 use tidetable_store::RejectedRow;
 
 use super::columns::Kind::{self, Day, Number, Real, Text, Time, Truth};
@@ -25,6 +25,8 @@ pub(super) enum Of {
     Parts(fn(&RunRecord, &mut Vec<Row>)),
     /// A rejected row.
     Rejects(fn(&RunRecord, &RejectedRow) -> Row),
+    /// A row that broke a check.
+    Failing(fn(&FailingRow) -> Row),
 }
 
 /// All tables.
@@ -155,6 +157,19 @@ pub(super) const TABLES: &[Table] = &[
             ("raw", Text),
         ],
         rows: Of::Rejects(reject),
+    },
+    Table {
+        name: "failing_rows",
+        columns: &[
+            ("run", Text),
+            ("job", Text),
+            ("check_name", Text),
+            ("checked", Text),
+            ("label", Text),
+            ("rule", Text),
+            ("row", Text),
+        ],
+        rows: Of::Failing(failing),
     },
 ];
 
@@ -298,6 +313,11 @@ fn reject(record: &RunRecord, reject: &RejectedRow) -> Row {
     ]
 }
 
+fn failing(found: &FailingRow) -> Row {
+    let FailingRow { run, job, check, on, label, rule, row } = found;
+    [run, job, check, on, label, rule, row].into_iter().map(Value::from).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord};
@@ -354,6 +374,7 @@ mod tests {
                 Of::Run(of) => rows.push(of(&record, "ok")),
                 Of::Parts(of) => of(&record, &mut rows),
                 Of::Rejects(of) => rows.push(of(&record, &row)),
+                Of::Failing(of) => rows.push(of(&FailingRow::default())),
             }
             assert_eq!((rows.len(), rows[0].len()), (1, table.columns.len()), "{}", table.name);
             for ((column, kind), value) in table.columns.iter().zip(&rows[0]) {

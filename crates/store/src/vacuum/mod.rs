@@ -69,7 +69,7 @@ impl VacuumPlan {
     fn keeping(table: &Table, options: VacuumOptions, oldest: u64) -> Result<Self> {
         let stat = |path: String| -> Result<Option<FoundFile>> {
             let found = table.blobs().stat(&path)?;
-            Ok(found.map(|Stat { bytes, modified }| FoundFile { path, bytes, modified }))
+            Ok(found.map(|Stat { bytes, modified, .. }| FoundFile { path, bytes, modified }))
         };
         let numbered = |numbers: Vec<u64>, path: &dyn Fn(u64) -> String| -> Result<Vec<(u64, FoundFile)>> {
             let files = numbers.into_iter().map(|number| Ok((number, stat(path(number))?)));
@@ -209,7 +209,7 @@ impl Store {
         let parts = self.blobs().list("exports")?;
         folders.extend(parts.into_iter().filter(|name| !name.contains('.')).map(|name| format!("exports/{name}")));
         let stat = |path: String| -> Result<Option<FoundFile>> {
-            Ok(self.blobs().stat(&path)?.map(|Stat { bytes, modified }| FoundFile { path, bytes, modified }))
+            Ok(self.blobs().stat(&path)?.map(|Stat { bytes, modified, .. }| FoundFile { path, bytes, modified }))
         };
         let mut leftovers = Vec::new();
         for path in folders.iter().map(|folder| self.blobs().leftovers(folder)).collect::<Result<Vec<_>>>()?.concat() {

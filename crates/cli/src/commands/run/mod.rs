@@ -229,7 +229,7 @@ pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, C
     })
 }
 
-fn clock() -> i64 {
+pub(super) fn clock() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 

@@ -1,10 +1,11 @@
 //! Which parts of an export are to be published, and why. Decides, and touches nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use chrono_tz::Tz;
 use tidetable_export::{Reason, stale};
+use tidetable_record::PartState;
 use tidetable_store::{GcRule, Published, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -25,6 +26,16 @@ pub(super) struct Made {
     pub(super) sources: BTreeMap<String, u64>,
 }
 
+/// What is to be done about the parts of an export.
+pub(super) struct Decided {
+    /// Those to publish.
+    pub(super) parts: Vec<Part>,
+    /// How many others there are.
+    pub(super) others: usize,
+    /// Labels that failed, of which there is nothing any more.
+    pub(super) gone: Vec<String>,
+}
+
 /// An export, and what is known of the tables it reads.
 pub(super) struct Compared<'a> {
     pub(super) export: &'a Export,
@@ -37,10 +48,12 @@ pub(super) struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// The parts to publish, and how many others there are. `query` is the fingerprint of the export.
-    pub(super) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> (Vec<Part>, usize) {
+    /// What to do about the parts. `query` is the fingerprint of the export.
+    pub(super) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> Decided {
         let Self { export, zone, .. } = *self;
         let mut made = self.periods(published);
+        let there: HashSet<String> = made.iter().map(|made| made.period.label()).collect();
+        let gone = wanted.failed.keys().filter(|label| !there.contains(*label)).cloned().collect();
         made.retain(|made| wanted.is_in_range(&made.period, zone));
         let labelled: Vec<(String, BTreeMap<String, u64>)> =
             made.iter().map(|made| (made.period.label(), made.sources.clone())).collect();
@@ -52,17 +65,20 @@ impl Compared<'_> {
             let reason = match stale.get(&label) {
                 Some(reason) => why(reason),
                 None if wanted.force => "forced".to_owned(),
-                None => return None,
+                // What is published is older than what was tried, and not known to be right.
+                None => match wanted.failed.get(&label)? {
+                    PartState::Checks => "its checks failed".to_owned(),
+                    _ => "it failed before".to_owned(),
+                },
             };
             let previous = published.parts.get(&label).cloned();
             let folder = export.name_template.render_at(period.start);
             let sealed = previous.is_some() && !wanted.force && self.is_sealed(&period);
             let takes = wanted.takes(&export.name, &period, zone, previous.is_none());
-            takes.then_some(Part { period, label, folder, reason, sources, previous, sealed })
+            takes.then_some(Part { period, label, folder, reason, sources, previous, sealed, is_empty: false })
         });
         let parts: Vec<Part> = parts.collect();
-        let others = total - parts.len();
-        (parts, others)
+        Decided { others: total - parts.len(), parts, gone }
     }
 
     /// The periods to look at: those that the tables have cells for, and those that were published.
@@ -146,6 +162,19 @@ pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result
     tables.sort_unstable();
     tables.dedup();
     Ok(tables)
+}
+
+/// Whether the query of an export, which gives `columns`, has those that tell its rows apart.
+///
+/// # Errors
+/// The first that it has not.
+pub fn check_keys(export: &Export, columns: &[String]) -> Result<(), RunError> {
+    match export.keys.iter().find(|key| !columns.contains(key)) {
+        None => Ok(()),
+        Some(key) => {
+            Err(RunError::UnknownKey { export: export.name.clone(), key: key.clone(), columns: columns.join(", ") })
+        }
+    }
 }
 
 fn why(reason: &Reason) -> String {

@@ -1,16 +1,17 @@
 //! Compares an export with the tables that it reads, and with what was published of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{Part as ListedPart, Published, Snapshot};
+use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot};
 
 use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
-use super::decide::{Compared, Made};
+use super::super::presence::{holds_records, surely_holds};
+use super::decide::{Compared, Decided, Made};
 use super::{PublishStage, owned};
-use crate::job::{Export, ExportMode};
+use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
 
 /// An export that was compared with its tables.
@@ -26,10 +27,27 @@ pub(in crate::run) struct Looked<'a> {
     pub(super) query: String,
     /// Folders that other jobs publish, each with its job.
     pub(super) others: BTreeMap<String, String>,
-    /// The parts to publish.
+    /// The parts to publish, and those to withdraw.
     pub(in crate::run) parts: Vec<Part>,
-    /// How many parts are not.
+    /// Parts of which there is no record, and of which nothing was published.
+    pub(super) empty: Vec<Part>,
+    /// Labels that failed when last tried, and of which there is no record any more.
+    pub(in crate::run) gone: Vec<String>,
+    /// What a person must know of its files.
+    pub(in crate::run) notes: Vec<String>,
+    /// How many parts are neither published nor withdrawn.
     pub(in crate::run) unchanged: usize,
+}
+
+/// What was found of the files of an export.
+#[derive(Default)]
+struct Mended {
+    /// Labels of parts with a damaged file, which are published again.
+    damaged: HashSet<String>,
+    /// What a person must know.
+    notes: Vec<String>,
+    /// Whether the list is another for it.
+    is_other: bool,
 }
 
 impl<'a> PublishStage<'a> {
@@ -49,16 +67,49 @@ impl<'a> PublishStage<'a> {
         let others = self.check_owner(export, &published)?;
         let compared = Compared { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
         let query = compared.fingerprint();
-        if published.parts.is_empty() {
+        if published.parts.is_empty() && published.empty.is_empty() {
             self.found_without_list(export, &compared.periods(&published), &query, &mut published)?;
         }
-        if self.mend(&compared, &mut published)? && !self.options.looks_only {
-            // For queries that add to what was published.
-            published.save(blobs)?;
+        let before = published.clone();
+        let mended = self.mend(&compared, &mut published)?;
+        if mended.is_other && !self.options.looks_only {
+            // For queries that add to what was published. What is to be published again stays listed until it is.
+            let mut list = published.clone();
+            let again = before.parts.into_iter().filter(|(label, _)| mended.damaged.contains(label));
+            list.parts.extend(again);
+            list.save(blobs)?;
         }
-        let (parts, unchanged) = compared.parts(&published, &query, wanted);
+        let Decided { mut parts, others: unchanged, mut gone } = compared.parts(&published, &query, wanted);
+        for part in parts.iter_mut().filter(|part| part.period.per != Per::Query && !part.sealed) {
+            let bounds = part.period.bounds(self.job.timezone);
+            part.is_empty = !snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds))
+                && !self.runtime.block_on(holds_records(&session, tables, bounds)).map_err(query_error)?;
+        }
+        let empty: Vec<Part> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
+        gone.extend(empty.iter().map(|part| part.label.clone()));
+        for part in &mut parts {
+            if part.is_empty {
+                "no records left".clone_into(&mut part.reason);
+            } else if mended.damaged.contains(&part.label) {
+                "its file is not as published".clone_into(&mut part.reason);
+            }
+        }
         let tables = tables.to_vec();
-        Ok(Looked { export, session, tables, snapshots, published, query, others, parts, unchanged })
+        let notes = mended.notes;
+        Ok(Looked {
+            export,
+            session,
+            tables,
+            snapshots,
+            published,
+            query,
+            others,
+            parts,
+            empty,
+            gone,
+            notes,
+            unchanged,
+        })
     }
 
     /// Published files without the list of them are taken as they are, published over, or refused: whatever was asked.
@@ -95,36 +146,72 @@ impl<'a> PublishStage<'a> {
         Ok(())
     }
 
-    /// A part whose files are others than those listed, as a run leaves it that is stopped on its way, is the part it was; one
-    /// of which a file is gone counts as not published, unless what is left of it cannot be made again. Returns whether there
-    /// are other files.
-    fn mend(&self, compared: &Compared<'_>, published: &mut Published) -> Result<bool, RunError> {
+    /// Looks whether the files of all parts are there, as they were published. A part of which one is damaged or gone counts
+    /// as not published, unless what is left of it cannot be made again. A part whose files are others than those listed, as a
+    /// run leaves it that is stopped on its way, is the part it was.
+    fn mend(&self, compared: &Compared<'_>, published: &mut Published) -> Result<Mended, RunError> {
         let export = compared.export;
         let blobs = self.store.blobs().as_ref();
-        let mut gone = Vec::new();
+        let mut mended = Mended::default();
+        let (mut gone, mut touched) = (Vec::new(), Vec::new());
         for (label, part) in &published.parts {
-            let names = blobs.list(&format!("exports/{}", part.folder))?;
-            let files = part.files();
-            let there = files.iter().filter(|file| names.contains(&file.file)).count();
-            if there == files.len() {
+            let mut files = part.files();
+            let (mut there, mut damaged) = (0, None);
+            for ((path, _), file) in part.files_at().into_iter().zip(&mut files) {
+                let state = file.state(blobs, &path)?;
+                there += usize::from(state != FileState::Missing);
+                match state {
+                    FileState::SameBytes(stamp) => {
+                        // A list of an earlier build, which knows no stamps, is not written for them alone.
+                        mended.is_other |= file.stamp.is_some();
+                        file.stamp = stamp;
+                    }
+                    FileState::Changed => damaged = Some(path),
+                    // One of several has a name of its own: another in its place was not published.
+                    FileState::Another if !part.more.is_empty() || !export.accumulates() => {
+                        damaged = Some(path);
+                    }
+                    FileState::AsPublished | FileState::Another | FileState::Missing => {}
+                }
+            }
+            if there == files.len() && damaged.is_none() {
+                if files != part.files() {
+                    touched.push((label.clone(), part.clone().with_files(&files)));
+                }
                 continue;
             }
-            let sealed = || Period::of_label(export.per, label).is_some_and(|period| compared.is_sealed(&period));
-            if there > 0 && export.mode != ExportMode::Replace {
-                return Err(ExportError::Partial { folder: part.folder.clone() }.into());
+            match damaged.clone() {
+                Some(path) if export.accumulates() => return Err(ExportError::Damaged { path }.into()),
+                // Rows of earlier runs may be among what is left.
+                None if there > 0 && export.mode != ExportMode::Replace => {
+                    return Err(ExportError::Partial { folder: part.folder.clone() }.into());
+                }
+                _ => {}
             }
-            if there == 0 || self.options.force || !sealed() {
-                gone.push((label.clone(), found_instead(self.store, (&export.name, label), part)?));
+            let sealed = || Period::of_label(export.per, label).is_some_and(|period| compared.is_sealed(&period));
+            let stays = there > 0 && !self.options.force && sealed();
+            match damaged {
+                Some(path) if stays => mended.notes.push(format!(
+                    "{path} is damaged, and cells of its day have passed their retention: put it back from a backup, or publish \
+                     what is left with --force"
+                )),
+                Some(_) => {
+                    mended.damaged.insert(label.clone());
+                    gone.push((label.clone(), None));
+                }
+                None if stays => {}
+                None => gone.push((label.clone(), found_instead(self.store, (&export.name, label), part)?)),
             }
         }
-        let found = gone.iter().any(|(_, instead)| instead.is_some());
+        mended.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
+        published.parts.extend(touched);
         for (label, instead) in gone {
             match instead {
                 Some(part) => drop(published.parts.insert(label, part)),
                 None => drop(published.parts.remove(&label)),
             }
         }
-        Ok(found)
+        Ok(mended)
     }
 
     /// Refuses to publish under the name of another job's export. Returns the folders that other jobs

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use tidetable_export::{FileMode, PublishRequest, publish, record, sweep, write_log};
+use tidetable_export::{EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
 use tidetable_store::{Published, Store};
@@ -26,9 +26,9 @@ use super::retry::Retry;
 use crate::job::{Export, ExportMode, Job};
 use crate::observe::{Event, Observer, Unit};
 use crate::period::Period;
-pub use decide::tables_read;
+pub use decide::{check_keys, tables_read};
 use look::Looked;
-use outcome::{Tried, as_sealed, event_of, part_record};
+use outcome::{Tried, as_empty, as_sealed, event_of, made_from, part_record};
 use together::Together;
 
 /// What the publish stage works with.
@@ -78,13 +78,15 @@ impl PublishStage<'_> {
         retry: &mut Retry<'_>,
         (done, attempts): (&mut PublishDone, &mut Vec<AttemptRecord>),
     ) -> Result<(), RunError> {
-        let Looked { parts, .. } = looked;
+        let Looked { parts, empty, .. } = looked;
         for part in parts {
             if let Some(owner) = looked.others.get(&part.folder) {
                 return Err(owned(looked.export, &part.folder, owner));
             }
         }
         let mut published = looked.published.clone();
+        let known: Vec<_> = empty.iter().map(|part| as_empty(looked, part)).collect();
+        record(self.store, &mut published, &self.job.name, &known)?;
         let mut places: Vec<usize> = (0..parts.len()).collect();
         loop {
             let name = format!("publish {}", looked.export.name);
@@ -102,7 +104,7 @@ impl PublishStage<'_> {
             let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
             retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
         }
-        if looked.export.delta && !published.parts.is_empty() {
+        if looked.export.delta && (!published.parts.is_empty() || !looked.published.parts.is_empty()) {
             let template = looked.export.name_template.as_str();
             let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
             write_log(self.store.blobs().as_ref(), &published, folder, self.options.now)?;
@@ -190,6 +192,12 @@ impl PublishStage<'_> {
             if part.sealed {
                 return Ok(Tried::Sealed);
             }
+            if part.is_empty {
+                // Rows that earlier runs added stay.
+                let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(looked, part));
+                let done = stays.map_or_else(|| self.withdraw(looked, part), Ok)?;
+                return Ok(Tried::Published(Box::new(done)));
+            }
             let bounds = part.period.bounds(self.job.timezone);
             let params = period_params(&part.period, &bounds, options.now);
             let restricted = match together {
@@ -219,6 +227,7 @@ impl PublishStage<'_> {
                 format: export.format,
                 file_size: export.file_size,
                 mode: match export.mode {
+                    _ if !export.accumulates() => FileMode::Replace,
                     ExportMode::Replace => FileMode::Replace,
                     ExportMode::Append => FileMode::Append,
                     ExportMode::Upsert => FileMode::Upsert(&export.keys),
@@ -238,6 +247,21 @@ impl PublishStage<'_> {
             }
         }
         done.unwrap_or_else(Tried::Failed)
+    }
+}
+
+impl PublishStage<'_> {
+    /// Takes back what was published of a part of which there is no record any more.
+    fn withdraw(&self, looked: &Looked<'_>, part: &Part) -> Result<PublishedPart, RunError> {
+        let empty = EmptyPart {
+            store: self.store,
+            export: &looked.export.name,
+            label: &part.label,
+            made_from: made_from(looked, part),
+            previous: part.previous.as_ref(),
+            keep_old: looked.export.delta,
+        };
+        Ok(empty.withdraw()?)
     }
 }
 

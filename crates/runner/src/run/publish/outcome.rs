@@ -27,6 +27,7 @@ pub(super) fn part_record(export: &Export, part: &Part, tried: &Tried) -> Export
             Outcome::Created | Outcome::Replaced => PartState::Published,
             Outcome::Unchanged => PartState::Unchanged,
             Outcome::Skipped => PartState::Empty,
+            Outcome::Withdrawn => PartState::Withdrawn,
         },
         Tried::Refused => PartState::Checks,
         Tried::Sealed => PartState::Sealed,
@@ -61,15 +62,33 @@ pub(super) fn event_of(record: &ExportRecord) -> Event {
         PartState::Checks => missed("its checks failed"),
         PartState::Sealed => missed("cells of it have passed their retention, --force publishes what is left"),
         PartState::Failed => missed(record.error.as_deref().unwrap_or_default()),
-        PartState::Published | PartState::Unchanged | PartState::Empty => {
-            Event::Published { name, rows: record.rows, changed: record.state == PartState::Published }
+        PartState::Published | PartState::Unchanged | PartState::Empty | PartState::Withdrawn => {
+            let changed = matches!(record.state, PartState::Published | PartState::Withdrawn);
+            Event::Published { name, rows: record.rows, changed }
         }
+    }
+}
+
+/// What a part is made from.
+pub(super) fn made_from(looked: &Looked<'_>, part: &Part) -> MadeFrom {
+    MadeFrom { query: looked.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
+}
+
+/// A part of which there is no record, and of which nothing was published: listed, so that it is not looked at again.
+pub(super) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
+    PublishedPart {
+        label: part.label.clone(),
+        outcome: Outcome::Skipped,
+        part: None,
+        made_from: made_from(looked, part),
+        columns: Vec::new(),
+        obsolete: Vec::new(),
     }
 }
 
 /// A sealed part is as it was, and not stale any more: it is told once.
 pub(super) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
-    let made_from = MadeFrom { query: looked.query.clone(), sources: part.sources.clone() };
+    let made_from = made_from(looked, part);
     let previous = part.previous.clone()?;
     let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
     Some(PublishedPart {

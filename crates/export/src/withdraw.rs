@@ -1,0 +1,81 @@
+//! Parts without rows: there is no file of them, as if they had never been published.
+
+use std::collections::HashSet;
+
+use tidetable_store::{MadeFrom, Part, Published, Store};
+
+use crate::error::Result;
+use crate::part_files::{part_path, take_place};
+use crate::publish::{Outcome, PublishedPart};
+use crate::settle::part_names;
+
+/// A part that has no rows, or none any more.
+#[derive(Debug)]
+pub struct EmptyPart<'a> {
+    /// Where it was published.
+    pub store: &'a Store,
+    /// Name of the export.
+    pub export: &'a str,
+    /// Label of the part.
+    pub label: &'a str,
+    /// What it was made from, and the folder that it would have.
+    pub made_from: MadeFrom,
+    /// The part as it was listed before.
+    pub previous: Option<&'a Part>,
+    /// Whether the files of before stay for those who read older snapshots.
+    pub keep_old: bool,
+}
+
+impl EmptyPart<'_> {
+    /// Removes the files of before, all of them at once where the store can do that. [`record`](crate::record) lists the part
+    /// as empty after that: a run that stops in between leaves a list that names files which are not there, and the next run
+    /// looks at the part once more.
+    ///
+    /// # Errors
+    /// If a list cannot be read or a file not be removed.
+    pub fn withdraw(self) -> Result<PublishedPart> {
+        let mut withdrawn = self.previous.is_some();
+        if !self.keep_old {
+            let mut folders = vec![self.made_from.folder.as_str()];
+            folders.extend(self.previous.map(|previous| previous.folder.as_str()));
+            folders.dedup();
+            for folder in folders {
+                withdrawn |= self.remove(folder)?;
+            }
+        }
+        Ok(PublishedPart {
+            label: self.label.to_owned(),
+            outcome: if withdrawn { Outcome::Withdrawn } else { Outcome::Skipped },
+            part: None,
+            made_from: self.made_from,
+            columns: Vec::new(),
+            obsolete: Vec::new(),
+        })
+    }
+
+    /// Removes what is called as files of parts are, unless another part is listed there. Returns whether there was any.
+    fn remove(&self, folder: &str) -> Result<bool> {
+        let names = part_names(self.store, folder)?;
+        if names.is_empty() {
+            return Ok(false);
+        }
+        let blobs = self.store.blobs().as_ref();
+        let lists = Published::all(blobs)?;
+        let parts = lists.iter().flat_map(|list| list.parts.iter().map(move |(label, part)| (&list.name, label, part)));
+        let others = parts.filter(|(export, label, _)| *export != self.export || *label != self.label);
+        let kept: HashSet<String> = others.flat_map(|(_, _, part)| part.paths()).collect();
+        let goes: Vec<String> =
+            names.iter().map(|name| part_path(folder, name)).filter(|path| !kept.contains(path)).collect();
+        match goes.as_slice() {
+            [] => return Ok(false),
+            [only] => blobs.delete(only)?,
+            // Who lists the folder sees all files of the part or none.
+            several if several.len() == names.len() => match blobs.aside(&format!("exports/{folder}"))? {
+                Some(aside) => take_place(aside)?,
+                None => several.iter().try_for_each(|path| blobs.delete(path))?,
+            },
+            several => several.iter().try_for_each(|path| blobs.delete(path))?,
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,92 @@
+//! Rows that broke a check, a few of each: one JSON object a line in `failing/<run>.jsonl`.
+
+use serde::{Deserialize, Serialize};
+use tidetable_store::{Blobs, StoreError};
+
+const FOLDER: &str = "failing";
+const ENDING: &str = ".jsonl";
+
+/// A row that broke a rule of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingRow {
+    /// The run, or the measuring, that found it.
+    pub run: String,
+    /// Its job.
+    pub job: String,
+    /// The check.
+    pub check: String,
+    /// The table or export it looked at.
+    pub on: String,
+    /// Label of the part or day.
+    pub label: String,
+    /// The rule.
+    pub rule: String,
+    /// The row, as a JSON object.
+    pub row: String,
+}
+
+/// Where the failing rows that `run` found are kept, inside the store.
+pub fn failing_path(run: &str) -> String {
+    format!("{FOLDER}/{run}{ENDING}")
+}
+
+/// The runs that found failing rows, the oldest first.
+///
+/// # Errors
+/// If they cannot be listed.
+pub fn runs_with_failing_rows(blobs: &dyn Blobs) -> Result<Vec<String>, StoreError> {
+    Ok(blobs.list(FOLDER)?.iter().filter_map(|file| file.strip_suffix(ENDING)).map(str::to_owned).collect())
+}
+
+/// The failing rows that `run` found, in the order they were found; a line that is damaged is none.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn failing_rows(blobs: &dyn Blobs, run: &str) -> Result<Vec<FailingRow>, StoreError> {
+    let bytes = blobs.read(&failing_path(run))?.unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// Keeps what `run` found. Nothing is written if that is nothing.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn keep_failing_rows(blobs: &dyn Blobs, run: &str, rows: &[FailingRow]) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let path = failing_path(run);
+    let mut text = String::new();
+    for row in rows {
+        let line = serde_json::to_string(row)
+            .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
+        text.push_str(&line);
+        text.push('\n');
+    }
+    blobs.replace(&path, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+
+    #[test]
+    fn rows_read_back_but_for_damaged_lines() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        keep_failing_rows(&blobs, "01A", &[]).unwrap();
+        assert_eq!(runs_with_failing_rows(&blobs).unwrap(), [""; 0]);
+        let row = |row: &str| FailingRow { run: "01A".to_owned(), row: row.to_owned(), ..FailingRow::default() };
+        let rows = [row("{\"a\":1}"), row("{\"a\":\"\\n\"}")];
+        keep_failing_rows(&blobs, "01A", &rows).unwrap();
+        assert_eq!(failing_rows(&blobs, "01A").unwrap(), rows);
+        let path = root.path().join(failing_path("01A"));
+        let text = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 9]).unwrap();
+        assert_eq!(failing_rows(&blobs, "01A").unwrap(), rows[..1]);
+        assert_eq!(runs_with_failing_rows(&blobs).unwrap(), ["01A"]);
+    }
+}

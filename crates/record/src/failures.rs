@@ -1,0 +1,154 @@
+//! What of a job is not as it should be: parts of exports that could not be published or whose checks failed, and days of
+//! tables whose checks failed. `failures/<job>.json` holds all of them, whichever run tried them last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use tidetable_store::{Blobs, StoreError};
+
+use crate::part::{CheckRecord, PartState, Severity};
+use crate::runs::Runs;
+
+const FORMAT: u32 = 1;
+
+/// The parts and days of a job that the last run which tried them could not publish, or whose checks it saw fail.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// Format of this file.
+    format: u32,
+    /// The job.
+    pub job: String,
+    /// By export or table, then by label.
+    pub of: BTreeMap<String, BTreeMap<String, Failure>>,
+}
+
+/// A part or day that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The run that tried it last.
+    pub run: String,
+    /// [`PartState::Failed`] or [`PartState::Checks`].
+    pub state: PartState,
+}
+
+impl PartState {
+    /// Whether the part is still to be done.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Checks)
+    }
+}
+
+impl Failures {
+    /// The failures of `job`. Stores of earlier builds have no such file, and one that is damaged counts as none: then the
+    /// records of runs say it.
+    ///
+    /// # Errors
+    /// If the file or a record cannot be read.
+    pub fn load(blobs: &dyn Blobs, job: &str) -> Result<Self, StoreError> {
+        let read = blobs.read(&path(job))?.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        match read.filter(|failures| failures.format == FORMAT && failures.job == job) {
+            Some(failures) => Ok(failures),
+            None => Self::of_records(blobs, job),
+        }
+    }
+
+    fn of_records(blobs: &dyn Blobs, job: &str) -> Result<Self, StoreError> {
+        let mut failures = Self { format: FORMAT, job: job.to_owned(), of: BTreeMap::new() };
+        let mut seen = BTreeSet::new();
+        // One that cannot be read tells nothing.
+        for record in Runs::of(blobs).newest_first(Some(job))?.filter_map(Result::ok) {
+            for part in &record.exports {
+                if seen.insert((part.export.clone(), part.label.clone())) {
+                    failures.note(&record.run, &part.export, &part.label, part.state);
+                }
+            }
+        }
+        Ok(failures)
+    }
+
+    /// The labels of an export or a table that failed.
+    pub fn labels(&self, of: &str) -> BTreeMap<String, PartState> {
+        self.of.get(of).into_iter().flatten().map(|(label, failure)| (label.clone(), failure.state)).collect()
+    }
+
+    /// What became of a part or day when `run` tried it.
+    pub fn note(&mut self, run: &str, of: &str, label: &str, state: PartState) {
+        match state.is_failure() {
+            true => {
+                let failure = Failure { run: run.to_owned(), state };
+                self.of.entry(of.to_owned()).or_default().insert(label.to_owned(), failure);
+            }
+            false => self.clear(of, label),
+        }
+    }
+
+    /// What a run found of a day of a table.
+    pub fn note_day(&mut self, run: &str, table: &str, day: &str, found: &[CheckRecord]) {
+        let broken = |check: &CheckRecord| !check.passed && check.severity == Severity::Error;
+        let state = if found.iter().any(broken) { PartState::Checks } else { PartState::Published };
+        self.note(run, table, day, state);
+    }
+
+    /// Forgets a part or day.
+    pub fn clear(&mut self, of: &str, label: &str) {
+        if let Some(labels) = self.of.get_mut(of) {
+            labels.remove(label);
+        }
+        self.of.retain(|_, labels| !labels.is_empty());
+    }
+
+    /// Writes them, unless they are what the store has already.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn save(&self, blobs: &dyn Blobs) -> Result<(), StoreError> {
+        let path = path(&self.job);
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
+        bytes.push(b'\n');
+        match blobs.read(&path)? {
+            Some(known) if known == bytes => Ok(()),
+            _ => blobs.replace(&path, &bytes),
+        }
+    }
+}
+
+fn path(job: &str) -> String {
+    format!("failures/{job}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use tidetable_store::LocalBlobs;
+
+    use super::*;
+    use crate::part::ExportRecord;
+    use crate::run::RunRecord;
+
+    fn part(label: &str, state: PartState) -> ExportRecord {
+        let (export, part, reason) = ("E".to_owned(), String::new(), String::new());
+        ExportRecord { export, label: label.to_owned(), part, reason, state, rows: 0, bytes: 0, error: None }
+    }
+
+    #[test]
+    fn the_last_try_counts_with_and_without_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let run = |run: &str, exports| RunRecord {
+            run: run.to_owned(),
+            job: "j".to_owned(),
+            exports,
+            ..RunRecord::default()
+        };
+        run("01A", vec![part("1", PartState::Checks), part("2", PartState::Failed)]).save(&blobs).unwrap();
+        run("01B", vec![part("1", PartState::Published)]).save(&blobs).unwrap();
+        let mut failures = Failures::load(&blobs, "j").unwrap();
+        assert_eq!(failures.labels("E"), BTreeMap::from([("2".to_owned(), PartState::Failed)]));
+        failures.note("01C", "E", "2", PartState::Unchanged);
+        failures.note("01C", "E", "3", PartState::Checks);
+        failures.save(&blobs).unwrap();
+        assert_eq!(Failures::load(&blobs, "j").unwrap(), failures);
+        std::fs::write(root.path().join(path("j")), b"{").unwrap();
+        assert!(Failures::load(&blobs, "j").unwrap().labels("E").contains_key("2"), "what the records say");
+    }
+}
