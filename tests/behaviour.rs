@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Project, Ran, json_lines};
+use crate::harness::{Mount, Project, Ran, json_lines, mount};
 
 const JOB: &str = r#"
 name = "j"
@@ -251,31 +251,6 @@ fn a_job_file_full_of_mistakes_fits_a_screen() {
     let long = project.fails(2, &["check", "j", "--verbose"]);
     assert!((0..40).all(|at| long.contains(&format!("unknown key `wrong_{at}`"))), "{long}");
     assert_eq!(project.fails(2, &["check", "j", "--log", "json"]).lines().count(), 40);
-}
-
-/// A small file system of its own, if this machine lets us have one. Taken away again at the end.
-struct Mount(std::path::PathBuf);
-
-impl Mount {
-    fn new(project: &Project, size: &str) -> Result<Self, String> {
-        let at = project.path("data");
-        fs::create_dir_all(&at).unwrap();
-        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &at).map(|()| Self(at))
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
-    }
-}
-
-fn mount(args: &[&str], at: &std::path::Path) -> Result<(), String> {
-    match Command::new("mount").args(args).arg(at).output() {
-        Ok(done) if done.status.success() => Ok(()),
-        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 #[test]

@@ -95,6 +95,8 @@ impl Project {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidetable-e2e"));
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env_remove("TIDETABLE_ROOT").env_remove("RUST_LOG").env("NO_COLOR", "1").env("COLUMNS", "100");
+        // Servers of tests are on this machine.
+        command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
         command
     }
 
@@ -208,4 +210,29 @@ pub fn python(project: &Project, modules: &str) -> Result<PathBuf, String> {
     let requirements = repository().join("tests/requirements.txt");
     step(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(requirements))?;
     Ok(python)
+}
+
+/// A small file system of its own, if this machine lets us have one. Taken away again at the end.
+pub struct Mount(pub PathBuf);
+
+impl Mount {
+    pub fn new(project: &Project, size: &str) -> Result<Self, String> {
+        let at = project.path("data");
+        fs::create_dir_all(&at).unwrap();
+        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &at).map(|()| Self(at))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
+pub fn mount(args: &[&str], at: &Path) -> Result<(), String> {
+    match Command::new("mount").args(args).arg(at).output() {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }

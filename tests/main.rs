@@ -5,8 +5,10 @@
 mod harness;
 
 mod aggregates;
+mod alerts;
 mod asking;
 mod backfill;
+mod backup;
 mod behaviour;
 mod catch_up;
 mod changes;
@@ -15,6 +17,7 @@ mod current;
 mod damage;
 mod deletes;
 mod derived;
+mod doctor;
 mod duckdb;
 mod emulator;
 mod external;

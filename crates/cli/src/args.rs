@@ -151,6 +151,12 @@ pub enum Command {
     Vacuum(Vacuum),
     /// Read tables or exports back, every byte, and say whether they are whole
     Verify(Verify),
+    /// Copy the store into a folder of backups, verified, while jobs run; what is there from before is not copied again
+    Backup(Backup),
+    /// Restore a backup into a root that is not there yet
+    Restore(Restore),
+    /// Find damaged records, lists and manifests, say what that costs, and set them aside if asked to
+    Doctor(Doctor),
 }
 
 /// `tidetable sql`
@@ -355,6 +361,67 @@ pub struct Verify {
     /// Tables, exports and the records of runs
     #[arg(long, conflicts_with_all = ["table", "exports"])]
     pub all: bool,
+}
+
+/// `tidetable backup`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Tables are copied at the newest versions of one moment, which a vacuum leaves alone meanwhile; exports, records of runs and \
+rejected rows with them. Contents are named by their checksums, so each backup copies what is new, and one that was stopped \
+is run again.
+
+  tidetable backup /backups/meters
+  tidetable backup /backups/meters --list
+  tidetable backup /backups/meters --verify
+
+Exit codes: 0 done, 1 failed or something is damaged (then older backups all stay), 75 another backup goes on.")]
+pub struct Backup {
+    /// Folder of the backups, outside of the root; made if it is not there
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// The newest backups, so many, stay
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: u32,
+    /// List the backups, and make none
+    #[arg(long, conflicts_with = "verify")]
+    pub list: bool,
+    /// Read all backups back, and make none
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// `tidetable restore`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every file is verified as it is copied. A restore that was stopped is run again, and goes on; until it has come to its end \
+no other command takes the root for a store. Job files are not part of a backup.
+
+  tidetable restore /backups/meters
+  tidetable restore /backups/meters /srv/meters --at 01M81")]
+pub struct Restore {
+    /// Folder of the backups
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// The root to restore into, which must not hold a store [default: that of the project, or --root]
+    #[arg(value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Restore this backup, by its name or the beginning of it [default: the newest]
+    #[arg(long, value_name = "BACKUP")]
+    pub at: Option<String>,
+}
+
+/// `tidetable doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads everything small: records of runs, rejected rows, lists of published files, manifests, checkpoints, locks. SSTs and \
+published files are only looked for: `tidetable verify` reads them. What --fix takes out of the way lies in quarantine/ \
+below the root, under the path it had.
+
+Exit codes: 0 nothing is damaged (any more), 1 something is.")]
+pub struct Doctor {
+    /// Set aside what is damaged, so that all else works again; no job may run meanwhile
+    #[arg(long)]
+    pub fix: bool,
 }
 
 /// `tidetable describe`

@@ -3,7 +3,7 @@
 use std::io;
 
 use miette::Diagnostic;
-use tidetable_runner::{JobError, ProjectError, ProposeError, RunError};
+use tidetable_runner::{BackupError, JobError, ProjectError, ProposeError, RunError};
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;
@@ -22,6 +22,9 @@ pub enum CliError {
     /// A run that stopped.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A backup, or restoring one.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -124,6 +127,22 @@ pub enum CliError {
     DamagedExports {
         /// How many, with the noun.
         files: String,
+    },
+    /// Files that a backup does not hold, or not as they were.
+    #[error("{files} damaged, see above; {rest}")]
+    Incomplete {
+        /// How many, with the noun and its verb.
+        files: String,
+        /// What is all right.
+        rest: &'static str,
+    },
+    /// Files that are damaged still.
+    #[error("{files} damaged, see above{advice}")]
+    Unsound {
+        /// How many, with the noun and its verb.
+        files: String,
+        /// What can be done.
+        advice: &'static str,
     },
     /// Some days were not published.
     #[error("{missed} not published, see above; the others are up to date. `tidetable retry {run}` tries again")]
@@ -251,6 +270,39 @@ pub enum CliError {
     /// No job could be proposed.
     #[error(transparent)]
     Propose(#[from] ProposeError),
+    /// A root that was named and is not there.
+    #[error(
+        "there is no folder {root}: --root (or TIDETABLE_ROOT) names the root of a store, which `tidetable run` makes"
+    )]
+    NoRoot {
+        /// The root.
+        root: String,
+    },
+    /// A root that was named and is no store.
+    #[error(
+        "{root} holds no store: neither tables nor records of runs are in it. Name another root, or `tidetable run` a job into it"
+    )]
+    RootEmpty {
+        /// The root.
+        root: String,
+    },
+    /// A root that is a file.
+    #[error("{root} is not a folder: --root, TIDETABLE_ROOT or `root` of tidetable.toml names the folder of a store")]
+    RootNoFolder {
+        /// The root.
+        root: String,
+    },
+    /// A project without a store.
+    #[error(
+        "no job of this project has run yet: its root {root} {state}; `tidetable run JOB` makes it. If jobs have run, look \
+         whether the disk of the root is mounted, and at `root` of tidetable.toml"
+    )]
+    NothingRan {
+        /// The root.
+        root: String,
+        /// What is wrong with it.
+        state: &'static str,
+    },
     /// Options that do not go together.
     #[error("{0}")]
     Usage(&'static str),
@@ -265,11 +317,16 @@ impl CliError {
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
             Self::Run(error) => error.exit_code(),
+            Self::Backup(error) => error.exit_code(),
             Self::NoRun { .. }
             | Self::SeveralRuns { .. }
             | Self::Enter { .. }
             | Self::NoJob { .. }
             | Self::NoLineage { .. }
+            | Self::NoRoot { .. }
+            | Self::RootEmpty { .. }
+            | Self::RootNoFolder { .. }
+            | Self::NothingRan { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
             Self::Propose(ProposeError::Write { .. }) => 1,

@@ -51,6 +51,23 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
     }
+    // Commands that make a root, or need none.
+    let needs_root = !matches!(
+        cli.command,
+        Command::Run(_)
+            | Command::New(_)
+            | Command::Schedule(_)
+            | Command::Backup(_)
+            | Command::Restore(_)
+            | Command::Inspect(_)
+            | Command::Schema(_)
+            | Command::Completions(_)
+            | Command::Complete(_)
+            | Command::Man(_)
+    );
+    if needs_root {
+        commands::named_root_is_there(global)?;
+    }
     match &cli.command {
         Command::Run(args) => commands::run::run(global, args),
         Command::Plan(args) => commands::plan::plan(global, args),
@@ -80,6 +97,9 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Compact(args) => commands::compact::compact(global, args),
         Command::Repair(args) => commands::repair::repair(global, args),
         Command::Vacuum(args) => commands::vacuum::vacuum(global, args),
+        Command::Backup(args) => commands::backup::backup(global, args),
+        Command::Restore(args) => commands::backup::restore(global, args),
+        Command::Doctor(args) => commands::doctor::doctor(global, args),
         Command::Verify(args) => commands::verify::verify(global, args),
     }
 }

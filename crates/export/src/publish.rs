@@ -6,7 +6,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use tidetable_sql::{Session, SqlError};
-use tidetable_store::{MadeFrom, Part, Published, Store};
+use tidetable_store::{MadeFrom, Part, Published, Store, leave_out};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::adopt::{MADE, already_made};
@@ -242,13 +242,18 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
 /// To be called when nothing is being published that is not listed.
 ///
 /// # Errors
-/// If a list cannot be read, or a file not be removed.
+/// If a file cannot be removed. If a list cannot be read, nothing is.
 pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     if obsolete.is_empty() {
         return Ok(());
     }
     let blobs = store.blobs().as_ref();
-    let named: HashSet<String> =
-        Published::all(blobs)?.iter().flat_map(|list| list.parts.values()).flat_map(Part::paths).collect();
+    let (lists, damaged) = Published::readable(blobs)?;
+    if !damaged.is_empty() {
+        // What it names nobody knows: `clean` removes what is left over, once it is mended.
+        damaged.iter().for_each(leave_out);
+        return Ok(());
+    }
+    let named: HashSet<String> = lists.iter().flat_map(|list| list.parts.values()).flat_map(Part::paths).collect();
     obsolete.iter().filter(|path| !named.contains(*path)).try_for_each(|path| blobs.delete(path)).map_err(Into::into)
 }

@@ -1,20 +1,91 @@
 //! Who runs a job now: `locks/<job>.lock` is locked by the process that does, and says which it is.
+//!
+//! A run that cannot write its record, as on a full disk, says there that it failed: the file is written over in place and
+//! keeps its length, which takes no room.
 
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Result, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Outcome, RunRecord};
+use crate::run::{FORMAT, Outcome, RunRecord};
 
-/// Who holds a lock.
+/// Length of a lock file: a block of most file systems.
+const LENGTH: usize = 4096;
+/// Characters of an error that are kept there.
+const LONGEST: usize = 800;
+
+/// Who holds a lock, or held it last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The run.
     pub run: String,
     /// Its process.
     pub process: u32,
+    /// How it failed, if it could not write that into its record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedRun>,
+}
+
+/// The failure of a run that could not write its record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRun {
+    /// Its logical time, microseconds since the epoch.
+    pub now: i64,
+    /// When it began by the clock of the machine.
+    pub started: i64,
+    /// When it ended.
+    pub finished: i64,
+    /// Whether it was asked to stop.
+    pub interrupted: bool,
+    /// Why it failed.
+    pub error: String,
+}
+
+impl Holder {
+    /// Writes it into the lock file, in the place of what was there.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, file: &mut File) -> Result<()> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.resize(bytes.len().max(LENGTH - 1), b' ');
+        bytes.push(b'\n');
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&bytes)?;
+        if file.metadata()?.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
+    }
+
+    /// The same after the failure of its run, whose `record` could not be written.
+    #[must_use]
+    pub fn failing(self, record: &RunRecord) -> Self {
+        let failed = FailedRun {
+            now: record.now,
+            started: record.started,
+            finished: record.finished.unwrap_or(record.started),
+            interrupted: record.outcome == Outcome::Interrupted,
+            error: record.error.as_deref().unwrap_or_default().chars().take(LONGEST).collect(),
+        };
+        Self { failed: Some(failed), ..self }
+    }
+}
+
+/// What is known of the last run of `job` in the store at `root`, if that failed and could not write so into its record.
+pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
+    let held = read_holder(&mut File::open(lock_path(root, job)).ok()?)?;
+    let failed = held.failed?;
+    Some(RunRecord {
+        format: FORMAT,
+        run: held.run,
+        job: job.to_owned(),
+        now: failed.now,
+        started: failed.started,
+        finished: Some(failed.finished),
+        outcome: if failed.interrupted { Outcome::Interrupted } else { Outcome::Failed },
+        error: Some(failed.error),
+        ..RunRecord::default()
+    })
 }
 
 /// The lock of `job` in the store at `root`.
@@ -61,8 +132,6 @@ pub fn read_holder(file: &mut File) -> Option<Holder> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     #[test]
@@ -84,5 +153,32 @@ mod tests {
         assert_eq!(state("a", Outcome::Failed), "failed");
         drop(file);
         assert_eq!(state("b", Outcome::Running), "killed");
+    }
+
+    #[test]
+    fn a_failure_that_has_no_record_stands_in_the_lock() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("locks")).unwrap();
+        let mut file = File::create(lock_path(root.path(), "j")).unwrap();
+        let holder = Holder { run: "b".to_owned(), process: 7, failed: None };
+        holder.write(&mut file).unwrap();
+        let length = file.metadata().unwrap().len();
+        assert_eq!(unrecorded(root.path(), "j"), None);
+        let error = Some("no space \u{1f4be} ".repeat(1_000));
+        let record = RunRecord {
+            now: 1,
+            started: 2,
+            finished: Some(3),
+            outcome: Outcome::Failed,
+            error,
+            ..RunRecord::default()
+        };
+        holder.clone().failing(&record).write(&mut file).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), length, "a full disk has room for no more");
+        let told = unrecorded(root.path(), "j").unwrap();
+        assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
+        assert!(told.error.unwrap().starts_with("no space"));
+        holder.write(&mut file).unwrap();
+        assert_eq!(unrecorded(root.path(), "j"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Rejected rows of a run, one JSON object a line: `rejected/<run>.jsonl`, and `rejected/<run>.<table>.jsonl` for
 //! those that the query of a table gave.
 
-use tidetable_store::{Blobs, RejectedRow, StoreError};
+use tidetable_store::{Blobs, RejectedRow, StoreError, leave_out};
 
 use crate::run::RunRecord;
 
@@ -33,23 +33,38 @@ impl RunRecord {
     }
 }
 
-/// The rows that a run rejected, in the order they were kept. A file that is gone has none.
+/// The rows that a run rejected, in the order they were kept. A file that is gone has none, and a line that is damaged is
+/// told in a warning.
 ///
 /// # Errors
-/// If a file cannot be read, or is none of rejected rows.
+/// If a file cannot be read.
 pub fn rejected_rows(blobs: &dyn Blobs, record: &RunRecord) -> Result<Vec<RejectedRow>, StoreError> {
     let mut rows = Vec::new();
     for path in record.reject_files() {
         let Some(bytes) = blobs.read(path)? else { continue };
-        for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-            let row = serde_json::from_slice(line).map_err(|error| StoreError::Manifest {
-                path: path.to_owned(),
-                reason: format!("line {}: {error}", at + 1),
-            })?;
-            rows.push(row);
+        for row in rejected_lines(path, &bytes) {
+            match row {
+                Ok(row) => rows.push(row),
+                Err(error) => leave_out(&error),
+            }
         }
     }
     Ok(rows)
+}
+
+/// The rows of a file of rejected rows, each with the error of its own line.
+pub fn rejected_lines<'a>(
+    path: &'a str,
+    bytes: &'a [u8],
+) -> impl Iterator<Item = Result<RejectedRow, StoreError>> + use<'a> {
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    lines.map(move |(at, line)| {
+        serde_json::from_slice(line).map_err(|error| StoreError::Unreadable {
+            path: path.to_owned(),
+            what: "a file of rejected rows",
+            reason: format!("line {}: {error}", at + 1),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -74,7 +89,10 @@ mod tests {
         let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
         assert_eq!(files, ["a", "a", "T@d"]);
         blobs.replace("rejected/R.jsonl", format!("{}half", row("a")).as_bytes()).unwrap();
-        let said = rejected_rows(&blobs, &record).unwrap_err().to_string();
+        let files: Vec<String> = rejected_rows(&blobs, &record).unwrap().into_iter().map(|row| row.file).collect();
+        assert_eq!(files, ["a", "T@d"], "what can be read is read");
+        let bytes = blobs.read("rejected/R.jsonl").unwrap().unwrap();
+        let said = rejected_lines("rejected/R.jsonl", &bytes).find_map(Result::err).unwrap().to_string();
         assert!(said.contains("rejected/R.jsonl") && said.contains("line 2"), "{said}");
     }
 }

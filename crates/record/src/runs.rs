@@ -1,6 +1,6 @@
 //! The records of past runs.
 
-use tidetable_store::{Blobs, StoreError};
+use tidetable_store::{Blobs, StoreError, leave_out, unreadable};
 
 use crate::load::LoadRecord;
 use crate::run::{FORMAT, RunRecord, path};
@@ -46,7 +46,7 @@ impl<'a> Runs<'a> {
     pub fn load(&self, run: &str) -> Result<Option<RunRecord>, StoreError> {
         let path = path(run);
         let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
-        let broken = |reason: String| StoreError::Manifest { path: path.clone(), reason };
+        let broken = |reason: String| unreadable(&path, "the record of a run", FORMAT, &bytes, reason);
         let mut record: RunRecord = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
         if record.format > FORMAT {
             return Err(broken(format!("it has format {}", record.format)));
@@ -93,12 +93,20 @@ impl<'a> Runs<'a> {
         }))
     }
 
-    /// The newest run of `job`.
+    /// The same without those that cannot be read: they hurt nothing but what they hold. Each is told in a warning.
     ///
     /// # Errors
-    /// If its record cannot be read.
+    /// If the runs cannot be listed.
+    pub fn readable(&self, job: Option<&str>) -> Result<impl Iterator<Item = RunRecord> + use<'a>, StoreError> {
+        Ok(self.newest_first(job)?.filter_map(|record| record.map_err(|error| leave_out(&error)).ok()))
+    }
+
+    /// The newest run of `job` whose record can be read.
+    ///
+    /// # Errors
+    /// If the runs cannot be listed.
     pub fn last(&self, job: &str) -> Result<Option<RunRecord>, StoreError> {
-        self.newest_first(Some(job))?.next().transpose()
+        Ok(self.readable(Some(job))?.next())
     }
 }
 
@@ -107,6 +115,21 @@ mod tests {
     use tidetable_store::LocalBlobs;
 
     use super::*;
+
+    #[test]
+    fn a_damaged_record_hides_no_other() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        for run in ["1", "2", "3"] {
+            RunRecord { run: run.to_owned(), job: "j".to_owned(), ..RunRecord::default() }.save(&blobs).unwrap();
+        }
+        blobs.replace("runs/3.json", b"{\"format\": 2, \"run\": \"3\", \"jo").unwrap();
+        blobs.replace("runs/1.json", b"").unwrap();
+        let runs = Runs::of(&blobs);
+        assert_eq!(runs.last("j").unwrap().unwrap().run, "2");
+        assert_eq!(runs.readable(None).unwrap().count(), 1);
+        assert!(runs.load("3").unwrap_err().to_string().contains("tidetable doctor"));
+    }
 
     #[test]
     fn runs_are_found_by_the_beginning_of_their_names() {

@@ -9,9 +9,12 @@
 //!   past runs, and [`holder`] says who runs a job now.
 //! - [`propose`] makes a [`Proposal`] of a job for a file of which nothing is declared.
 //! - [`moments`], [`missed`] and [`to_run`] say when a job runs, and [`job_schema`] what its file may hold.
-//! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away.
+//! - [`statuses`] says how jobs stand, [`Lineage`] what came from what, [`CleanPlan`] what may be cleaned away,
+//!   and a [`Diagnosis`] what is damaged.
+//! - [`Vault`] is a folder of backups of a store.
 //! - [`compact`] compacts a table; [`run`] does so after a load, where that is due.
 
+mod backup;
 mod compact;
 mod day;
 mod ids;
@@ -23,11 +26,13 @@ mod period;
 mod plan;
 mod project;
 mod propose;
+mod readable;
 mod run;
 mod schedule;
 mod size;
 mod template;
 
+pub use backup::{Backup, BackupDone, BackupError, Held, Restored, Vault, VaultReport};
 pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
@@ -37,16 +42,18 @@ pub use job::{
     names_that_meet,
 };
 pub use look_back::{
-    CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Lineage, Link, LinkKind, Status, Statuses, statuses,
+    CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Diagnosis, Finding, FindingKind, Lineage, Link, LinkKind,
+    Status, Statuses, statuses,
 };
 pub use observe::{Event, Observer, Silent, Unit};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
 pub use propose::{Proposal, ProposeError, propose};
+pub use readable::ReadableTables;
 pub use run::{
     DataChecks, IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Selected, Stop, Stopped, check_data,
-    check_keys, check_queries, open_store, plan_job, probe_params, run, runtime, tables_read,
+    check_keys, check_queries, open_store, plan_job, probe_params, refused, run, runtime, tables_read,
 };
 pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use size::parse_size;

@@ -137,7 +137,7 @@ pub enum ReadError {
         stripes: usize,
     },
     /// The source failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Io(#[from] io::Error),
 }
 
@@ -224,6 +224,6 @@ pub enum WriteError {
     #[error("writing the schema failed")]
     Schema(#[from] serde_json::Error),
     /// The output failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -38,13 +38,36 @@ pub enum StoreError {
     },
     /// A manifest that this build cannot read.
     #[error(
-        "{path} is not a manifest this build can read: {reason}; older versions beside it are intact, restore the file from a backup"
+        "{path} is not a manifest this build can read: {reason}; older versions beside it are intact: restore the file from a \
+         backup, or let `tidetable doctor` say what is lost without it"
     )]
     Manifest {
         /// Path inside the store.
         path: String,
         /// What is wrong.
         reason: String,
+    },
+    /// A file beside the tables that this build cannot read: the record of a run, a list of what was published.
+    #[error(
+        "{path} is not {what} that this build can read: {reason}; `tidetable doctor` says what that costs and what to do"
+    )]
+    Unreadable {
+        /// Path inside the store.
+        path: String,
+        /// What it should be, with its article.
+        what: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file of a format that came after this build.
+    #[error("{path} has format {format}, and this build reads up to {known}: a newer build wrote it, use that one")]
+    Newer {
+        /// Path inside the store.
+        path: String,
+        /// Its format.
+        format: u32,
+        /// The newest that this build reads.
+        known: u32,
     },
     /// An SST is damaged.
     #[error("{path} is damaged: {source}; restore it from a backup, or rebuild its window by loading its inputs again")]

@@ -89,7 +89,7 @@ impl Table {
         Ok(())
     }
 
-    fn oldest_path(&self, number: u64) -> String {
+    pub(crate) fn oldest_path(&self, number: u64) -> String {
         format!("{}/{number:020}{OLDEST}", self.checkpoint_folder())
     }
 
@@ -233,7 +233,7 @@ impl Table {
         self.blobs().create_new(&path, &bytes).map(|_| ())
     }
 
-    fn checkpoint_of(&self, version: &Version) -> Result<(String, Vec<u8>)> {
+    pub(crate) fn checkpoint_of(&self, version: &Version) -> Result<(String, Vec<u8>)> {
         let path = self.checkpoint_path(version.number);
         match manifest::encode_checkpoint(version, &version.origin.manifest) {
             Ok(bytes) => Ok((path, bytes)),

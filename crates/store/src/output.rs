@@ -125,5 +125,9 @@ fn size(stripe: &EncodedStripe) -> u64 {
 
 /// A failure to encode or write an SST of `table`.
 pub(crate) fn write_error(table: &Table, source: WriteError) -> StoreError {
-    StoreError::Write { table: table.name().to_owned(), source }
+    match source {
+        // The disk's fault is not that of what was written.
+        WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.name().to_owned(), source },
+        source => StoreError::Write { table: table.name().to_owned(), source },
+    }
 }

@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::blobs::{Blobs, Stamp};
 use crate::error::{Result, StoreError};
+use crate::left_out::unreadable;
 
 const EXPORTS: &str = "exports";
 /// Of lists whose parts are one file each.
@@ -170,7 +171,8 @@ impl Published {
         let Some(bytes) = blobs.read(&path)? else {
             return Ok(Self { format: FORMAT, name: name.to_owned(), ..Self::default() });
         };
-        let broken = |reason: String| StoreError::Manifest { path: path.clone(), reason };
+        let what = "the list of what was published";
+        let broken = |reason: String| unreadable(&path, what, SEVERAL_FILES, &bytes, reason);
         let list: Self = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
         match list.format {
             FORMAT | SEVERAL_FILES => Ok(list),
@@ -192,7 +194,22 @@ impl Published {
         blobs.replace(&path, &bytes)
     }
 
-    /// All lists of a store, by name.
+    /// The lists of a store that can be read, by name, and why others cannot.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn readable(blobs: &dyn Blobs) -> Result<(Vec<Self>, Vec<StoreError>)> {
+        let (mut lists, mut damaged) = (Vec::new(), Vec::new());
+        for name in blobs.list(EXPORTS)?.iter().filter_map(|name| name.strip_suffix(".json")) {
+            match Self::load(blobs, name) {
+                Ok(list) => lists.push(list),
+                Err(error) => damaged.push(error),
+            }
+        }
+        Ok((lists, damaged))
+    }
+
+    /// All lists of a store, by name: for what must not take a part for one that nobody names.
     ///
     /// # Errors
     /// If one cannot be read.

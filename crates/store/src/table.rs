@@ -134,6 +134,10 @@ impl Table {
         format!("{TABLES}/{}/sst/{id}.sst", self.name)
     }
 
+    pub(crate) fn folder(&self) -> String {
+        format!("{TABLES}/{}", self.name)
+    }
+
     pub(crate) fn sst_folder(&self) -> String {
         format!("{TABLES}/{}/sst", self.name)
     }

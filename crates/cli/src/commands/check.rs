@@ -8,10 +8,10 @@ use chrono::NaiveDate;
 use serde_json::json;
 use tidetable_layout::{Advice, LostReason};
 use tidetable_runner::{
-    DataChecks, Job, NamesMeet, Project, RunError, Severity, UlidIds, check_data, check_keys, check_queries,
+    DataChecks, Job, NamesMeet, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys, check_queries,
     names_that_meet, open_store, probe_params, runtime, tables_read,
 };
-use tidetable_sql::{Declared, check_query};
+use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 
 use super::project;
@@ -121,17 +121,15 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     let job = Job::load(project, name)?;
     let store = open_store(project)?;
     let stored = store.tables()?;
-    let all = stored.iter().cloned().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();
-    let mut tables: Vec<Declared> = Vec::new();
-    for name in stored.into_iter().filter(|name| job.table(name).is_none()) {
-        let snapshot = store.snapshot(&name)?;
-        tables.push(Declared::new(&name, snapshot.layout()));
-    }
-    tables.extend(job.tables.iter().map(|table| Declared::new(&table.spec.name, &table.layout)));
+    let all = stored.into_iter().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();
+    let mut tables = ReadableTables::of(&store, &job)?;
     let runtime = runtime()?;
     for export in &job.exports {
-        let wrong = |source| CliError::Export { export: export.name.clone(), source: Box::new(source) };
-        let checked = runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
+        let checked = runtime.block_on(check_query(&tables.tables, &export.sql, &probe_params(export)));
+        let checked = checked.map_err(|source| match tables.blame(&export.sql) {
+            Some(damaged) => damaged.into(),
+            None => CliError::Export { export: export.name.clone(), source: Box::new(source) },
+        })?;
         tables_read(export, checked.reads)?;
         check_keys(export, &checked.columns)?;
     }
@@ -139,7 +137,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         let wrong = |source| CliError::Check { check: check.name.clone(), source: Box::new(source) };
         let params = job.export(&check.on).map(probe_params).unwrap_or_default();
         for query in check_queries(check, job.export(&check.on)) {
-            runtime.block_on(check_query(&tables, &query, &params)).map_err(wrong)?;
+            runtime.block_on(check_query(&tables.tables, &query, &params)).map_err(wrong)?;
         }
     }
     for other in jobs.iter().filter(|other| other.name != job.name) {

@@ -8,7 +8,7 @@ use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, name};
 use tidetable_store::{Blobs, LocalBlobs};
 
-use super::store;
+use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
@@ -16,7 +16,8 @@ use crate::progress::{bytes, count};
 
 /// Writes the file and tells what is in it.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
-    let store = store(global)?;
+    // A query may read files alone.
+    let store = if args.query.is_some() { store_if_any(global)? } else { store(global)? };
     let sql = match (&args.query, &args.table) {
         (Some(query), _) => query.clone(),
         (None, table) => {

@@ -1,11 +1,13 @@
 //! One module a command.
 
+pub mod backup;
 pub mod check;
 pub mod clean;
 pub mod compact;
 pub mod completions;
 pub mod delete;
 pub mod describe;
+pub mod doctor;
 pub mod export;
 pub mod history;
 pub mod inspect;
@@ -18,6 +20,7 @@ pub mod read;
 pub mod rejects;
 pub mod repair;
 pub mod replay;
+mod root;
 pub mod run;
 pub mod schedule;
 pub mod schema;
@@ -41,16 +44,40 @@ fn project(global: &Global) -> Result<Project, CliError> {
     Ok(Project::find(&here)?.with_root(global.root.as_deref(), None))
 }
 
-/// The store: of the project, or of `--root` alone where there is no project.
+/// The store: of the project, or of `--root` alone where there is no project. It must be there.
 fn store(global: &Global) -> Result<Store, CliError> {
+    let project = project_of_store(global)?;
+    root::is_there(global, &project)?;
+    Ok(open_store(&project)?)
+}
+
+/// The same, for commands that have something to say of a project that never ran: that it did not is told.
+fn store_if_any(global: &Global) -> Result<Store, CliError> {
+    let project = project_of_store(global)?;
+    match root::is_there(global, &project) {
+        Err(error @ CliError::NothingRan { .. }) => crate::tell_line(global, &error.to_string()),
+        is_there => is_there?,
+    }
+    Ok(open_store(&project)?)
+}
+
+/// The project, or one of the root alone.
+fn project_of_store(global: &Global) -> Result<Project, CliError> {
     match (project(global), &global.root) {
-        (Ok(project), _) => Ok(open_store(&project)?),
         (Err(CliError::Project(ProjectError::NotFound { .. })), Some(root)) => {
             let here = std::env::current_dir()
                 .map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
-            Ok(open_store(&Project::of_store(&here, root))?)
+            Ok(Project::of_store(&here, root))
         }
-        (Err(error), _) => Err(error),
+        (project, _) => project,
+    }
+}
+
+/// Refuses a root that was named and is not there: no command but those that make one takes it for empty.
+pub fn named_root_is_there(global: &Global) -> Result<(), CliError> {
+    match &global.root {
+        Some(root) if !root.is_empty() => root::is_there(global, &project_of_store(global)?),
+        _ => Ok(()),
     }
 }
 

@@ -61,8 +61,7 @@ fn find(store: &Store, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
         return record.map(Some).ok_or_else(|| CliError::NoRun { run: run.clone() });
     }
     let mut jobs = BTreeSet::new();
-    for record in runs.newest_first(None)? {
-        let record = record?;
+    for record in runs.readable(None)? {
         if record.job == args.job && record.all_rejected() > 0 {
             return Ok(Some(record));
         }

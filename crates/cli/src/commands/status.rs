@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_runner::{DaysOf, Status, ranges, statuses};
 
-use super::{project_if_any, store, time};
+use super::{project_if_any, store_if_any, time};
 use crate::args;
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
@@ -15,13 +15,14 @@ const MICROS: i64 = 1_000_000;
 /// Shows how a job stands, or all of them.
 pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError> {
     let project = project_if_any(global)?;
-    let found = statuses(&store(global)?, project.as_ref(), args.job.as_deref())?;
+    let clock = chrono::Utc::now().timestamp_micros();
+    let found = statuses(&store_if_any(global)?, project.as_ref(), args.job.as_deref(), clock)?;
     found.problems.iter().for_each(|problem| crate::tell_line(global, &format!("warning: {problem}")));
     if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: job.clone(), known });
     }
-    let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let now = args.now.unwrap_or(clock);
     let stale: Vec<&str> = found
         .jobs
         .iter()

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_store::Published;
+use tidetable_store::{Published, leave_out};
 
 use super::store;
 use crate::args::Global;
@@ -15,7 +15,24 @@ pub fn tables(global: &Global) -> Result<(), CliError> {
     let store = store(global)?;
     let mut rows = Rows::new(&["kind", "name", "job", "version", "parts", "rows", "cells", "bytes"]);
     for name in store.tables()? {
-        let snapshot = store.snapshot(&name)?;
+        let snapshot = match store.snapshot(&name) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                leave_out(&error);
+                let unknown = || json!(null);
+                rows.push(vec![
+                    json!("table"),
+                    json!(name),
+                    unknown(),
+                    unknown(),
+                    unknown(),
+                    unknown(),
+                    unknown(),
+                    unknown(),
+                ]);
+                continue;
+            }
+        };
         let version = snapshot.version();
         let sum = |of: fn(&tidetable_store::Sst) -> u64| version.ssts().map(of).sum::<u64>();
         rows.push(vec![
@@ -29,7 +46,9 @@ pub fn tables(global: &Global) -> Result<(), CliError> {
             json!(sum(|sst| sst.bytes)),
         ]);
     }
-    for export in Published::all(store.blobs().as_ref())? {
+    let (lists, damaged) = Published::readable(store.blobs().as_ref())?;
+    damaged.iter().for_each(leave_out);
+    for export in lists {
         let parts = export.parts.values();
         rows.push(vec![
             json!("export"),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tidetable_runner::UlidIds;
-use tidetable_store::{Removal, RemovalKind, VacuumOptions, VacuumPlan};
+use tidetable_store::{Removal, RemovalKind, StoreError, VacuumOptions, VacuumPlan, leave_out};
 
 use super::{store, table_or_all};
 use crate::args::{Global, Output, Vacuum};
@@ -40,7 +40,13 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
     }
     for name in table_or_all(&store, args.table.as_deref())? {
-        let plan = VacuumPlan::new(&store.table(&name), options)?;
+        let plan = match VacuumPlan::new(&store.table(&name), options) {
+            Err(error @ (StoreError::Manifest { .. } | StoreError::Newer { .. })) if args.table.is_none() => {
+                leave_out(&error);
+                continue;
+            }
+            plan => plan?,
+        };
         let removals = if args.yes { plan.run(&UlidIds::default())?.removals } else { plan.removals };
         tell(Some(&name), &removals, &mut out)?;
     }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fields::{Fields, Reader, Text};
-use super::keys::{HOOKS, METRICS};
+use super::keys::{HOOKS, JOB, METRICS};
 use super::problem::Mistake;
+use super::storage::{SettingValue, elsewhere};
 
 /// How long a hook may take where the file does not say.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -17,15 +18,17 @@ pub struct Hooks {
     pub commands: Vec<(HookKind, Vec<String>)>,
     /// How long each of them may take.
     pub timeout: Duration,
+    /// A URL that is asked for after each run: as it is if the run ended well, and with `/fail` at its end if not.
+    pub heartbeat: Option<SettingValue>,
 }
 
 impl Default for Hooks {
     fn default() -> Self {
-        Self { commands: Vec::new(), timeout: TIMEOUT }
+        Self { commands: Vec::new(), timeout: TIMEOUT, heartbeat: None }
     }
 }
 
-/// After which runs a hook is run. Of the first four one fits each run.
+/// After which runs a hook is run. Of the first four one fits each run that began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookKind {
     /// All was done, and nothing is to be told.
@@ -38,11 +41,14 @@ pub enum HookKind {
     Interrupt,
     /// Every run, after the others.
     Finish,
+    /// None of these: the run did not begin, for a mistake in the job file or since another run goes on.
+    Error,
 }
 
 impl HookKind {
     /// In the order in which they are run.
-    pub const ALL: [Self; 5] = [Self::Success, Self::Warning, Self::Failure, Self::Interrupt, Self::Finish];
+    pub const ALL: [Self; 6] =
+        [Self::Success, Self::Warning, Self::Failure, Self::Interrupt, Self::Finish, Self::Error];
 
     /// Its key in the job file.
     pub fn name(self) -> &'static str {
@@ -52,6 +58,7 @@ impl HookKind {
             Self::Failure => "failure",
             Self::Interrupt => "interrupt",
             Self::Finish => "finish",
+            Self::Error => "error",
         }
     }
 }
@@ -75,7 +82,27 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
             None => reader.refuse(text.at.clone(), Mistake::Timeout { value: text.owned() }),
         }
     }
+    hooks.heartbeat = fields.value("heartbeat").and_then(|value| match value.get_ref().as_str() {
+        Some(url) if url.starts_with("https://") || url.starts_with("http://") => {
+            Some(SettingValue::Plain(url.to_owned()))
+        }
+        Some(_) => {
+            reader.refuse(fields.value_at("heartbeat"), Mistake::NoUrl { key: "heartbeat" });
+            None
+        }
+        None => elsewhere(reader, &fields, "heartbeat"),
+    });
     hooks
+}
+
+/// The name of the job and its hooks, of a job file that may have mistakes elsewhere.
+pub(crate) fn hooks_alone(text: &str) -> Option<(String, Hooks)> {
+    let mut reader = Reader::new(text);
+    let table = reader.parse()?;
+    let fields = Fields::of_table(&mut reader, &JOB, &table, 0..0);
+    let name = fields.text(&reader, "name")?.owned();
+    let hooks = hooks(&mut reader, &fields);
+    Some((name, hooks))
 }
 
 /// Reads `[metrics]`: the file that holds the figures of the last run.

@@ -148,7 +148,9 @@ pub(crate) static HOOKS: Section = Section {
         key("failure", Shape::Texts),
         key("interrupt", Shape::Texts),
         key("finish", Shape::Texts),
+        key("error", Shape::Texts),
         key("timeout", Shape::Text),
+        key("heartbeat", Shape::TextOrTable),
     ],
 };
 

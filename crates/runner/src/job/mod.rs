@@ -42,6 +42,7 @@ pub use cron::Cron;
 pub use error::{JobError, ProjectError};
 pub use export::{Export, ExportMode, FILE_SIZE, Per};
 pub(crate) use fields::{Fields, Reader};
+pub(crate) use hooks::hooks_alone;
 pub use hooks::{HookKind, Hooks};
 pub(crate) use keys::PROJECT;
 pub use meeting::{NamesMeet, names_that_meet};

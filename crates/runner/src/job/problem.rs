@@ -200,6 +200,8 @@ pub(crate) enum Mistake {
     RowLimits,
     #[error("`{key}` names no program")]
     NoProgram { key: &'static str },
+    #[error("`{key}` is no URL")]
+    NoUrl { key: &'static str },
     #[error("`timeout` cannot be `{value}`")]
     Timeout { value: String },
     #[error("`retries` cannot be `{value}`")]
@@ -389,6 +391,9 @@ impl Mistake {
             Self::AfterItself | Self::NoObjectStore | Self::ElsewhereOnly { .. } => "leave it out".to_owned(),
             Self::NoProgram { key } => {
                 format!("for example `{key} = [\"notify\", \"--quiet\"]`: a program and its arguments, without a shell")
+            }
+            Self::NoUrl { key } => {
+                format!("for example `{key} = \"https://hc-ping.com/UUID\"`, or `{key} = {{ env = \"NAME\" }}`")
             }
             Self::Timeout { .. } | Self::Wait { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
             Self::Retries { most, .. } => format!("write 0 to {most}: so often a stage is tried again"),

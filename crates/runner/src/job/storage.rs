@@ -103,7 +103,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSp
 }
 
 /// `{ env = "NAME" }` or `{ file = "PATH" }`.
-fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<SettingValue> {
+pub(super) fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<SettingValue> {
     let at = fields.key_at(key);
     let secret = Fields::of_value(reader, &SECRET, fields.value(key)?, at.clone())?;
     let filled = |text: &Text<'_>| !text.value.is_empty();

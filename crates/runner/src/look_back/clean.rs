@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tidetable_export::stranded;
 use tidetable_record::{Outcome, PartState, RunRecord, Runs};
-use tidetable_store::{Published, Store};
+use tidetable_store::{Published, Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
@@ -90,8 +90,17 @@ impl CleanPlan {
         let blobs = store.blobs().as_ref();
         let mut plan = Self::default();
         let names = Runs::of(blobs).names()?;
-        // One that cannot be read is none that this program may judge.
-        let records: Vec<RunRecord> = Runs::of(blobs).newest_first(None)?.filter_map(Result::ok).collect();
+        let mut records: Vec<RunRecord> = Vec::new();
+        for record in Runs::of(blobs).newest_first(None)? {
+            match record {
+                Ok(record) => records.push(record),
+                // Nobody can tell whose it is, so its age alone decides. What another build wrote this one may not judge.
+                Err(StoreError::Unreadable { path, .. }) => {
+                    plan.put(store, path, CleanedKind::Record, options.before)?
+                }
+                Err(_) => {}
+            }
+        }
         let kept = kept(&records, options);
         for record in records.iter().rev().filter(|record| !kept.contains(record.run.as_str())) {
             plan.put(store, format!("runs/{}.json", record.run), CleanedKind::Record, i64::MAX)?;
@@ -132,7 +141,15 @@ impl CleanPlan {
     /// Published parts that no list names, of exports that have a list or that no job has.
     fn parts(&mut self, store: &Store, project: Option<&Project>, before: i64) -> Result<(), RunError> {
         let blobs = store.blobs().as_ref();
-        let lists = Published::all(blobs)?;
+        let (lists, damaged) = Published::readable(blobs)?;
+        let damaged: Vec<String> = damaged
+            .into_iter()
+            .map(|error| match error {
+                StoreError::Unreadable { path, .. } | StoreError::Newer { path, .. } => Ok(path),
+                error => Err(error),
+            })
+            .collect::<Result<_, _>>()?;
+        let is_damaged = |export: &str| damaged.contains(&format!("exports/{export}.json"));
         let named: HashSet<&str> =
             lists.iter().flat_map(|list| list.parts.values().map(|part| part.folder.as_str())).collect();
         let declared = project.map(declared);
@@ -143,6 +160,10 @@ impl CleanPlan {
                 continue;
             }
             let Some(part) = stranded(store, &folder)? else { continue };
+            // Which of its parts it names nobody can tell.
+            if is_damaged(&part.export) {
+                continue;
+            }
             let listed = lists.iter().any(|list| list.name == part.export);
             // Without its list an export can still be taken for published: `run --adopt`.
             let given_up = matches!(&declared, Some(Some(exports)) if !exports.contains(&part.export));
@@ -153,6 +174,9 @@ impl CleanPlan {
             } else {
                 *lost.entry(part.export).or_default() += 1;
             }
+        }
+        for path in &damaged {
+            self.notes.push(format!("{path} cannot be read, so all parts of that export stay: see `tidetable doctor`"));
         }
         for (export, parts) in lost {
             self.notes.push(format!(

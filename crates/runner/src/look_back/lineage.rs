@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{InputState, Runs};
-use tidetable_store::{Input, Published, Store, Version};
+use tidetable_store::{Input, Published, Store, Version, leave_out};
 
 use super::days::{period_of, utc_days};
 use crate::job::{Job, Per};
@@ -78,17 +78,20 @@ impl Lineage {
     /// Reads the newest versions, the lists and the records of `store`; job files of `project` say what a day is.
     ///
     /// # Errors
-    /// If a version or list cannot be read. Records that cannot be are left out.
+    /// If the store cannot be listed. Versions, lists and records that cannot be read are left out.
     pub fn read(store: &Store, project: Option<&Project>) -> Result<Self, RunError> {
         let blobs = store.blobs().as_ref();
         let mut versions = BTreeMap::new();
         for name in store.tables()? {
-            versions.extend(store.table(&name).latest()?.map(|version| (name, version)));
+            match store.table(&name).latest() {
+                Ok(version) => versions.extend(version.map(|version| (name, version))),
+                Err(error) => leave_out(&error),
+            }
         }
         let jobs = project.into_iter().flat_map(|project| project.jobs().into_iter().map(move |job| (project, job)));
         let zone = |(project, name): (&Project, String)| Some((name.clone(), Job::load(project, &name).ok()?.timezone));
         let mut loaded = HashMap::new();
-        for record in Runs::of(blobs).newest_first(None)?.flatten() {
+        for record in Runs::of(blobs).readable(None)? {
             let taken = |state| {
                 matches!(state, InputState::New | InputState::Changed | InputState::Grown | InputState::ReadAgain)
             };
@@ -99,7 +102,9 @@ impl Lineage {
                 }
             }
         }
-        Ok(Self { versions, lists: Published::all(blobs)?, zones: jobs.filter_map(zone).collect(), loaded })
+        let (lists, damaged) = Published::readable(blobs)?;
+        damaged.iter().for_each(leave_out);
+        Ok(Self { versions, lists, zones: jobs.filter_map(zone).collect(), loaded })
     }
 
     /// The links of a table, an export or a part, up to the inputs and down to what was published; of one day if one

@@ -1,10 +1,13 @@
-//! Looking back, without running anything: how jobs stand, what came from what, and what may be cleaned away.
+//! Looking back, without running anything: how jobs stand, what came from what, what may be cleaned away, and
+//! what is damaged.
 
 mod clean;
 mod days;
+mod doctor;
 mod lineage;
 mod status;
 
 pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
+pub use doctor::{Diagnosis, Finding, FindingKind};
 pub use lineage::{Lineage, Link, LinkKind};
 pub use status::{DaysOf, Status, Statuses, statuses};

@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
-use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of};
+use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of, unrecorded};
 use tidetable_store::{Published, Store, Version};
 
 use super::days::{age, gaps, is_stale, period_of};
@@ -14,6 +14,9 @@ use crate::job::{Job, Per};
 use crate::period::Period;
 use crate::project::Project;
 use crate::run::RunError;
+
+/// Clocks of machines differ a little. Microseconds.
+pub(super) const CLOCK_SKEW: i64 = 3_600_000_000;
 
 /// Days of an export or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,7 +36,8 @@ pub struct Status {
     pub last: Option<RunRecord>,
     /// How that ended, `running`, or `killed`.
     pub state: Option<&'static str>,
-    /// The latest logical time of a run that ended well, microseconds.
+    /// The latest logical time of a run that ended well, microseconds. One that was still to come when the run began counts
+    /// as the time it began.
     pub good: Option<i64>,
     /// End of the newest UTC day that its tables have events of, microseconds.
     pub data_until: Option<i64>,
@@ -73,11 +77,18 @@ impl Status {
     }
 }
 
-/// How the jobs of a store stand, and those of the project if there is one.
+/// How the jobs of a store stand, and those of the project if there is one. `clock` is the clock of the machine,
+/// microseconds since the epoch: what was recorded by one that was ahead of it tells nothing of ages.
 ///
 /// # Errors
 /// If the store cannot be listed.
-pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) -> Result<Statuses, RunError> {
+pub fn statuses(
+    store: &Store,
+    project: Option<&Project>,
+    only: Option<&str>,
+    clock: i64,
+) -> Result<Statuses, RunError> {
+    let credible = clock.saturating_add(CLOCK_SKEW);
     let mut found = Statuses::default();
     let mut jobs: BTreeMap<String, Known> = BTreeMap::new();
     for name in project.map(Project::jobs).unwrap_or_default() {
@@ -105,7 +116,12 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) ->
     }
     for record in Runs::of(blobs).newest_first(None)? {
         match record {
-            Ok(record) => jobs.entry(record.job.clone()).or_default().note(record),
+            Ok(record) => {
+                if record.started.max(record.now) > credible {
+                    found.problems.push(from_the_future(&record, credible));
+                }
+                jobs.entry(record.job.clone()).or_default().note(record, credible);
+            }
             Err(error) => found.problems.push(error.to_string()),
         }
     }
@@ -118,11 +134,30 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: Option<&str>) ->
             }
             Err(error) => found.problems.push(error.to_string()),
         }
+        known.note_unrecorded(name, Path::new(&root));
     }
     for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
         found.jobs.push(known.status(name, Path::new(&root))?);
     }
     Ok(found)
+}
+
+/// What is told of a record whose times are ahead of the clock.
+fn from_the_future(record: &RunRecord, credible: i64) -> String {
+    let time = |micros: i64| chrono::DateTime::from_timestamp_micros(micros).map(|time| time.to_rfc3339());
+    if record.started > credible {
+        let began = time(record.started).unwrap_or_default();
+        return format!(
+            "runs/{}.json says that the run began at {began}, which is still to come: a clock was wrong, then or now; for ages the \
+             record does not count",
+            record.run
+        );
+    }
+    let now = time(record.now).unwrap_or_default();
+    format!(
+        "run {} had the logical time {now}, which is still to come: for its age the time at which it began counts",
+        record.run
+    )
 }
 
 /// What was found of a job.
@@ -142,10 +177,13 @@ struct Known {
 }
 
 impl Known {
-    /// Takes note of runs, the newest first.
-    fn note(&mut self, record: RunRecord) {
-        if record.outcome == Outcome::Ok {
-            self.good = self.good.max(Some(record.now));
+    /// Takes note of runs, the newest first, of which those count that began before `credible`.
+    fn note(&mut self, record: RunRecord, credible: i64) {
+        let began = record.started <= credible;
+        if record.outcome == Outcome::Ok && began {
+            // A run that never began, as in tests, has its logical time alone.
+            let known_by = if record.started == 0 { record.now } else { record.now.min(record.started) };
+            self.good = self.good.max(Some(known_by));
         }
         for part in &record.exports {
             if !self.tried.insert((part.export.clone(), part.label.clone())) {
@@ -155,7 +193,26 @@ impl Known {
                 self.sealed.entry(part.export.clone()).or_default().insert(part.label.clone());
             }
         }
-        self.last.get_or_insert(record);
+        match &self.last {
+            // What was recorded by a clock that was ahead came before what was recorded since, whatever its name.
+            Some(last) if last.started > credible && began => self.last = Some(record),
+            Some(_) => {}
+            None => self.last = Some(record),
+        }
+    }
+
+    /// Takes note of a run that failed and could not record it, as on a full disk.
+    fn note_unrecorded(&mut self, job: &str, root: &Path) {
+        let Some(unrecorded) = unrecorded(root, job) else { return };
+        match &mut self.last {
+            Some(last) if last.run > unrecorded.run => {}
+            Some(last) if last.run == unrecorded.run => {
+                last.outcome = unrecorded.outcome;
+                last.finished = unrecorded.finished;
+                last.error = unrecorded.error;
+            }
+            last => *last = Some(unrecorded),
+        }
     }
 
     fn status(mut self, job: String, root: &Path) -> Result<Status, RunError> {
@@ -287,12 +344,29 @@ mod tests {
         };
         let run = |now, outcome, exports| RunRecord { now, outcome, exports, ..RunRecord::default() };
         let mut known = Known::default();
-        known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]));
-        known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]));
-        known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]));
+        known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]), 9);
+        known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]), 9);
+        known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]), 9);
         let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
         let of = |day: &str| vec![DaysOf { of: "E".to_owned(), days: vec![day.to_owned()] }];
         assert_eq!(status.sealed, of("c"));
         assert_eq!((status.good, status.last.unwrap().now, status.state), (Some(2), 3, Some("partial")));
+    }
+
+    #[test]
+    fn what_a_clock_ahead_recorded_is_not_the_last() {
+        let run = |run: &str, started, now, outcome| RunRecord {
+            run: run.to_owned(),
+            started,
+            now,
+            outcome,
+            ..RunRecord::default()
+        };
+        let mut known = Known::default();
+        known.note(run("3", 900, 900, Outcome::Ok), 100);
+        known.note(run("2", 50, 50, Outcome::Failed), 100);
+        known.note(run("1", 40, 800, Outcome::Ok), 100);
+        let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
+        assert_eq!((status.good, status.last.unwrap().run.as_str(), status.state), (Some(40), "2", Some("failed")));
     }
 }

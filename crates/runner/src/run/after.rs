@@ -1,22 +1,31 @@
-//! What follows a run once its record is saved: its figures, then its hooks. Nothing of it changes the result.
+//! What follows a run once its record is saved: its figures, its heartbeat, then its hooks. Nothing of it changes the
+//! result.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 use tidetable_store::{Blobs, LocalBlobs, Published, StoreError};
 
+use super::heartbeat;
 use super::hooks::HookRun;
 use super::metrics::{Figures, NewestDay, last_success_in, text};
 use super::options::RunOptions;
+use super::stop::Stop;
 use crate::day::day_bounds;
-use crate::job::{Job, Per};
+use crate::job::{Hooks, Job, Per};
 use crate::observe::{Event, Observer};
 use crate::project::Project;
 use tidetable_record::{Outcome, RunRecord, Runs};
 
 const MICROS: i64 = 1_000_000;
+/// Exit code where another run goes on.
+const LOCKED: u8 = 75;
+/// A file takes up so many bytes of a disk, or a multiple of them.
+const BLOCK: u64 = 4096;
 
-/// A run that has ended.
+/// A run that has ended, or that did not begin.
 pub(super) struct After<'a> {
     pub(super) project: &'a Project,
     pub(super) job: &'a Job,
@@ -24,6 +33,9 @@ pub(super) struct After<'a> {
     pub(super) observer: &'a dyn Observer,
     pub(super) blobs: &'a dyn Blobs,
     pub(super) exit_code: u8,
+    /// Whether the record says how the run ended. Where the disk is full it could not be written, and what follows goes by
+    /// what is in memory.
+    pub(super) is_recorded: bool,
 }
 
 impl After<'_> {
@@ -35,6 +47,7 @@ impl After<'_> {
         {
             notes.push(format!("warning: the metrics are not written: {error}; the result of the run stays"));
         }
+        notes.extend(send_heartbeat(self.project, &self.job.hooks, record.outcome == Outcome::Ok));
         if !self.job.hooks.commands.is_empty() {
             notes.extend(self.run_hooks(record));
         }
@@ -43,6 +56,9 @@ impl After<'_> {
         }
         notes.iter().for_each(|note| self.observer.event(Event::Note(note.clone())));
         record.notes.extend(notes);
+        if !self.is_recorded {
+            return;
+        }
         if let Err(error) = record.save(self.blobs) {
             self.observer.event(Event::Note(format!("warning: these warnings are not in the run's record: {error}")));
         }
@@ -55,13 +71,15 @@ impl After<'_> {
             project: &self.project.dir,
             root: &self.project.root,
             exit_code: self.exit_code,
+            is_recorded: self.is_recorded,
             stop: &self.options.stop,
             observer: self.observer,
         };
         let mut notes = hooks.run(record);
         let path = record.path();
         // Where there was no record to change, as on a full disk, there is none to compare with.
-        if let (Ok(Some(before)), after) = (before, self.blobs.read(&path))
+        if self.is_recorded
+            && let (Ok(Some(before)), after) = (before, self.blobs.read(&path))
             && !after.is_ok_and(|after| after.is_some_and(|after| after == before))
         {
             notes.push(format!("warning: a hook changed {path}, the record of the run; it was written anew"));
@@ -77,9 +95,14 @@ impl After<'_> {
             record,
             exit_code: self.exit_code,
             last_success: self.last_success(record, &files, &name),
-            newest: self.newest()?,
+            newest: self.newest(),
         };
-        files.replace(&name, text(&figures).as_bytes())
+        let text = text(&figures);
+        match files.replace(&name, text.as_bytes()) {
+            // Without room for another file there may be room in the one that is there.
+            Err(error) => write_over(path, &text).or(Err(error)),
+            Ok(()) => Ok(()),
+        }
     }
 
     /// When the job last ended well: this time, or as the records say, or as the figures said before where those
@@ -87,24 +110,60 @@ impl After<'_> {
     fn last_success(&self, record: &RunRecord, files: &LocalBlobs, name: &str) -> Option<i64> {
         let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
         let recorded = || {
-            let mut records = Runs::of(self.blobs).newest_first(Some(&record.job)).ok()?;
-            records.find_map(|record| ended_well(&record.ok()?))
+            let mut records = Runs::of(self.blobs).readable(Some(&record.job)).ok()?;
+            records.find_map(|record| ended_well(&record))
         };
         let told = || last_success_in(&String::from_utf8_lossy(&files.read(name).ok()??), &record.job);
         ended_well(record).or_else(recorded).or_else(told)
     }
 
     /// The newest published day of each export that publishes days, as the second it starts at.
-    fn newest(&self) -> Result<Vec<NewestDay>, StoreError> {
+    fn newest(&self) -> Vec<NewestDay> {
         let mut newest = Vec::new();
         for export in self.job.exports.iter().filter(|export| export.per == Per::Day) {
-            let parts = Published::load(self.blobs, &export.name)?.parts;
+            // What cannot be read has no figure; that the run came so far or not is told all the same.
+            let Ok(Published { parts, .. }) = Published::load(self.blobs, &export.name) else { continue };
             let day = parts.keys().filter_map(|label| label.parse::<NaiveDate>().ok()).max();
             if let Some(day) = day {
                 let start = day_bounds(self.job.timezone, day).start.div_euclid(MICROS);
                 newest.push(NewestDay { export: export.name.clone(), start });
             }
         }
-        Ok(newest)
+        newest
     }
+}
+
+/// What follows a run that did not begin, since it was refused: the hook `error`, and a heartbeat that says so. None where
+/// another run goes on, which has its own.
+pub(super) fn refused(project: &Project, hooks: &Hooks, record: &RunRecord, exit_code: u8, observer: &dyn Observer) {
+    let mut notes = Vec::new();
+    if exit_code != LOCKED {
+        notes.extend(send_heartbeat(project, hooks, false));
+    }
+    let run = HookRun {
+        hooks,
+        project: &project.dir,
+        root: &project.root,
+        exit_code,
+        is_recorded: false,
+        stop: &Stop::default(),
+        observer,
+    };
+    notes.extend(run.run_error(record));
+    notes.into_iter().for_each(|note| observer.event(Event::Note(note)));
+}
+
+fn send_heartbeat(project: &Project, hooks: &Hooks, is_well: bool) -> Option<String> {
+    let error = heartbeat::send(project, hooks, is_well).err()?;
+    Some(format!("warning: the heartbeat was not sent: {error}; the result of the run stays"))
+}
+
+/// Writes `text` over the file at `path`, where that takes no new block of the disk.
+fn write_over(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    if text.len() as u64 > file.metadata()?.len().next_multiple_of(BLOCK) {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
 }

@@ -109,6 +109,12 @@ pub enum RunError {
         /// The root.
         root: String,
     },
+    /// A root into which a backup is being restored.
+    #[error("a restore into {root} did not come to its end: run that `tidetable restore` again")]
+    HalfRestored {
+        /// The root.
+        root: String,
+    },
     /// A table or export that the job does not have.
     #[error("--select {selected}: job {job} has no such {what}; it has {known}")]
     NotSelected {
@@ -133,6 +139,24 @@ pub enum RunError {
         run: String,
         /// Its process.
         process: u32,
+    },
+    /// A job runs while nothing may change.
+    #[error("job {job} is being run (run {run}, process {process}): wait for its end, nothing was changed")]
+    Running {
+        /// The job.
+        job: String,
+        /// The run.
+        run: String,
+        /// Its process.
+        process: u32,
+    },
+    /// A file could not be set aside.
+    #[error("cannot set {path} aside: {source}")]
+    Aside {
+        /// Path inside the store.
+        path: String,
+        /// The cause.
+        source: std::io::Error,
     },
     /// A key or token that the job file names is not there.
     #[error("source {source_name}: `{key}` of its storage: {reason}")]
@@ -252,9 +276,10 @@ impl RunError {
     /// The exit code of a process that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Locked { .. } => 75,
+            Self::Locked { .. } | Self::Running { .. } => 75,
             Self::Interrupted { signal } => 128 + signal,
             Self::Secret { .. }
+            | Self::HalfRestored { .. }
             | Self::NotSelected { .. }
             | Self::ListMissing { .. }
             | Self::TableMissing { .. }

@@ -29,6 +29,8 @@ pub(super) struct HookRun<'a> {
     pub(super) project: &'a Path,
     pub(super) root: &'a str,
     pub(super) exit_code: u8,
+    /// Whether there is a record that says how the run ended: what hooks are told comes from memory.
+    pub(super) is_recorded: bool,
     pub(super) stop: &'a Stop,
     pub(super) observer: &'a dyn Observer,
 }
@@ -36,10 +38,17 @@ pub(super) struct HookRun<'a> {
 impl HookRun<'_> {
     /// Runs the hooks of this run, one after the other. Returns what went wrong.
     pub(super) fn run(&self, record: &RunRecord) -> Vec<String> {
-        let kind = kind(record);
-        let fits = |(when, _): &&(HookKind, Vec<String>)| *when == kind || *when == HookKind::Finish;
+        self.run_those(&[kind(record), HookKind::Finish], record)
+    }
+
+    /// Runs the hook of a run that did not begin.
+    pub(super) fn run_error(&self, record: &RunRecord) -> Vec<String> {
+        self.run_those(&[HookKind::Error], record)
+    }
+
+    fn run_those(&self, kinds: &[HookKind], record: &RunRecord) -> Vec<String> {
         let mut wrong = Vec::new();
-        for (when, words) in self.hooks.commands.iter().filter(fits) {
+        for (when, words) in self.hooks.commands.iter().filter(|(when, _)| kinds.contains(when)) {
             if let Err(reason) = self.run_one(*when, words, record) {
                 wrong.push(format!("warning: the hook `{}` {reason}; the result of the run stays", when.name()));
             }
@@ -66,10 +75,14 @@ impl HookRun<'_> {
             .env("TIDETABLE_OUTCOME", record.outcome.name())
             .env("TIDETABLE_EXIT_CODE", self.exit_code.to_string())
             .env("TIDETABLE_NOW", now)
-            .env("TIDETABLE_RECORD", Path::new(self.root).join(record.path()))
+            .env("TIDETABLE_ERROR", record.error.as_deref().unwrap_or_default().replace('\0', " "))
             .env("TIDETABLE_ROOT", self.root)
+            .env_remove("TIDETABLE_RECORD")
             // A Ctrl-C that stopped the run is not meant for the hook that tells of it.
             .process_group(0);
+        if self.is_recorded {
+            command.env("TIDETABLE_RECORD", Path::new(self.root).join(record.path()));
+        }
         let mut child = command.spawn().map_err(|error| format!("cannot be started: {program}: {error}"))?;
         let (sender, lines) = sync_channel(LINES);
         read_lines(child.stdout.take(), sender.clone());

@@ -4,11 +4,10 @@
 //! What the file holds only tells people who it is.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidetable_record::{Holder, lock_path, read_holder};
+use tidetable_record::{Holder, RunRecord, lock_path, read_holder};
 
 use super::error::RunError;
 use super::stop::Stop;
@@ -33,20 +32,28 @@ pub enum IfLocked {
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+    holder: Holder,
+}
+
+impl Lock {
+    /// Says whose it is. That a file cannot say so is no reason not to run: it only tells people.
+    pub(super) fn tell(&mut self, run: &str) {
+        self.holder = Holder { run: run.to_owned(), process: std::process::id(), failed: None };
+        let _ = self.holder.write(&mut self.file);
+    }
+
+    /// Says that the run failed, and that its record could not be written.
+    pub(super) fn tell_failure(&mut self, record: &RunRecord) {
+        let _ = self.holder.clone().failing(record).write(&mut self.file);
+    }
 }
 
 /// Takes the lock of `job` in the store at `root`. `None`: another run holds it, and is to be left alone.
 ///
 /// # Errors
 /// [`RunError::Locked`] if another run holds it, and those of the file system.
-pub(super) fn take(
-    root: &Path,
-    job: &str,
-    holder: &Holder,
-    if_locked: IfLocked,
-    stop: &Stop,
-) -> Result<Option<Lock>, RunError> {
+pub(super) fn take(root: &Path, job: &str, if_locked: IfLocked, stop: &Stop) -> Result<Option<Lock>, RunError> {
     let path = lock_path(root, job);
     let failed = |source| RunError::Lock { path: path.clone(), source };
     path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
@@ -74,10 +81,47 @@ pub(super) fn take(
         stop.check()?;
         std::thread::sleep(PAUSE);
     }
-    let text = serde_json::to_vec(holder).map_err(|error| failed(error.into()))?;
-    let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.set_len(0)).and_then(|()| file.write_all(&text));
-    written.map_err(failed)?;
-    Ok(Some(Lock { _file: file }))
+    Ok(Some(Lock { file, holder: Holder::default() }))
+}
+
+/// Takes the locks of all jobs that ever ran in the store at `root`, so that none runs until they are dropped.
+///
+/// # Errors
+/// [`RunError::Running`] if one runs, and those of the file system.
+pub(crate) fn take_all(root: &Path) -> Result<Vec<File>, RunError> {
+    let folder = root.join("locks");
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| RunError::Lock { path, source }
+    };
+    let entries = match std::fs::read_dir(&folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed(&folder))?,
+    };
+    let mut held = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed(&folder))?.path();
+        if path.extension().is_none_or(|ending| ending != "lock") {
+            continue;
+        }
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed(&path))?;
+        let mut looks = 0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(source)) => return Err(failed(&path)(source)),
+                Err(TryLockError::WouldBlock) => looks += 1,
+            }
+            if looks >= LOOKS {
+                let job = path.file_stem().map(|job| job.to_string_lossy().into_owned()).unwrap_or_default();
+                let holder = read_holder(&mut file).unwrap_or_default();
+                return Err(RunError::Running { job, run: holder.run, process: holder.process });
+            }
+            std::thread::sleep(PAUSE);
+        }
+        held.push(file);
+    }
+    Ok(held)
 }
 
 #[cfg(test)]
@@ -87,7 +131,9 @@ mod tests {
     use super::*;
 
     fn lock(root: &Path, run: &str, if_locked: IfLocked) -> Result<Option<Lock>, RunError> {
-        take(root, "j", &Holder { run: run.to_owned(), process: 7 }, if_locked, &Stop::default())
+        let mut lock = take(root, "j", if_locked, &Stop::default())?;
+        lock.iter_mut().for_each(|lock| lock.tell(run));
+        Ok(lock)
     }
 
     #[test]
@@ -98,7 +144,7 @@ mod tests {
         assert!(first.is_some());
         assert_eq!(holder(root.path(), "j").unwrap().unwrap().run, "first and long");
         let Err(RunError::Locked { run, process, .. }) = lock(root.path(), "second", IfLocked::Fail) else { panic!() };
-        assert_eq!((run.as_str(), process), ("first and long", 7));
+        assert_eq!((run.as_str(), process), ("first and long", std::process::id()));
         assert!(lock(root.path(), "second", IfLocked::Skip).unwrap().is_none());
         assert!(lock(root.path(), "second", IfLocked::Wait(Some(Duration::ZERO))).is_err());
         drop(first);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{Failures, InputState};
-use tidetable_sql::{Declared, QueryShape, Session, SessionOptions, check_query, read_by};
+use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
 use tidetable_store::{InputPlan, Published};
 
 use super::error::RunError;
@@ -19,6 +19,7 @@ use crate::day::{MICROS_PER_DAY, day_bounds, days_touched};
 use crate::job::{Export, From, Job, Table};
 use crate::period::Period;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
+use crate::readable::ReadableTables;
 
 impl Run<'_> {
     /// What the run does with `sources`, and with what follows from them.
@@ -202,13 +203,13 @@ impl Run<'_> {
 
     /// Plans the query of an export over the tables of the job and of the store.
     pub(super) fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
-        let mut tables: Vec<Declared> = Vec::new();
-        for name in self.store.tables()?.into_iter().filter(|name| self.job.table(name).is_none()) {
-            tables.push(Declared::new(&name, self.store.snapshot(&name)?.layout()));
-        }
-        tables.extend(self.job.tables.iter().map(|table| Declared::new(&table.spec.name, &table.layout)));
-        let wrong = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
-        let reads = tables_read(export, read_by(&tables, &export.sql).map_err(wrong)?)?;
+        let mut readable = ReadableTables::of(self.store, self.job)?;
+        let tables = std::mem::take(&mut readable.tables);
+        let mut wrong = |error| {
+            let damaged = readable.blame(&export.sql);
+            damaged.unwrap_or_else(|| RunError::Query { export: export.name.clone(), source: Box::new(error) })
+        };
+        let reads = tables_read(export, read_by(&tables, &export.sql).map_err(&mut wrong)?)?;
         // So that a mistake is told before anything is loaded.
         let checked = self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
         check_keys(export, &checked.columns)?;

@@ -7,6 +7,7 @@ mod columns;
 mod derived;
 mod error;
 mod exports;
+mod heartbeat;
 mod hooks;
 mod load;
 mod lock;
@@ -31,13 +32,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use tidetable_record::{FORMAT, Holder, Outcome, RunRecord, Runs, Seen};
+use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
+use ulid::Ulid;
 
 pub use check_data::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
+pub(crate) use lock::take_all;
 pub use measure::check_queries;
 pub use options::{Only, RunOptions};
 pub use params::probe_params;
@@ -45,14 +48,19 @@ pub use publish::{check_keys, tables_read};
 pub use select::Selected;
 pub use stop::{Stop, Stopped};
 
-use crate::job::{Export, Job, Stage};
+use crate::backup::RESTORING;
+use crate::job::{Export, Job, JobError, Stage, hooks_alone};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
 use after::After;
 use columns::OtherColumns;
 use load::LoadStage;
+use lock::Lock;
 use retry::Retry;
+
+/// A logical time so far ahead of the clock is told. Microseconds.
+const AHEAD: i64 = 3_600_000_000;
 
 /// What a run did: its record, and a few of the rows it rejected.
 #[derive(Debug)]
@@ -66,10 +74,13 @@ pub struct RunReport {
 /// The store of a project.
 ///
 /// # Errors
-/// If its root is not a folder of this machine.
+/// If its root is not a folder of this machine, or a backup is being restored into it.
 pub fn open_store(project: &Project) -> Result<Store, RunError> {
     if project.root_is_url() {
         return Err(RunError::RemoteRoot { root: project.root.clone() });
+    }
+    if Path::new(&project.root).join(RESTORING).exists() {
+        return Err(RunError::HalfRestored { root: project.root.clone() });
     }
     Ok(Store::new(Arc::new(LocalBlobs::new(PathBuf::from(&project.root)))))
 }
@@ -111,14 +122,6 @@ pub fn run(
     ids: &dyn Ids,
     observer: &dyn Observer,
 ) -> Result<Option<RunReport>, RunError> {
-    let store = open_store(project)?;
-    let runtime = runtime()?;
-    let storage = &secrets::storage(project, job, runtime.handle(), options.clock)?;
-    let holder = Holder { run: options.run.clone(), process: std::process::id() };
-    let lock = lock::take(Path::new(&project.root), &job.name, &holder, options.if_locked, &options.stop)?;
-    let Some(_lock) = lock else { return Ok(None) };
-    let blobs = store.blobs().as_ref();
-    let last = Runs::of(blobs).last(&job.name)?;
     let mut record = RunRecord {
         format: FORMAT,
         run: options.run.clone(),
@@ -127,43 +130,161 @@ pub fn run(
         started: (options.clock)(),
         outcome: Outcome::Running,
         asked: options.asked(),
-        // Whoever holds the lock is the only one that runs.
-        continues: last.filter(|last| last.outcome.is_open()).map(|last| last.run),
         ..RunRecord::default()
+    };
+    let mut lock = None;
+    let Begun { store, runtime, storage } = match begin(project, job, options, &mut record, &mut lock) {
+        Ok(Some(begun)) => begun,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            ended(&mut record, &error, options);
+            not_begun(project, job, options, observer, (record, lock), &error);
+            return Err(error);
+        }
     };
     if let Some(before) = &record.continues {
         let note = format!("run {before} did not come to its end: this one goes on from what it left");
         observer.event(Event::Note(note));
     }
-    record.save(blobs)?;
+    let options = &RunOptions { run: record.run.clone(), ..options.clone() };
+    let blobs = store.blobs().as_ref();
     let seen = &Seen::load(blobs, &job.name);
     let (runtime, reads) = (runtime.handle(), Mutex::default());
-    let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads };
+    let whole = Run { job, options, ids, observer, store: &store, storage: &storage, runtime, seen, reads };
+    if record.now > record.started.saturating_add(AHEAD) {
+        let note = ahead(record.now);
+        whole.note(&mut record, note);
+    }
     let done = whole.selected().and_then(|selected| {
         let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
         stages.run(&mut record)
     });
-    record.outcome = match &done {
-        Ok(_) => record.outcome_of_parts(),
-        Err(_) if options.stop.asked().is_some() => Outcome::Interrupted,
-        Err(_) => Outcome::Failed,
-    };
-    record.error = done.as_ref().err().map(ToString::to_string);
-    record.finished = Some((options.clock)());
+    match &done {
+        Ok(_) => {
+            record.outcome = record.outcome_of_parts();
+            record.finished = Some((options.clock)());
+        }
+        Err(error) => ended(&mut record, error, options),
+    }
     let tables = job.tables.iter().map(|table| table.spec.name.as_str());
     // If it cannot be remembered, the next run tells it again.
     let _ = seen.save(blobs, &job.name, tables, &record.loads);
+    let saved = record.save(blobs);
+    let is_recorded = saved.is_ok();
     // The first error is the one to tell.
-    let done = match (done, record.save(blobs)) {
+    let done = match (done, saved) {
         (Ok(_), Err(error)) => {
             record.outcome = Outcome::Failed;
+            record.error = Some(error.to_string());
             Err(error.into())
         }
         (done, _) => done,
     };
+    if let Some(lock) = lock.as_mut().filter(|_| !is_recorded) {
+        lock.tell_failure(&record);
+    }
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
-    After { project, job, options, observer, blobs, exit_code }.follow(&mut record);
+    After { project, job, options, observer, blobs, exit_code, is_recorded }.follow(&mut record);
     Ok(Some(RunReport { rejected: done?, record }))
+}
+
+/// What a run has once it began.
+struct Begun {
+    store: Store,
+    runtime: tokio::runtime::Runtime,
+    storage: Storage,
+}
+
+/// Takes the lock, names the run and records that it goes on. `None`: another run goes on, and was to be left alone.
+fn begin(
+    project: &Project,
+    job: &Job,
+    options: &RunOptions,
+    record: &mut RunRecord,
+    lock: &mut Option<Lock>,
+) -> Result<Option<Begun>, RunError> {
+    let store = open_store(project)?;
+    let runtime = runtime()?;
+    let storage = secrets::storage(project, job, runtime.handle(), options.clock)?;
+    let taken = lock::take(Path::new(&project.root), &job.name, options.if_locked, &options.stop)?;
+    let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
+    // Said before anything is read that may be damaged.
+    lock.tell(&record.run);
+    let runs = Runs::of(store.blobs().as_ref());
+    if let Some(newest) = runs.names()?.last() {
+        record.run = name_after(newest, &record.run);
+    }
+    lock.tell(&record.run);
+    // Whoever holds the lock is the only one that runs.
+    record.continues = runs.last(&job.name)?.filter(|last| last.outcome.is_open()).map(|last| last.run);
+    record.save(store.blobs().as_ref())?;
+    Ok(Some(Begun { store, runtime, storage }))
+}
+
+/// Notes that a run ended by `error`.
+fn ended(record: &mut RunRecord, error: &RunError, options: &RunOptions) {
+    record.outcome = if options.stop.asked().is_some() { Outcome::Interrupted } else { Outcome::Failed };
+    record.error = Some(error.to_string());
+    record.finished = Some((options.clock)());
+}
+
+/// What follows a run that could not begin: what tells of failures does so, though there is no record.
+fn not_begun(
+    project: &Project,
+    job: &Job,
+    options: &RunOptions,
+    observer: &dyn Observer,
+    (mut record, lock): (RunRecord, Option<Lock>),
+    error: &RunError,
+) {
+    let exit_code = error.exit_code();
+    if let Some(mut lock) = lock {
+        lock.tell_failure(&record);
+    }
+    if matches!(exit_code, 2 | 75) {
+        after::refused(project, &job.hooks, &record, exit_code, observer);
+        return;
+    }
+    let blobs = LocalBlobs::new(PathBuf::from(&project.root));
+    let after = After { project, job, options, observer, blobs: &blobs, exit_code, is_recorded: false };
+    after.follow(&mut record);
+}
+
+/// Tells of a run that did not begin since its job file has mistakes: as its hooks ask for, as far as those can be read.
+pub fn refused(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
+    let text = project.locate(asked).ok().and_then(|path| std::fs::read_to_string(path).ok());
+    let Some((job, hooks)) = text.and_then(|text| hooks_alone(&text)) else { return };
+    let record = RunRecord {
+        format: FORMAT,
+        run: options.run.clone(),
+        job,
+        now: options.now,
+        outcome: Outcome::Failed,
+        error: Some(error.to_string()),
+        ..RunRecord::default()
+    };
+    after::refused(project, &hooks, &record, 2, observer);
+}
+
+/// `own`, the name of a run, or one after `newest`, if that is later: names ascend as runs are recorded, whatever a clock
+/// said when the others were.
+fn name_after(newest: &str, own: &str) -> String {
+    match (Ulid::from_string(newest), Ulid::from_string(own)) {
+        (Ok(newest), Ok(ulid)) if ulid <= newest => {
+            Ulid::from_parts(newest.timestamp_ms().saturating_add(1), ulid.random()).to_string()
+        }
+        _ => own.to_owned(),
+    }
+}
+
+/// What is told of a logical time that is still to come.
+fn ahead(now: i64) -> String {
+    let time = chrono::DateTime::from_timestamp_micros(now).map(|time| time.to_rfc3339());
+    format!(
+        "warning: the logical time of this run, {}, is still to come: it takes care of no moment of the schedule, and what \
+         expires by then counts as expired",
+        time.unwrap_or_default()
+    )
 }
 
 struct Run<'a> {
@@ -249,4 +370,20 @@ impl Run<'_> {
 /// Adds what a part of the run took since `clock`.
 fn took(record: &mut RunRecord, part: &str, clock: Instant) {
     *record.seconds.entry(part.to_owned()).or_default() += clock.elapsed().as_secs_f64();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_after_those_before_it() {
+        let name = |millis: u64, random: u128| Ulid::from_parts(millis, random).to_string();
+        assert_eq!(name_after(&name(5, 9), &name(6, 1)), name(6, 1));
+        assert_eq!(name_after(&name(900, 9), &name(6, 1)), name(901, 1), "a clock was wrong");
+        assert_eq!(name_after(&name(6, 2), &name(6, 1)), name(7, 1));
+        assert_eq!(name_after("no ulid", &name(6, 1)), name(6, 1));
+        let last = name((1 << 48) - 1, 9);
+        assert_eq!(name_after(&last, &name(6, 1)).len(), 26);
+    }
 }

@@ -4,7 +4,7 @@ use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 
 use super::error::{NoSecret, RunError};
-use crate::job::{Job, SettingValue, StorageSetting};
+use crate::job::{Job, SettingValue};
 use crate::project::Project;
 
 /// What opens the files of the job's sources.
@@ -16,7 +16,7 @@ pub(super) fn storage(project: &Project, job: &Job, runtime: &Handle, clock: fn(
     for source in &job.sources {
         let mut settings = Vec::new();
         for setting in &source.storage {
-            let value = value(project, setting).map_err(|reason| RunError::Secret {
+            let value = value(project, &setting.value).map_err(|reason| RunError::Secret {
                 source_name: source.spec.name.clone(),
                 key: setting.key,
                 reason,
@@ -28,8 +28,12 @@ pub(super) fn storage(project: &Project, job: &Job, runtime: &Handle, clock: fn(
     Ok(storage)
 }
 
-fn value(project: &Project, setting: &StorageSetting) -> Result<String, NoSecret> {
-    let (value, empty) = match &setting.value {
+/// What a setting is set to.
+///
+/// # Errors
+/// If a variable or file that it names is not there.
+pub(super) fn value(project: &Project, setting: &SettingValue) -> Result<String, NoSecret> {
+    let (value, empty) = match setting {
         SettingValue::Plain(value) => return Ok(value.clone()),
         SettingValue::Env(name) => match std::env::var(name) {
             Ok(value) => (value, NoSecret::EmptyVariable { name: name.clone() }),

@@ -11,11 +11,10 @@ use tidetable_store::StoreError;
 /// one whose logical time is still to come.
 ///
 /// # Errors
-/// If a record cannot be read.
+/// If the records cannot be listed.
 pub fn done_until(runs: Runs<'_>, job: &str, now: i64) -> Result<Option<i64>, StoreError> {
     let (mut done, mut tried): (Option<i64>, Option<i64>) = (None, None);
-    for record in runs.newest_first(Some(job))? {
-        let record = record?;
+    for record in runs.readable(Some(job))? {
         if record.now <= now && record.asked.is_whole() {
             if record.outcome.is_open() {
                 tried = Some(tried.map_or(record.now, |tried| tried.min(record.now)));

@@ -14,7 +14,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
 use tidetable_record::{RunRecord, Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
-use tidetable_store::Store;
+use tidetable_store::{Store, leave_out};
 
 use crate::error::external;
 use columns::{Row, batch, schema};
@@ -74,8 +74,15 @@ impl RunsTable {
             return Ok(rows);
         }
         for name in Runs::of(blobs).names().map_err(external)? {
-            // What is gone meanwhile was cleaned away.
-            let Some(record) = Runs::of(blobs).load(&name).map_err(external)? else { continue };
+            let record = match Runs::of(blobs).load(&name) {
+                Ok(Some(record)) => record,
+                // What is gone meanwhile was cleaned away.
+                Ok(None) => continue,
+                Err(error) => {
+                    leave_out(&error);
+                    continue;
+                }
+            };
             let rejects = |record: &RunRecord| rejected_rows(blobs, record).map_err(external);
             match self.table.rows {
                 rows::Of::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),

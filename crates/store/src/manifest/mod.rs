@@ -27,6 +27,8 @@ pub(crate) use step::Step;
 const WHOLE: u32 = 1;
 /// Format of steps and checkpoints.
 const STEPS: u32 = 2;
+/// The newest format that this build reads.
+pub(crate) const NEWEST_FORMAT: u32 = STEPS;
 
 #[derive(Serialize, Deserialize)]
 struct Envelope<'a> {

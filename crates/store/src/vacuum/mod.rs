@@ -80,8 +80,10 @@ impl VacuumPlan {
         let newest = table.latest_number()?;
         let first = table.kept()?.oldest;
         let line = manifests.partition_point(|(number, _)| *number < first);
+        let (pinned, dead_pins) = table.pinned(options.half_written_before)?;
         let kept = oldest_of_newest(table, first, newest, options.keep_versions)?;
         let oldest = oldest_kept(&manifests[line..], newest, kept, options.before).min(oldest);
+        let oldest = pinned.map_or(oldest, |pinned| oldest.min(pinned.max(first)));
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
@@ -100,6 +102,9 @@ impl VacuumPlan {
         let ssts = ssts.map(|id| Ok(stat(table.sst_path(id))?.map(|file| (id.to_owned(), file))));
         let ssts: Vec<Option<(String, FoundFile)>> = ssts.collect::<Result<_>>()?;
         let mut leftovers = Vec::new();
+        for path in dead_pins {
+            leftovers.extend(stat(path)?);
+        }
         let folders =
             [table.manifest_folder(), table.checkpoint_folder(), table.sst_folder(), table.quarantine_folder()];
         for folder in folders {

@@ -5,8 +5,8 @@ pub(super) mod summary;
 
 use chrono::NaiveDate;
 use tidetable_runner::{
-    IfLocked, Job, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop, TableReason, UlidIds,
-    open_store, plan_job, run as run_job,
+    IfLocked, Job, JobError, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop, TableReason,
+    UlidIds, open_store, plan_job, refused, run as run_job,
 };
 use tidetable_store::{Ids, LEAST_MEMORY, ulid_text};
 
@@ -56,8 +56,10 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let ids = UlidIds::default();
     let how = How::new(&args.how)?;
     let options = options(&args.days, &how, &ids)?;
-    let Some(name) = &args.job else { return run_all(global, &project, &options, args.dry_run, &ids) };
-    let job = Job::load(&project, name)?;
+    let Some(name) = &args.job else {
+        return run_all(global, &project, &options, args.dry_run, &ids);
+    };
+    let job = if args.dry_run { Job::load(&project, name) } else { load(global, &project, name, &options) }?;
     if args.catch_up {
         return catch_up::catch_up(global, &project, &job, &options, args.dry_run, &ids);
     }
@@ -66,6 +68,15 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     }
     run_one(global, &project, &job, &options, &ids)?;
     Ok(())
+}
+
+/// Loads a job that is to be run. If it has mistakes that is told to whom its hooks name.
+fn load(global: &Global, project: &Project, name: &str, options: &RunOptions) -> Result<Job, JobError> {
+    Job::load(project, name).inspect_err(|error| {
+        let watcher = Watcher::new(global, &options.stop);
+        refused(project, name, options, error, &watcher);
+        watcher.finish();
+    })
 }
 
 /// Tries again what a run left.
@@ -117,7 +128,11 @@ pub fn run_all(
     dry_run: bool,
     ids: &UlidIds,
 ) -> Result<(), CliError> {
-    let jobs = super::jobs::in_order(project)?;
+    let jobs = super::jobs::in_order(project).inspect_err(|_| {
+        if !dry_run {
+            project.jobs().iter().for_each(|name| drop(load(global, project, name, options)));
+        }
+    })?;
     let mut failed: Vec<(String, u8)> = Vec::new();
     let mut unmade: Vec<&str> = Vec::new();
     for (job, after) in &jobs {

@@ -13,7 +13,7 @@ use serde_json::json;
 use tidetable_runner::{Cron, Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
 use super::new::parse_zone;
-use super::project;
+use super::{named_root_is_there, project};
 use crate::args::{Global, Output, parse_time};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
@@ -93,6 +93,7 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
     }
     let jobs = scheduled(&project)?;
     if args.check {
+        named_root_is_there(global)?;
         return check(global, &project, &jobs, now);
     }
     let place = place(global, &project, args)?;

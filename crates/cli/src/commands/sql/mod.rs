@@ -11,14 +11,14 @@ use tidetable_runner::runtime;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, TableVersions, statements};
 use tidetable_store::Store;
 
-use super::store;
+use super::store_if_any;
 use crate::args::{Global, Sql};
 use crate::error::CliError;
 use run::Runner;
 
 /// Runs the statements, the first wrong one being the last.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
-    let store = store(global)?;
+    let store = store_if_any(global)?;
     let runtime = runtime()?;
     let (output, timing, external) = (global.output, args.timing, ExternalTables::default());
     let runner = Runner { store: &store, args, output, runtime: &runtime, timing, external: &external };

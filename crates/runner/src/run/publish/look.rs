@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot};
+use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot, leave_out};
 
 use super::super::error::RunError;
 use super::super::parts::{Part, Wanted};
@@ -220,7 +220,9 @@ impl<'a> PublishStage<'a> {
         if !published.job.is_empty() && published.job != self.job.name {
             return Err(owned(export, &export.name, &published.job));
         }
-        let lists = Published::all(self.store.blobs().as_ref())?;
+        // The list of another export may be damaged: that is no reason to publish nothing.
+        let (lists, damaged) = Published::readable(self.store.blobs().as_ref())?;
+        damaged.iter().for_each(leave_out);
         let others = lists.into_iter().filter(|list| list.job != self.job.name);
         Ok(others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect())
     }

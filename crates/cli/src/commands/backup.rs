@@ -1,0 +1,143 @@
+//! `tidetable backup` and `tidetable restore`: copies of the store that can be relied on.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::json;
+use tidetable_runner::{Backup as Taken, UlidIds, Vault};
+use tidetable_store::{Ids, ulid_text};
+
+use super::{project_of_store, store, time};
+use crate::args::{Backup, Global, Output, Restore};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::{bytes, count};
+use crate::signals::stop_on_signals;
+
+/// Makes a backup, lists those there are, or reads them back.
+pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
+    if args.list {
+        return list(global, args);
+    }
+    if args.verify {
+        return verify(global, args);
+    }
+    let store = store(global)?;
+    let vault = Vault::make(&args.folder)?;
+    let (id, taken) = (ulid_text(UlidIds::default().next()), chrono::Utc::now().timestamp_micros());
+    let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop_on_signals()?)?;
+    done.notes.iter().for_each(|note| crate::tell_line(global, note));
+    done.backup.damaged.iter().for_each(|damage| crate::tell_line(global, &format!("damaged: {damage}")));
+    let mut out = stdout();
+    let Taken { id, files, tables, .. } = &done.backup;
+    if global.output == Output::Table {
+        let (all, copied) = (count(files.len() as u64, "file"), count(done.copied, "file"));
+        writeln!(
+            out,
+            "backup {id}: {} of {}, {all} of {}; {copied} of {} copied",
+            count(tables.len() as u64, "table"),
+            done.backup.root,
+            bytes(done.backup.bytes()),
+            bytes(done.copied_bytes)
+        )?;
+    } else {
+        rows(&[(&done.backup, Some((done.copied, done.copied_bytes)))]).write(global.output, &mut out)?;
+    }
+    out.flush()?;
+    damaged(done.backup.damaged.len(), "the rest is in the backup, and older backups stay")
+}
+
+/// Restores a backup.
+pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
+    let root = match &args.into {
+        Some(root) => root.clone(),
+        None => PathBuf::from(project_of_store(global)?.root),
+    };
+    let vault = Vault::open(&args.folder)?;
+    let restored = vault.restore(vault.find(args.at.as_deref())?, &root, &stop_on_signals()?)?;
+    let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
+    let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
+    missing.chain(lost).for_each(|line| crate::tell_line(global, &line));
+    let mut out = stdout();
+    if global.output == Output::Table {
+        let Taken { id, taken, files, tables, .. } = &restored.backup;
+        writeln!(
+            out,
+            "restored {} of backup {id}, of {}, into {}: {} of {}, each with its checksum",
+            count(tables.len() as u64, "table"),
+            time(*taken).unwrap_or_default(),
+            root.display(),
+            count(files.len() as u64, "file"),
+            bytes(restored.backup.bytes()),
+        )?;
+    } else {
+        rows(&[(&restored.backup, None)]).write(global.output, &mut out)?;
+    }
+    out.flush()?;
+    damaged(restored.damaged.len(), "the rest is restored: `tidetable doctor` says what is missing")
+}
+
+fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
+    let vault = Vault::open(&args.folder)?;
+    let mut backups = Vec::new();
+    let mut broken = 0;
+    for name in vault.names()?.iter().rev() {
+        match vault.load(name) {
+            Ok(backup) => backups.push(backup),
+            Err(error) => {
+                broken += 1;
+                crate::tell_line(global, &format!("damaged: {error}"));
+            }
+        }
+    }
+    let mut out = stdout();
+    let listed: Vec<_> = backups.iter().map(|backup| (backup, None)).collect();
+    rows(&listed).write(global.output, &mut out)?;
+    out.flush()?;
+    damaged(broken, "the others can be restored")
+}
+
+fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
+    let report = Vault::open(&args.folder)?.verify()?;
+    let mut out = stdout();
+    if global.output == Output::Table {
+        report.damaged.iter().try_for_each(|damage| writeln!(out, "{damage}"))?;
+        let state = if report.damaged.is_empty() { "sound" } else { "damaged" };
+        let (backups, objects) = (count(report.backups as u64, "backup"), count(report.objects, "file"));
+        writeln!(out, "{state}: {backups}, {objects} read back")?;
+    } else {
+        let mut rows = Rows::new(&["damage"]);
+        report.damaged.iter().for_each(|damage| rows.push(vec![json!(damage)]));
+        rows.write(global.output, &mut out)?;
+    }
+    out.flush()?;
+    damaged(report.damaged.len(), "take another backup")
+}
+
+/// A row for each backup; of one that was just made, with what was copied.
+fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> Rows {
+    let mut rows =
+        Rows::new(&["backup", "taken", "root", "tables", "files", "bytes", "damaged", "copied", "copied_bytes"]);
+    for (backup, copied) in backups {
+        rows.push(vec![
+            json!(backup.id),
+            json!(time(backup.taken)),
+            json!(backup.root),
+            json!(backup.tables.len()),
+            json!(backup.files.len()),
+            json!(backup.bytes()),
+            json!(backup.damaged.len()),
+            json!(copied.map(|copied| copied.0)),
+            json!(copied.map(|copied| copied.1)),
+        ]);
+    }
+    rows
+}
+
+fn damaged(files: usize, rest: &'static str) -> Result<(), CliError> {
+    if files == 0 {
+        return Ok(());
+    }
+    let verb = if files == 1 { "is" } else { "are" };
+    Err(CliError::Incomplete { files: format!("{} {verb}", count(files as u64, "file")), rest })
+}

@@ -1,0 +1,83 @@
+//! `tidetable doctor`: what is damaged in a store, what that costs, and what can be done.
+
+use std::io::Write;
+
+use serde_json::json;
+use tidetable_runner::{Diagnosis, UlidIds};
+
+use super::{project_if_any, store};
+use crate::args::{Doctor, Global, Output};
+use crate::error::CliError;
+use crate::output::{Rows, stdout};
+use crate::progress::count;
+
+/// Looks for damage, and fixes it if that is asked for.
+pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
+    let store = store(global)?;
+    let now = chrono::Utc::now().timestamp_micros();
+    let mut found = Diagnosis::new(&store, project_if_any(global)?.as_ref(), now)?;
+    let fixed = if args.fix { found.fix(&store, &UlidIds::default()) } else { Ok(()) };
+    let mut out = stdout();
+    match global.output {
+        Output::Table => tell(&found, &mut out)?,
+        output => rows(&found).write(output, &mut out)?,
+    }
+    out.flush()?;
+    fixed?;
+    let left = found.findings.iter().filter(|finding| !finding.fixed);
+    let (files, fixable) = left.fold((0, false), |(files, any), finding| (files + 1, any || finding.fixable));
+    match files {
+        0 => Ok(()),
+        files => {
+            let verb = if files == 1 { "is" } else { "are" };
+            let advice = if fixable { "; `tidetable doctor --fix` sets aside what can be" } else { "" };
+            Err(CliError::Unsound { files: format!("{} {verb}", count(files, "file")), advice })
+        }
+    }
+}
+
+fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
+    for finding in &found.findings {
+        writeln!(out, "{}: {}", finding.path, finding.damage)?;
+        writeln!(out, "  costs    {}", finding.costs)?;
+        match (&finding.set_aside, finding.fixed, finding.fixable) {
+            (Some(to), true, _) => writeln!(out, "  set aside as {to}")?,
+            (None, true, _) => writeln!(out, "  fixed")?,
+            (_, false, true) => {}
+            (_, false, false) => writeln!(out, "  do       {}", finding.remedy)?,
+        }
+        if finding.fixable {
+            writeln!(out, "  --fix    {}", finding.remedy)?;
+        }
+    }
+    found.notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
+    let read: Vec<String> = found
+        .read
+        .iter()
+        .map(|(kind, files)| match kind.name().split_once(' ') {
+            Some((noun @ ("file" | "list"), rest)) => format!("{} {rest}", count(*files, noun)),
+            _ => count(*files, kind.name()),
+        })
+        .collect();
+    let state = if found.findings.is_empty() { "sound" } else { "looked at" };
+    writeln!(out, "{state}: {}", if read.is_empty() { "nothing is there".to_owned() } else { read.join(", ") })?;
+    Ok(())
+}
+
+fn rows(found: &Diagnosis) -> Rows {
+    let columns = ["path", "kind", "damage", "costs", "remedy", "fixable", "fixed", "set_aside"];
+    let mut rows = Rows::new(&columns);
+    for finding in &found.findings {
+        rows.push(vec![
+            json!(finding.path),
+            json!(finding.kind),
+            json!(finding.damage),
+            json!(finding.costs),
+            json!(finding.remedy),
+            json!(finding.fixable),
+            json!(finding.fixed),
+            json!(finding.set_aside),
+        ]);
+    }
+    rows
+}

@@ -1,0 +1,271 @@
+//! Making a backup.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidetable_record::Runs;
+use tidetable_store::{Blobs, Pins, Published, Store, StoreError};
+
+use super::catalog::{Backup, Held};
+use super::error::BackupError;
+use super::vault::{Copied, Vault, copy, hash};
+use crate::run::Stop;
+
+/// Looks at an export that is being published before its list is taken as it was, without what has changed since.
+const ROUNDS: usize = 3;
+/// Between two writings of pins, which hold for an hour.
+const RENEW: Duration = Duration::from_secs(300);
+
+/// What a backup did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackupDone {
+    /// The backup.
+    pub backup: Backup,
+    /// Files whose content was copied.
+    pub copied: u64,
+    /// Their bytes.
+    pub copied_bytes: u64,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+impl Vault {
+    /// Copies what `store` holds, and keeps the newest `keep` backups. `id` is the name of the backup, `taken` the clock,
+    /// microseconds since the epoch. Jobs may run meanwhile. What is damaged is left out and told, and then older backups
+    /// all stay.
+    ///
+    /// # Errors
+    /// If something cannot be read or written. Then there is no new backup, and what was copied need not be copied again.
+    pub fn backup(
+        &self,
+        store: &Store,
+        (id, taken): (&str, i64),
+        keep: usize,
+        stop: &Stop,
+    ) -> Result<BackupDone, BackupError> {
+        let root = store.blobs().display();
+        self.is_elsewhere(Path::new(&root))?;
+        let mut making = Making { vault: self, store, stop, done: BackupDone::default() };
+        making.done.backup = Backup { id: id.to_owned(), taken, root, ..Backup::default() };
+        making.runs()?;
+        for name in store.blobs().list("exports")? {
+            if let Some(export) = name.strip_suffix(".json") {
+                making.export(export)?;
+            }
+        }
+        making.tables(id)?;
+        let mut done = making.done;
+        done.backup.files.sort_unstable();
+        let path = format!("backups/{id}.json");
+        let encoded = done.backup.encode();
+        let bytes = encoded.map_err(|error| BackupError::Catalog { path: path.clone(), reason: error.to_string() })?;
+        self.blobs.replace(&path, &bytes)?;
+        if done.backup.damaged.is_empty() {
+            self.prune(keep)?;
+        }
+        Ok(done)
+    }
+
+    fn is_elsewhere(&self, root: &Path) -> Result<(), BackupError> {
+        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (folder, root) = (whole(&self.folder), whole(root));
+        if folder.starts_with(&root) || root.starts_with(&folder) {
+            let (folder, root) = (folder.display().to_string(), root.display().to_string());
+            return Err(BackupError::Inside { folder, root });
+        }
+        Ok(())
+    }
+}
+
+/// A backup that is being made.
+struct Making<'a> {
+    vault: &'a Vault,
+    store: &'a Store,
+    stop: &'a Stop,
+    done: BackupDone,
+}
+
+impl Making<'_> {
+    fn blobs(&self) -> &dyn Blobs {
+        self.store.blobs().as_ref()
+    }
+
+    /// Records of runs, and rows that they rejected.
+    fn runs(&mut self) -> Result<(), BackupError> {
+        let records = Runs::of(self.blobs()).names()?.into_iter().map(|run| format!("runs/{run}.json"));
+        let rejected = self.blobs().list("rejected")?.into_iter().map(|file| format!("rejected/{file}"));
+        let paths: Vec<String> = records.chain(rejected.filter(|path| path.ends_with(".jsonl"))).collect();
+        for path in paths {
+            self.file(&path)?;
+        }
+        Ok(())
+    }
+
+    /// What was published of an export. A list that changes meanwhile is read again; of one that goes on changing, a part
+    /// whose files are others by now is left out.
+    fn export(&mut self, export: &str) -> Result<(), BackupError> {
+        let list_path = format!("exports/{export}.json");
+        for round in 1..=ROUNDS {
+            let Some(before) = self.blobs().read(&list_path)? else { return Ok(()) };
+            let mut list = match Published::load(self.blobs(), export) {
+                Ok(list) => list,
+                Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+                Err(error) => {
+                    self.done.backup.damaged.push(error.to_string());
+                    return Ok(());
+                }
+            };
+            let (mut held, mut wrong) = (Vec::new(), Vec::new());
+            for (label, part) in &list.parts {
+                let mut files = Vec::new();
+                for (path, file) in part.paths().into_iter().zip(part.files()) {
+                    let file = Held { path, bytes: file.bytes, checksum: file.checksum };
+                    match self.object(&file)? {
+                        Copied::New | Copied::Known => files.push(file),
+                        Copied::Missing => wrong.push((label.clone(), format!("{} is missing", file.path))),
+                        Copied::Differs => {
+                            wrong.push((label.clone(), format!("{} is not what its list says", file.path)));
+                        }
+                    }
+                }
+                held.extend(files);
+            }
+            let logs = self.logs(&list)?;
+            let is_settled = self.blobs().read(&list_path)?.as_ref() == Some(&before);
+            if !is_settled && round < ROUNDS {
+                continue;
+            }
+            let mut bytes = before.to_vec();
+            if is_settled {
+                self.done.backup.damaged.extend(wrong.into_iter().map(|(_, reason)| reason));
+            } else if !wrong.is_empty() {
+                let parts: BTreeSet<String> = wrong.into_iter().map(|(label, _)| label).collect();
+                let gone: Vec<String> =
+                    parts.iter().filter_map(|label| list.parts.remove(label)).flat_map(|part| part.paths()).collect();
+                held.retain(|file| !gone.contains(&file.path));
+                self.done.notes.push(format!(
+                    "{} of {export} were published meanwhile and are not in this backup: a run after it is restored publishes \
+                     them again",
+                    parts.into_iter().collect::<Vec<_>>().join(", ")
+                ));
+                let wrong = |error: serde_json::Error| BackupError::Catalog {
+                    path: list_path.clone(),
+                    reason: error.to_string(),
+                };
+                bytes = serde_json::to_vec_pretty(&list).map_err(wrong)?;
+            }
+            self.done.backup.files.extend(held);
+            self.done.backup.files.extend(logs);
+            return self.bytes(&list_path, &bytes);
+        }
+        Ok(())
+    }
+
+    /// The files of the logs of Delta tables that the parts of a list lie in.
+    fn logs(&mut self, list: &Published) -> Result<Vec<Held>, BackupError> {
+        let folders: BTreeSet<&str> = list.parts.values().filter_map(|part| part.folder.split('/').next()).collect();
+        let mut held = Vec::new();
+        for folder in folders {
+            let log = format!("exports/{folder}/_delta_log");
+            for name in self.blobs().list(&log)? {
+                let path = format!("{log}/{name}");
+                let Some(bytes) = self.blobs().read(&path)? else { continue };
+                held.push(self.put(&path, &bytes)?);
+            }
+        }
+        Ok(held)
+    }
+
+    /// The newest versions of the tables.
+    fn tables(&mut self, id: &str) -> Result<(), BackupError> {
+        let pins = Pins::all(self.store, id)?;
+        self.done.backup.damaged.extend(pins.damaged.iter().map(ToString::to_string));
+        if !pins.are_held {
+            let note = "the versions that are copied cannot be pinned, since nothing can be written there: no vacuum may run meanwhile";
+            self.done.notes.push(note.to_owned());
+        }
+        let mut renewed = Instant::now();
+        for (name, number) in &pins.numbers {
+            let table = self.store.table(name);
+            let version = match table.version(*number) {
+                Ok(version) => version,
+                Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+                Err(error) => {
+                    self.done.backup.damaged.push(error.to_string());
+                    continue;
+                }
+            };
+            for sst in version.ssts() {
+                let file = Held { path: table.sst_path(&sst.id), bytes: sst.bytes, checksum: sst.checksum.clone() };
+                match self.object(&file)? {
+                    Copied::New | Copied::Known => self.done.backup.files.push(file),
+                    Copied::Missing => self.done.backup.damaged.push(format!("{} is missing", file.path)),
+                    Copied::Differs => {
+                        let reason = format!("{} is not what its manifest says", file.path);
+                        self.done.backup.damaged.push(reason);
+                    }
+                }
+                if renewed.elapsed() > RENEW {
+                    pins.renew()?;
+                    renewed = Instant::now();
+                }
+            }
+            for (path, bytes) in table.files_of(&version)? {
+                self.bytes(&path, &bytes)?;
+            }
+            self.done.backup.tables.insert(name.clone(), *number);
+        }
+        Ok(())
+    }
+
+    /// Copies the content of a file of which length and checksum are known.
+    fn object(&mut self, file: &Held) -> Result<Copied, BackupError> {
+        if let Some(stopped) = self.stop.asked() {
+            return Err(crate::run::RunError::from(stopped).into());
+        }
+        let copied = copy((self.blobs(), &file.path), (&self.vault.blobs, &file.object()), file, true)?;
+        if copied == Copied::New {
+            self.done.copied += 1;
+            self.done.copied_bytes += file.bytes;
+        }
+        Ok(copied)
+    }
+
+    /// Copies a file of which nothing is known; one that is gone meanwhile was cleaned away.
+    fn file(&mut self, path: &str) -> Result<(), BackupError> {
+        // A record may be written anew between the two looks.
+        for _ in 0..ROUNDS {
+            let Some((bytes, checksum)) = hash(self.blobs(), path)? else { return Ok(()) };
+            let file = Held { path: path.to_owned(), bytes, checksum };
+            match self.object(&file)? {
+                Copied::New | Copied::Known => {
+                    self.done.backup.files.push(file);
+                    return Ok(());
+                }
+                Copied::Missing => return Ok(()),
+                Copied::Differs => {}
+            }
+        }
+        self.done.notes.push(format!("{path} went on changing and is not in this backup"));
+        Ok(())
+    }
+
+    /// Adds a file of these bytes.
+    fn bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), BackupError> {
+        let held = self.put(path, bytes)?;
+        self.done.backup.files.push(held);
+        Ok(())
+    }
+
+    fn put(&mut self, path: &str, bytes: &[u8]) -> Result<Held, BackupError> {
+        let held = Held::of(path, bytes);
+        let object = held.object();
+        if self.vault.blobs.stat(&object)?.is_none_or(|found| found.bytes != held.bytes) {
+            self.vault.blobs.replace(&object, bytes)?;
+            self.done.copied += 1;
+            self.done.copied_bytes += held.bytes;
+        }
+        Ok(held)
+    }
+}

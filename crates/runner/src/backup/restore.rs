@@ -1,0 +1,88 @@
+//! Restoring a backup: every file is verified by its checksum as it is copied.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use tidetable_store::LocalBlobs;
+
+use super::catalog::{Backup, FOLDERS};
+use super::error::BackupError;
+use super::vault::{Copied, Vault, copy};
+use crate::run::Stop;
+
+/// The file of a root into which a backup is being restored: nothing else may use the root before it is gone.
+pub const RESTORING: &str = ".restoring";
+
+/// What was restored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The backup.
+    pub backup: Backup,
+    /// Files that were copied.
+    pub copied: u64,
+    /// Files that were there already, from a restore that was stopped.
+    pub known: u64,
+    /// Files that the vault has not, or not as they were.
+    pub damaged: Vec<String>,
+}
+
+impl Vault {
+    /// Restores a backup into `root`, which must not hold a store. One that was stopped on its way goes on.
+    ///
+    /// # Errors
+    /// If `root` holds something, or a file cannot be read or written. A file that is damaged is left out and told.
+    pub fn restore(&self, backup: Backup, root: &Path, stop: &Stop) -> Result<Restored, BackupError> {
+        let _marker = mark(root, &backup.id, &self.folder)?;
+        let blobs = LocalBlobs::new(root.to_owned());
+        let mut restored = Restored::default();
+        for file in &backup.files {
+            if let Some(stopped) = stop.asked() {
+                return Err(crate::run::RunError::from(stopped).into());
+            }
+            match copy((&self.blobs, &file.object()), (&blobs, &file.path), file, false)? {
+                Copied::New => restored.copied += 1,
+                Copied::Known => restored.known += 1,
+                Copied::Missing => restored.damaged.push(format!("{}: {} is missing", file.path, file.object())),
+                Copied::Differs => restored.damaged.push(format!("{}: {} is damaged", file.path, file.object())),
+            }
+        }
+        let marker = root.join(RESTORING);
+        let removed = std::fs::remove_file(&marker).and_then(|()| File::open(root)?.sync_all());
+        removed.map_err(|source| BackupError::Io { action: "remove", path: marker.display().to_string(), source })?;
+        restored.backup = backup;
+        Ok(restored)
+    }
+}
+
+/// Marks a root as one that is being restored, unless it holds a store.
+fn mark(root: &Path, id: &str, folder: &Path) -> Result<File, BackupError> {
+    let path = root.join(RESTORING);
+    let io = |action, source| BackupError::Io { action, path: path.display().to_string(), source };
+    let is_marked = path.is_file();
+    if !is_marked && FOLDERS.iter().chain(&["locks"]).any(|folder| root.join(folder).exists()) {
+        let (root, folder) = (root.display().to_string(), folder.display().to_string());
+        return Err(BackupError::RootTaken { root, folder });
+    }
+    std::fs::create_dir_all(root).map_err(|source| io("make the folder of", source))?;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|source| io("write", source))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(BackupError::Busy { folder: root.display().to_string() }),
+        Err(TryLockError::Error(source)) => return Err(io("lock", source)),
+    }
+    let mut before = String::new();
+    file.read_to_string(&mut before).map_err(|source| io("read", source))?;
+    match before.trim() {
+        "" => file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(|source| io("write", source))?,
+        before if before == id => {}
+        before => return Err(BackupError::OtherRestore { root: root.display().to_string(), id: before.to_owned() }),
+    }
+    Ok(file)
+}

@@ -1,0 +1,280 @@
+//! Who looks after jobs is told of failures also where nothing can be written, where a run does not begin, and where the
+//! whole machine stays silent; and clocks that were wrong hide none.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::harness::{Mount, Project, json_lines};
+
+const EXPORT: &str = "\n[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";
+const HOOKS: &str = r#"
+[hooks]
+success = ["./hook.sh"]
+failure = ["./hook.sh"]
+finish = ["./hook.sh"]
+error = ["./hook.sh"]
+
+[metrics]
+file = "metrics/j.prom"
+"#;
+
+fn job() -> String {
+    readings_job!("in/*.csv", "", "").to_owned() + EXPORT
+}
+
+fn project(more: &str) -> Project {
+    let project = Project::new("j", &(job() + more));
+    project.write("in/1.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\n");
+    let script = "echo \"$TIDETABLE_HOOK $TIDETABLE_OUTCOME $TIDETABLE_EXIT_CODE ${TIDETABLE_RECORD:+recorded}\" >> hooks.log\n\
+                  echo \"$TIDETABLE_ERROR\" >> errors.log\n";
+    project.write("hook.sh", format!("#!/bin/sh\n{script}"));
+    fs::set_permissions(project.path("hook.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    project
+}
+
+/// What the hooks wrote since they were last asked.
+fn said(project: &Project) -> Vec<String> {
+    let text = fs::read_to_string(project.path("hooks.log")).unwrap_or_default();
+    let _ = fs::remove_file(project.path("hooks.log"));
+    text.lines().map(str::to_owned).collect()
+}
+
+fn status(project: &Project) -> serde_json::Value {
+    json_lines(&project.ok(&["status", "--output", "json"])).remove(0)
+}
+
+/// Has a run fail where its first record cannot be written, and sees that all tell of it.
+fn fails_and_tells(project: &Project, told: &str) {
+    let stderr = project.fails(1, &["run", "j"]);
+    assert!(stderr.contains(told), "{stderr}");
+    assert_eq!(said(project), ["failure failed 1 ", "finish failed 1 "], "{stderr}");
+    assert!(project.read("errors.log").contains(told));
+    let metrics = project.read("metrics/j.prom");
+    assert!(metrics.contains("tidetable_run_outcome{job=\"j\",outcome=\"failed\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("tidetable_run_exit_code{job=\"j\"} 1\n"), "{metrics}");
+}
+
+#[test]
+fn a_run_that_cannot_write_its_record_alerts_all_the_same() {
+    let project = project(HOOKS);
+    project.ok(&["run", "j"]);
+    assert_eq!(said(&project), ["success ok 0 recorded", "finish ok 0 recorded"]);
+    fs::rename(project.path("data/runs"), project.path("data/elsewhere")).unwrap();
+    project.write("data/runs", "in the way");
+    fails_and_tells(&project, "runs");
+    fs::remove_file(project.path("data/runs")).unwrap();
+    fs::rename(project.path("data/elsewhere"), project.path("data/runs")).unwrap();
+    let status = status(&project);
+    assert_eq!(status["outcome"], "failed", "{status}");
+    assert!(status["error"].as_str().unwrap().contains("runs"), "{status}");
+    assert!(status["last_good"].is_string());
+    project.ok(&["run", "j"]);
+    assert_eq!(self::status(&project)["outcome"], "ok");
+}
+
+#[test]
+fn a_full_disk_alerts_all_the_same() {
+    let project = project(HOOKS);
+    let mount = match Mount::new(&project, "1m") {
+        Ok(mount) => mount,
+        Err(reason) => {
+            println!("skipped: no small file system can be mounted here: {reason}");
+            return;
+        }
+    };
+    let at = project.path("data");
+    let text = project.read("jobs/j/job.toml").replace("metrics/j.prom", "data/j.prom");
+    project.write("jobs/j/job.toml", text);
+    project.ok(&["run", "j"]);
+    said(&project);
+    let mut filler = fs::File::create(at.join("filler")).unwrap();
+    while filler.write_all(&[0; 4096]).is_ok() {}
+    let stderr = project.fails(1, &["run", "j"]);
+    assert!(stderr.contains("No space left"), "{stderr}");
+    assert_eq!(said(&project), ["failure failed 1 ", "finish failed 1 "], "{stderr}");
+    assert!(
+        fs::read_to_string(at.join("j.prom")).unwrap().contains("outcome=\"failed\"} 1\n"),
+        "the file has room for it"
+    );
+    assert_eq!(status(&project)["outcome"], "failed");
+    // An open file keeps its room.
+    drop(filler);
+    fs::remove_file(at.join("filler")).unwrap();
+    project.ok(&["run", "j"]);
+    assert_eq!(status(&project)["outcome"], "ok");
+    drop(mount);
+}
+
+#[test]
+fn a_load_is_tried_again_when_the_disk_has_room() {
+    let project = project("\n[stages.load]\nretries = 20\nwait = \"1s\"\n");
+    let mount = match Mount::new(&project, "4m") {
+        Ok(mount) => mount,
+        Err(reason) => {
+            println!("skipped: no small file system can be mounted here: {reason}");
+            return;
+        }
+    };
+    project.ok(&["run", "j"]);
+    // There is room for the record of the run, and none for what it loads.
+    let filler = project.path("data/filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    file.set_len(file.metadata().unwrap().len() - 65_536).unwrap();
+    drop(file);
+    let mut value = 1_u64;
+    let rows = (0..60_000).map(|row| {
+        value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        format!("{},2020-01-02T{:02}:{:02}:00Z,{}\n", row % 999, row / 2_500 % 24, row / 60 % 60, value >> 12)
+    });
+    project.write("in/2.csv", format!("meter,ts,kwh\n{}", rows.collect::<String>()));
+    let mut command = project.command(&["run", "j", "--log", "json"]);
+    let mut run = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(run.stderr.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("No space left")), "it fails first");
+    fs::remove_file(&filler).unwrap();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(run.wait().unwrap().success(), "{rest:?}");
+    assert_eq!(project.sql("select count(*) > 10000 as loaded from T")[0]["loaded"], true);
+    drop(mount);
+}
+
+#[test]
+fn a_run_that_does_not_begin_has_a_hook_of_its_own() {
+    let project = project(HOOKS);
+    project.ok(&["run", "j"]);
+    said(&project);
+    let lock = fs::OpenOptions::new().write(true).open(project.path("data/locks/j.lock")).unwrap();
+    lock.lock().unwrap();
+    project.fails(75, &["run", "j"]);
+    assert_eq!(said(&project), ["error failed 75 "]);
+    project.ok(&["run", "j", "--if-locked", "skip"]);
+    drop(lock);
+    let good = project.read("jobs/j/job.toml");
+    project.write("jobs/j/job.toml", good.replace("time = \"ts\"", "time = \"ts\"\nsurprise = 1"));
+    project.fails(2, &["run", "j", "--dry-run"]);
+    assert_eq!(said(&project), Vec::<String>::new());
+    for line in [&["run", "j"][..], &["run", "--all"], &["run", "j", "--catch-up"]] {
+        project.fails(2, line);
+        assert_eq!(said(&project), ["error failed 2 "], "{line:?}");
+    }
+    project.write("jobs/j/job.toml", good.replace("error = [\"./hook.sh\"]\n", "") + "surprise = 1\n");
+    project.fails(2, &["run", "j"]);
+    assert_eq!(said(&project), Vec::<String>::new(), "only if it is asked for");
+}
+
+/// A server on this machine that answers each request with `answer` (not at all if that is empty), and its requests.
+fn server(answer: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        let mut silent = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut bytes = [0; 4096];
+            let length = stream.read(&mut bytes).unwrap();
+            let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            seen.lock().unwrap().push(text.lines().next().unwrap_or_default().to_owned());
+            if answer.is_empty() {
+                silent.push(stream);
+            } else {
+                let _ = write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        }
+    });
+    (format!("http://{address}/ping/1d2e"), asked)
+}
+
+fn asked(requests: &Arc<Mutex<Vec<String>>>) -> Vec<String> {
+    std::mem::take(&mut *requests.lock().unwrap())
+}
+
+#[test]
+fn a_heartbeat_tells_how_runs_end() {
+    let (url, requests) = server("200 OK");
+    let project = project(&format!("\n[hooks]\nheartbeat = \"{url}\"\n"));
+    project.ok(&["run", "j"]);
+    assert_eq!(asked(&requests), ["GET /ping/1d2e HTTP/1.1"]);
+    project.ok(&["plan", "j"]);
+    project.write("in/2.csv", "meter,ts,kwh\nx,y,z\n");
+    project.fails(1, &["run", "j"]);
+    assert_eq!(asked(&requests), ["GET /ping/1d2e/fail HTTP/1.1"]);
+    let good = project.read("jobs/j/job.toml");
+    project.write("jobs/j/job.toml", good.clone() + "surprise = 1\n");
+    project.fails(2, &["run", "j"]);
+    assert_eq!(asked(&requests), ["GET /ping/1d2e/fail HTTP/1.1"]);
+    project.write("jobs/j/job.toml", &good);
+    let lock = fs::OpenOptions::new().write(true).open(project.path("data/locks/j.lock")).unwrap();
+    lock.lock().unwrap();
+    project.fails(75, &["run", "j"]);
+    assert_eq!(asked(&requests), [""; 0], "the run that goes on has its own");
+}
+
+#[test]
+fn a_heartbeat_that_goes_nowhere_changes_nothing_and_shows_no_url() {
+    let (refused, tries) = server("404 Not Found");
+    let (failing, more_tries) = server("503 Service Unavailable");
+    let (silent, _) = server("");
+    for (url, told) in [(&refused, "404"), (&failing, "503"), (&silent, "no answer within 1 s")] {
+        let project = project("\n[hooks]\nheartbeat = { env = \"PING\" }\ntimeout = \"1s\"\n");
+        let ran = project.command(&["run", "j", "--verbose"]).env("PING", url).output().unwrap();
+        let stderr = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{stderr}");
+        assert!(stderr.contains("the heartbeat was not sent") && stderr.contains(told), "{stderr}");
+        assert!(!stderr.contains("1d2e"), "{stderr}");
+        let notes = project.sql("select * from runs.runs");
+        assert!(!notes[0].to_string().contains("1d2e"), "{notes:?}");
+    }
+    assert_eq!(asked(&tries).len(), 1, "it will not change its mind");
+    assert!(asked(&more_tries).len() > 1, "it may pass");
+    let project = project("\n[hooks]\nheartbeat = { env = \"NO_SUCH_VARIABLE\" }\n");
+    assert!(project.run(&["run", "j"]).stderr.contains("NO_SUCH_VARIABLE is not set"));
+    let project = Project::new("j", &(job() + "\n[hooks]\nheartbeat = \"hc-ping.com\"\n"));
+    assert!(project.fails(2, &["check", "j"]).contains("`heartbeat` is no URL"));
+}
+
+#[test]
+fn a_logical_time_to_come_is_told_and_hides_no_age() {
+    let project = project("");
+    let ran = project.run(&["run", "j", "--now", "2036-01-01T00:00:00Z"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2036-01-01") && ran.stderr.contains("is still to come"), "{}", ran.stderr);
+    let told = project.run(&["status", "--output", "json"]);
+    let status = json_lines(&told.stdout).remove(0);
+    assert_eq!(status["last_good"].as_str().unwrap()[..19], status["started"].as_str().unwrap()[..19]);
+    assert!(told.stderr.contains("2036-01-01"), "{}", told.stderr);
+    let doctor = project.ok(&["doctor"]);
+    assert!(doctor.contains("still to come"), "{doctor}");
+}
+
+#[test]
+fn a_record_of_a_clock_that_was_ahead_is_not_the_last_run() {
+    let project = project("");
+    project.ok(&["run", "j"]);
+    let runs = fs::read_dir(project.path("data/runs")).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>();
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&runs[0]).unwrap()).unwrap();
+    // A run of 2036, by its clock.
+    let future = 2_082_758_400_000_000_i64;
+    for key in ["now", "started", "finished"] {
+        record[key] = json!(future);
+    }
+    record["run"] = json!("01WK0000000000000000000000");
+    project.write("data/runs/01WK0000000000000000000000.json", record.to_string());
+    project.write("in/2.csv", "meter,ts,kwh\nx,y,z\n");
+    project.fails(1, &["run", "j"]);
+    let told = project.run(&["status", "--output", "json"]);
+    let status = json_lines(&told.stdout).remove(0);
+    assert_eq!(status["outcome"], "failed", "{status}");
+    assert!(!status["last_good"].as_str().unwrap().starts_with("2036"), "{status}");
+    assert!(told.stderr.contains("01WK0000000000000000000000"), "{}", told.stderr);
+    let history = json_lines(&project.ok(&["history", "--output", "json"]));
+    let outcomes: Vec<&str> = history.iter().map(|run| run["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["failed", "ok", "ok"], "in the order in which they were recorded");
+}

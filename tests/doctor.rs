@@ -1,0 +1,327 @@
+//! A damaged file hurts what it holds and nothing else, and `doctor` finds it and sets it aside. A root that is not there
+//! is an error.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::harness::{Project, json_lines};
+
+const EXPORT: &str = r#"
+[exports.E]
+per = "day"
+name = "E_{day:%Y%m%d}"
+query = { sql = "select meter, ts, kwh from T order by meter, ts" }
+"#;
+
+/// Two jobs of one store, `j` with table T and export E, `k` with U and F.
+fn project() -> Project {
+    let job = readings_job!("in/*.csv", "", "").to_owned() + EXPORT;
+    let project = Project::new("j", &job);
+    let other = job.replace("\"j\"", "\"k\"").replace("in/*", "in2/*").replace(".T", ".U").replace(" T ", " U ");
+    let other = other.replace("exports.E", "exports.F").replace("E_{", "F_{");
+    project.write("jobs/k/job.toml", format!("schedule = \"0 3 * * *\"\ncatch_up = \"all\"\n{other}"));
+    for folder in ["in", "in2"] {
+        write_day(&project, folder, 1, 1);
+    }
+    for job in ["j", "k"] {
+        project.run_job(job);
+    }
+    project
+}
+
+fn write_day(project: &Project, folder: &str, day: u32, kwh: u32) {
+    project.write(&format!("{folder}/{day}.csv"), format!("meter,ts,kwh\n1,2020-01-{day:02}T10:00:00Z,{kwh}\n"));
+}
+
+/// Files of a folder of the store, sorted.
+fn files(project: &Project, folder: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(project.path(&format!("data/{folder}"))).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn truncate(path: &PathBuf) {
+    let bytes = fs::read(path).unwrap();
+    fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+fn flip(path: &PathBuf) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+fn kwh(project: &Project, table: &str) -> Vec<Value> {
+    project.sql(&format!("select kwh from {table} order by ts")).into_iter().map(|row| row["kwh"].clone()).collect()
+}
+
+/// What `doctor` says is damaged, and how it ends.
+fn doctor(project: &Project, more: &[&str]) -> (i32, Vec<Value>) {
+    let ran = project.run(&[&["doctor", "--output", "json"], more].concat());
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    (ran.code.unwrap(), json_lines(&ran.stdout))
+}
+
+/// `doctor --fix` mends all of it, and leaves nothing to do.
+fn fix(project: &Project) -> Vec<Value> {
+    let (code, fixed) = doctor(project, &["--fix"]);
+    assert_eq!(code, 0, "{fixed:?}");
+    assert!(fixed.iter().all(|finding| finding["fixed"] == true), "{fixed:?}");
+    assert_eq!(doctor(project, &[]), (0, vec![]));
+    fixed
+}
+
+#[test]
+fn a_root_that_is_not_there_is_an_error() {
+    let project = project();
+    fs::create_dir(project.path("empty")).unwrap();
+    project.write("file", "");
+    let commands = [
+        "verify",
+        "tables",
+        "status",
+        "vacuum",
+        "clean",
+        "history",
+        "doctor",
+        "sql -c select",
+        "read T",
+        "describe T",
+        "compact T",
+        "repair T",
+        "delete T --row x --yes",
+        "drop-rows T --prefix x --yes",
+        "lineage T",
+        "rejects j",
+        "retry 01",
+        "replay 01",
+        "plan j",
+        "check j",
+        "schedule --check",
+        "export T --to x.csv",
+    ];
+    for line in commands {
+        let words: Vec<&str> = line.split(' ').collect();
+        for (root, told) in [("typo", "there is no folder"), ("empty", "holds no store"), ("file", "is not a folder")] {
+            let said = project.fails(2, &[words.as_slice(), &["--root", root]].concat());
+            assert!(said.contains(told) && said.contains(root), "{line} --root {root}: {said}");
+        }
+        assert!(!project.path("typo").exists(), "{line} made the root");
+    }
+    project.ok(&["run", "j", "--root", "typo"]);
+    assert!(project.ok(&["verify", "--root", "typo"]).contains("sound"));
+}
+
+#[test]
+fn a_project_that_never_ran_says_so() {
+    let project = Project::new("j", readings_job!("in/*.csv", "", ""));
+    write_day(&project, "in", 1, 1);
+    let never = "no job of this project has run yet";
+    for command in ["tables", "verify", "history", "vacuum", "clean", "doctor"] {
+        assert!(project.fails(2, &[command]).contains(never), "{command}");
+    }
+    for line in [&["status"][..], &["sql", "-c", "select 1"]] {
+        let ran = project.run(line);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains(never) && !ran.stdout.is_empty(), "{}", ran.stderr);
+    }
+    for line in [&["plan", "j"][..], &["check", "j"], &["schedule"]] {
+        assert!(!project.run(line).stderr.contains(never), "{line:?}");
+    }
+}
+
+#[test]
+fn a_damaged_record_stops_nothing() {
+    let project = project();
+    write_day(&project, "in2", 2, 2);
+    project.run_job("k");
+    let records = files(&project, "runs");
+    truncate(&records[0]);
+    truncate(records.last().unwrap());
+    for line in
+        ["schedule --check", "status", "history", "tables", "rejects k", "run k --catch-up --dry-run", "lineage T"]
+    {
+        let ran = project.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+    }
+    let ran = project.run(&["sql", "--output", "json", "-c", "select run from runs.runs"]);
+    assert_eq!((ran.code, json_lines(&ran.stdout).len()), (Some(0), 1), "{}", ran.stderr);
+    let damaged = records.last().unwrap().file_name().unwrap().to_str().unwrap();
+    assert!(ran.stderr.contains(damaged) && ran.stderr.contains("left out"), "{}", ran.stderr);
+    for job in ["j", "k"] {
+        project.ok(&["run", job]);
+    }
+
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!(code, 1);
+    assert_eq!(found.iter().map(|finding| finding["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["record", "record"]);
+    assert!(project.run(&["doctor"]).stdout.contains("--fix    sets it aside"));
+    for finding in fix(&project) {
+        let aside = project.path(&format!("data/{}", finding["set_aside"].as_str().unwrap()));
+        assert!(aside.is_file(), "{finding}");
+    }
+    assert_eq!(project.run(&["history"]).stderr, "");
+}
+
+#[test]
+fn clean_removes_damaged_records_by_their_age() {
+    let project = project();
+    truncate(&files(&project, "runs")[0]);
+    let plan = project.ok(&["clean", "--output", "json"]);
+    assert_eq!(plan, "", "it is young");
+    project.ok(&["clean", "--older-than", "0s", "--yes"]);
+    assert_eq!(files(&project, "runs").len(), 1);
+    assert_eq!(doctor(&project, &[]).0, 0);
+}
+
+#[test]
+fn a_damaged_newest_manifest_hurts_its_table_alone_and_goes_back_a_version() {
+    let project = project();
+    write_day(&project, "in", 2, 2);
+    project.run_job("j");
+    flip(files(&project, "tables/T/manifest").last().unwrap());
+
+    let tables = project.run(&["tables", "--output", "json"]);
+    assert_eq!(tables.code, Some(0), "{}", tables.stderr);
+    let rows = json_lines(&tables.stdout);
+    let version = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap()["version"].clone();
+    assert_eq!((version("U"), version("T")), (1.into(), Value::Null));
+    assert!(tables.stderr.contains("tables/T/manifest/"), "{}", tables.stderr);
+    assert!(project.run(&["vacuum", "--older-than", "0s", "--yes"]).stdout.contains("U: "));
+    write_day(&project, "in2", 2, 5);
+    project.ok(&["run", "k"]);
+    project.ok(&["check", "k"]);
+    assert_eq!(kwh(&project, "U"), [1.0, 5.0]);
+    project.fails(1, &["run", "j"]);
+
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!((code, found.len(), &found[0]["kind"]), (1, 1, &"manifest".into()));
+    assert!(found[0]["costs"].as_str().unwrap().contains("version 2 of T"), "{found:?}");
+    fix(&project);
+    assert_eq!(kwh(&project, "T"), [1.0], "as it was before");
+    // Other content under the number of the version that was lost must be published.
+    write_day(&project, "in", 2, 3);
+    project.ok(&["run", "j"]);
+    assert_eq!(
+        (kwh(&project, "T"), kwh(&project, "exports.E")),
+        (vec![1.0.into(), 3.0.into()], vec![1.0.into(), 3.0.into()])
+    );
+    assert!(project.ok(&["verify"]).contains("T: sound"));
+}
+
+#[test]
+fn several_versions_are_lost_with_the_manifest_before_them() {
+    let project = project();
+    for day in 2..=5 {
+        write_day(&project, "in", day, day);
+        project.run_job("j");
+    }
+    flip(&files(&project, "tables/T/manifest")[2]);
+    assert_eq!(doctor(&project, &[]).0, 1);
+    fix(&project);
+    assert_eq!(kwh(&project, "T"), [1.0, 2.0]);
+    let newest = json_lines(&project.ok(&["tables", "--output", "json"]))[0]["version"].clone();
+    assert_eq!(newest, 5, "lost numbers are not given to others");
+    project.ok(&["run", "j"]);
+    assert_eq!(kwh(&project, "T"), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert_eq!(kwh(&project, "exports.E"), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert_eq!(files(&project, "quarantine/tables/T/manifest").len(), 3);
+}
+
+#[test]
+fn a_table_whose_first_manifest_is_damaged_is_built_again() {
+    let project = project();
+    flip(&files(&project, "tables/T/manifest")[0]);
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!(code, 1);
+    assert!(found[0]["remedy"].as_str().unwrap().contains("--rebuild"), "{found:?}");
+    fix(&project);
+    project.ok(&["run", "j", "--rebuild"]);
+    assert_eq!((kwh(&project, "T"), kwh(&project, "exports.E")), (vec![1.0.into()], vec![1.0.into()]));
+}
+
+#[test]
+fn a_damaged_list_stops_its_export_alone() {
+    let project = project();
+    truncate(&project.path("data/exports/E.json"));
+    write_day(&project, "in2", 2, 7);
+    project.ok(&["run", "k"]);
+    assert_eq!(kwh(&project, "exports.F"), [1.0, 7.0]);
+    for line in ["tables", "status", "lineage U", "clean --older-than 0s --yes"] {
+        project.ok(&line.split(' ').collect::<Vec<_>>());
+    }
+    assert!(project.path("data/exports/E_20200101/part-0.parquet").is_file());
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!((code, found.len(), &found[0]["kind"]), (1, 1, &"list".into()));
+    assert!(found[0]["remedy"].as_str().unwrap().contains("tidetable run j --adopt"), "{found:?}");
+    fix(&project);
+    project.ok(&["run", "j", "--adopt"]);
+    assert_eq!(kwh(&project, "exports.E"), [1.0]);
+}
+
+#[test]
+fn rejected_rows_that_can_be_read_are_kept() {
+    let project = Project::new("j", readings_job!("in/*.csv", "max_rejected = \"90%\"", ""));
+    project.write("in/1.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\nx,y,z\nx,y,w\n");
+    project.run_job("j");
+    let path = &files(&project, "rejected")[0];
+    let text = fs::read_to_string(path).unwrap();
+    fs::write(path, text.replacen("{\"file\"", "{file", 1)).unwrap();
+    assert_eq!(json_lines(&project.ok(&["rejects", "j", "--output", "json"])).len(), 1);
+    project.write("data/locks/j.lock", "{\"run\": \"half");
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!(code, 1);
+    assert_eq!(found.iter().map(|finding| finding["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["rejects", "lock"]);
+    fix(&project);
+    let ran = project.run(&["rejects", "j", "--output", "json"]);
+    assert_eq!((json_lines(&ran.stdout).len(), ran.stderr.as_str()), (1, ""));
+    project.ok(&["run", "j"]);
+}
+
+#[test]
+fn nothing_is_mended_while_a_job_runs() {
+    let project = project();
+    truncate(&files(&project, "runs")[0]);
+    let lock = fs::OpenOptions::new().write(true).open(project.path("data/locks/j.lock")).unwrap();
+    lock.lock().unwrap();
+    assert!(project.fails(75, &["doctor", "--fix"]).contains("job j is being run"));
+    assert_eq!(files(&project, "runs").len(), 2);
+    drop(lock);
+    fix(&project);
+}
+
+#[test]
+fn what_a_newer_build_wrote_is_left_alone() {
+    let project = project();
+    let record = &files(&project, "runs")[0];
+    fs::write(record, "{\"format\": 99, \"run\": {\"is\": \"another shape\"}}").unwrap();
+    let list = project.read("data/exports/E.json").replacen("\"format\": 1", "\"format\": 99", 1);
+    project.write("data/exports/E.json", &list);
+    let manifest = &files(&project, "tables/T/manifest")[0];
+    fs::write(manifest, "{\"format\": 99, \"checksum\": \"\"}").unwrap();
+    let (code, found) = doctor(&project, &["--fix"]);
+    assert_eq!((code, found.len()), (1, 3));
+    assert!(found.iter().all(|finding| finding["fixable"] == false), "{found:?}");
+    assert!(record.is_file() && manifest.is_file());
+    assert_eq!(project.read("data/exports/E.json"), list);
+    assert!(!project.path("data/quarantine").exists());
+}
+
+#[test]
+fn missing_data_files_are_found_and_left_to_repair() {
+    let project = project();
+    fs::remove_file(&files(&project, "tables/T/sst")[0]).unwrap();
+    fs::write(project.path("data/exports/F_20200101/part-0.parquet"), "").unwrap();
+    let (code, found) = doctor(&project, &["--fix"]);
+    assert_eq!(code, 1);
+    let kinds: Vec<&str> = found.iter().map(|finding| finding["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["published", "sst"]);
+    assert!(found[1]["remedy"].as_str().unwrap().contains("tidetable repair T --yes"), "{found:?}");
+    project.ok(&["repair", "T", "--yes"]);
+    project.ok(&["run", "j"]);
+    assert_eq!(kwh(&project, "T"), [1.0]);
+}
