@@ -19,7 +19,7 @@ fn scripts_stop_at_the_first_mistake_and_say_where_it_is() {
     let script = "-- two good ones\nselect count(*) as n from SENSOR;\nselect ';' as semicolon;\n\nselect meter,\n  mater from SENSOR;\nselect 3 as three;\n";
     project.write("script.sql", script);
     let ran = project.run(&["sql", "-f", "script.sql", "--output", "json"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "{\"n\":7200}\n{\"semicolon\":\";\"}\n"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), "{\"n\":7200}\n{\"semicolon\":\";\"}\n"));
     assert!(ran.stderr.contains("line 6, column 3\n  |   mater from SENSOR;\n  |   ^"), "{}", ran.stderr);
     let ran = project.run(&["sql", "-c", "select meter from SENSOR where\n  and meter = 1"]);
     assert!(ran.stderr.contains("line 2, column 7"), "{}", ran.stderr);

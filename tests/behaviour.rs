@@ -105,9 +105,9 @@ fn failing() -> Vec<(i32, Vec<&'static str>)> {
         (2, vec!["run", "j", "--day", "soon"]),
         (2, vec!["frobnicate"]),
         (2, vec!["retry", "01XXXXXXXXXXXXXXXXXXXXXXXX"]),
-        (1, vec!["sql", "-c", "select nothing from T"]),
-        (1, vec!["read", "NONE"]),
-        (1, vec!["describe", "NONE"]),
+        (2, vec!["sql", "-c", "select nothing from T"]),
+        (2, vec!["read", "NONE"]),
+        (2, vec!["describe", "NONE"]),
         (1, vec!["inspect", "none.sst"]),
         (2, vec!["drop-rows", "T", "--prefix", "1"]),
     ]

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, json_lines, micros};
 
 const DAY: &str = "sample-data/smart-meters/2018-01-05.csv";
 
@@ -39,12 +39,7 @@ fn read(project: &Project, table: &str, more: &[&str]) -> Vec<(String, String, i
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap().to_owned();
             let column = format!("{}:{}", text("family"), text("qualifier"));
-            out.push((
-                row["key"].as_str().unwrap().to_owned(),
-                column,
-                cell["timestamp"].as_i64().unwrap(),
-                text("value"),
-            ));
+            out.push((row["key"].as_str().unwrap().to_owned(), column, micros(&cell["timestamp"]), text("value")));
         }
     }
     out
@@ -178,6 +173,31 @@ fn cells_of_one_row_are_deleted() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_hidden_and_hides_nothing() {
+    let project = smart_meters();
+    let before = count(&project);
+    let row = "0000000042#20180105";
+    for args in [
+        ["delete", "SENSOR", "--row", row].as_slice(),
+        &["delete", "SENSOR", "--row", row, "--column", "METER:0300"],
+        &["drop-rows", "SENSOR", "--prefix", "0000000042#"],
+    ] {
+        let json = |more: &str| json_lines(&project.ok(&[args, &["--output", "json", more]].concat())).remove(0);
+        let would = json("--dry-run");
+        assert_eq!(would["version"], json!(null), "{args:?}");
+        assert!(would["cells"].as_i64().unwrap() > 0 && !would["days"].as_array().unwrap().is_empty(), "{would}");
+        assert_eq!(count(&project), before, "{args:?}");
+        let text = project.ok(&[args, &["--dry-run"]].concat());
+        assert!(text.contains(" would be hidden in "), "{text}");
+    }
+    project.fails(2, &["drop-rows", "SENSOR", "--prefix", "x", "--dry-run", "--yes"]);
+    let would = ["drop-rows", "SENSOR", "--prefix", "0000000042#", "--dry-run", "--output", "json"];
+    let would = json_lines(&project.ok(&would)).remove(0);
+    let done = said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    assert_eq!((&would["rows"], &would["cells"], &would["days"]), (&done["rows"], &done["cells"], &done["days"]));
+}
+
+#[test]
 fn deleting_asks_or_refuses() {
     let project = smart_meters();
     let before = project.files("data");
@@ -200,7 +220,7 @@ fn deleting_asks_or_refuses() {
     assert!(changed.clone().count() == 1 && changed.clone().all(|name| name.contains("/manifest/")), "it is kept");
     assert_eq!(said(&project, &["drop-rows", "SENSOR", "--prefix", "x"])["rows"], 0);
     assert_eq!(project.files("data"), kept, "once is enough");
-    assert!(project.fails(1, &["drop-rows", "NONE", "--prefix", "x", "--yes"]).contains("NONE"));
+    assert!(project.fails(2, &["drop-rows", "NONE", "--prefix", "x", "--yes"]).contains("NONE"));
 }
 
 /// A table with a rule, an hour's reading a row.

@@ -245,7 +245,7 @@ fn rows_of_a_query_that_do_not_fit_are_kept_and_told() {
     assert_eq!(places, ["2026-01-01", "2026-01-02"].map(expected));
     // What it reads is there; the table is not, until its query is mended.
     assert_eq!(project.sql("SELECT count(*) AS n FROM METRIC")[0]["n"], 5);
-    assert!(project.fails(1, &["sql", "-c", "SELECT * FROM HOURS"]).contains("HOURS"));
+    assert!(project.fails(2, &["sql", "-c", "SELECT * FROM HOURS"]).contains("HOURS"));
     project.write("jobs/hours/hours.sql", HOURS);
     project.run_job("hours");
     assert_eq!(hours(&project).len(), 4);

@@ -19,7 +19,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tidetable_testkit::Seeded;
 
-use crate::harness::{Project, cell_integer, json_lines};
+use crate::harness::{Project, cell_integer, json_lines, micros};
 
 /// A call of `cbt` takes about a second; it retries forever when nobody answers.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -155,7 +155,7 @@ fn cells(project: &Project, table: &str) -> Vec<Cell> {
     for row in json_lines(&project.ok(&["read", table, "--output", "json"])) {
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap().to_owned();
-            let time = project_time(cell["timestamp"].as_i64().unwrap());
+            let time = project_time(micros(&cell["timestamp"]));
             let column = format!("{}:{}", text("family"), text("qualifier"));
             cells.push(Cell { key: row["key"].as_str().unwrap().to_owned(), column, time, value: text("value") });
         }
@@ -402,7 +402,7 @@ fn the_emulator_adds_up_the_same_sums() {
                 cells.into_iter().map(move |cell| {
                     let column =
                         format!("{}:{}", cell["family"].as_str().unwrap(), cell["qualifier"].as_str().unwrap());
-                    let time = project_time(cell["timestamp"].as_i64().unwrap());
+                    let time = project_time(micros(&cell["timestamp"]));
                     (key.clone(), column, time, cell_integer(&cell["value"]))
                 })
             })

@@ -57,7 +57,7 @@ fn files_are_declared_and_joined() {
     let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(output, "table_schema,table_name\nrecords,SENSOR\nrecords,meters\nn\n2\n");
     // It is gone with the command, and nothing of it is in the store.
-    assert!(project.fails(1, &["sql", "-c", "select * from meters"]).contains("meters"));
+    assert!(project.fails(2, &["sql", "-c", "select * from meters"]).contains("meters"));
     assert_eq!(
         json_lines(&project.ok(&["tables", "--output", "json"])).iter().filter(|row| row["name"] == "meters").count(),
         0

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::harness::{Project, cell_integer, json_lines, repository};
+use crate::harness::{Project, cell_integer, json_lines, micros, repository};
 
 /// The job and its sample data in a project of their own, not yet run.
 fn copied(job: &str) -> Project {
@@ -48,7 +48,7 @@ fn cells(project: &Project, table: &str, more: &[&str]) -> Vec<String> {
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap().to_owned();
             let key = row["key"].as_str().unwrap();
-            let millis = cell["timestamp"].as_i64().unwrap() / 1000;
+            let millis = micros(&cell["timestamp"]) / 1000;
             lines.push(format!("{key} {}:{}={} @{millis}", text("family"), text("qualifier"), text("value")));
         }
     }
@@ -286,7 +286,7 @@ fn blobs(project: &Project, table: &str) -> Vec<(String, Vec<u8>)> {
                     base64::engine::general_purpose::STANDARD.decode(base64).unwrap()
                 }
             };
-            let (key, millis) = (row["key"].as_str().unwrap(), cell["timestamp"].as_i64().unwrap() / 1000);
+            let (key, millis) = (row["key"].as_str().unwrap(), micros(&cell["timestamp"]) / 1000);
             found.push((format!("{key} {}:{} @{millis}", text("family"), text("qualifier")), bytes));
         }
     }
@@ -539,7 +539,7 @@ fn aggregates_of_the_guides() {
     for row in json_lines(&project.ok(&["read", "SALES", "--output", "json"])) {
         let key = row["key"].as_str().unwrap();
         let cells = row["cells"].as_array().unwrap();
-        assert!(cells.iter().all(|cell| cell["timestamp"] == 0));
+        assert!(cells.iter().all(|cell| cell["timestamp"] == "1970-01-01T00:00:00Z"));
         for cell in cells.iter().filter(|cell| cell["family"] != "CUSTOMERS") {
             let (family, month) = (cell["family"].as_str().unwrap(), cell["qualifier"].as_str().unwrap());
             sums.push(format!("{key} {family}:{month}={}", cell_integer(&cell["value"])));

@@ -159,6 +159,11 @@ pub fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
+/// A time in JSON, in microseconds since the epoch.
+pub fn micros(time: &Value) -> i64 {
+    chrono::DateTime::parse_from_rfc3339(time.as_str().unwrap()).unwrap().timestamp_micros()
+}
+
 /// The bytes of a cell in JSON: text, or base64 where they are none.
 pub fn cell_bytes(value: &Value) -> Vec<u8> {
     if let Some(text) = value.as_str() {

@@ -5,12 +5,16 @@
 
 Each line of KEYS is typed as it is, with Python's escapes (`\\t` is Tab, `\\x03` Ctrl-C), and after it Enter unless it ends
 with `\\c`. The next line is typed when the prompt is back. Ends with the command, or after SECONDS with exit code 3.
+PROMPT_COLUMNS says how wide the terminal is.
 """
 
+import fcntl
 import os
 import pty
 import select
+import struct
 import sys
+import termios
 import time
 
 PROMPT = b"tidetable> "
@@ -21,6 +25,8 @@ def main():
     keys = [line.rstrip("\n").encode().decode("unicode_escape") for line in sys.stdin]
     child, terminal = pty.fork()
     if child == 0:
+        size = struct.pack("HHHH", 24, int(os.environ.get("PROMPT_COLUMNS", "0")), 0, 0)
+        fcntl.ioctl(0, termios.TIOCSWINSZ, size)
         os.execvp(sys.argv[2], sys.argv[2:])
     shown, seen = b"", 0
     while time.monotonic() < deadline:

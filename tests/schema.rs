@@ -125,3 +125,31 @@ fn every_job_fits_the_schema() {
     assert!(wrong[0]["errors"][0].as_str().unwrap().contains("'timezon' was unexpected"), "{wrong:?}");
     assert!(wrong[1]["errors"][0].as_str().unwrap().contains("'row_key' is a required property"), "{wrong:?}");
 }
+
+/// Keys without a description, with the path to each.
+fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        for (name, value) in properties {
+            let path = format!("{path}.{name}");
+            if value["description"].as_str().is_none_or(|text| text.len() < 10 || !text.ends_with('.')) {
+                found.push(path.clone());
+            }
+            undescribed(value, &path, found);
+        }
+    }
+    match schema {
+        Value::Object(parts) => {
+            let others = parts.iter().filter(|(key, _)| *key != "properties");
+            others.for_each(|(_, part)| undescribed(part, path, found));
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| undescribed(part, path, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_has_a_description() {
+    let mut found = Vec::new();
+    undescribed(&schema(), "job", &mut found);
+    assert!(found.is_empty(), "say what these are in job/keys.rs: {found:?}");
+}

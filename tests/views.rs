@@ -95,7 +95,7 @@ fn queries_of_bigtable_run_as_they_are() {
     assert_eq!(rows, [row("2020-01-03T00:00:00Z", 2), row("2020-01-02T00:00:00Z", 1)]);
     let plan = project.ok(&["sql", "-c", "EXPLAIN SELECT info FROM T(with_history => TRUE) WHERE _key LIKE '001%'"]);
     assert!(plan.contains("cells=history"), "{plan}");
-    let error = project.fails(1, &["sql", "-c", "SELECT * FROM NONE(with_history => TRUE)"]);
+    let error = project.fails(2, &["sql", "-c", "SELECT * FROM NONE(with_history => TRUE)"]);
     assert!(error.contains("error: there is no table NONE; there is T"), "{error}");
 }
 

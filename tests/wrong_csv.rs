@@ -151,7 +151,7 @@ fn too_many_rejected_rows_commit_nothing() {
     project.write("in/a.csv", format!("{HEADER}{GOOD}x,y,z,w\n"));
     let said = project.fails(1, &["run", "meters"]);
     assert!(said.contains("1 of 2 rows") && said.contains("max_rejected"), "{said}");
-    assert!(project.fails(1, &["read", "METERS"]).contains("no table METERS"));
+    assert!(project.fails(2, &["read", "METERS"]).contains("no table METERS"));
     let log = project.files("data/rejected");
     assert_eq!(log.len(), 1);
     assert!(String::from_utf8(log.into_values().next().unwrap()).unwrap().contains("x,y,z,w"));

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod help;
 mod look_back;
 mod parse;
 mod run;
@@ -7,14 +8,16 @@ mod run;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use regex::bytes::Regex;
 
 use crate::commands::completions::{Complete, Completions, Man};
 use crate::commands::new::New;
 use crate::commands::schedule::Schedule;
 use crate::commands::schema::Schema;
+pub use help::command;
 pub use look_back::{Clean, History, Lineage, Rejects, Replay, Since, Status};
-use parse::{parse_age, parse_version};
-pub use parse::{parse_time, selected_of};
+pub use parse::{Day, parse_time, selected_of};
+use parse::{parse_age, parse_columns, parse_memory, parse_regex, parse_version};
 pub use run::{OnlyDays, Plan, Retry, Run, RunDays, RunHow};
 
 /// Time series in Bigtable's shape: loaded from CSV and Parquet, kept in sorted files, read with SQL.
@@ -29,6 +32,12 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Headings of options.
+const ROWS: &str = "Rows";
+const CELLS: &str = "Cells";
+const SHOWN: &str = "How rows are shown";
+const VERSIONS: &str = "Older versions";
+
 const EXIT_CODES: &str = "\
 Exit codes:
     0  done
@@ -41,6 +50,7 @@ Exit codes:
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Folder of the store [default: `root` of tidetable.toml]
     #[arg(long, global = true, env = "TIDETABLE_ROOT", value_name = "DIR")]
@@ -60,6 +70,9 @@ pub struct Global {
     /// Work in this folder, as if the command was called there
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub folder: Option<PathBuf>,
+    /// Whether `output` was asked for, and is not what is usual.
+    #[arg(skip)]
+    pub output_given: bool,
 }
 
 /// How results are written.
@@ -72,6 +85,10 @@ pub enum Output {
     Json,
     /// CSV with a header.
     Csv,
+    /// A table in Markdown.
+    Markdown,
+    /// A line for each value.
+    Line,
     /// Parquet; only for the rows of `sql`.
     Parquet,
     /// Arrow IPC; only for the rows of `sql`.
@@ -162,29 +179,34 @@ pub enum Command {
 /// `tidetable sql`
 #[derive(Debug, Args)]
 pub struct Sql {
-    /// Statements, each ended by a semicolon. Without -c and -f they come from standard input, at a prompt if that is a
-    /// terminal
+    /// Statements, each ended by a semicolon. Without them they come from standard input, at a prompt if that is a terminal
+    #[arg(conflicts_with_all = ["query", "file"])]
+    pub statements: Option<String>,
+    /// The same
     #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "file")]
     pub query: Option<String>,
     /// File with statements
     #[arg(short = 'f', long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Write the rows into this file, in the form that --output or the ending of its name says
-    #[arg(short = 'O', long, value_name = "FILE")]
-    pub to: Option<PathBuf>,
     /// Memory that sorting, grouping and joining may take, about, such as 1GiB, on one core: what is more is written to the
     /// folder for temporary files [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = tidetable_runner::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
+    /// Write the rows into this file, in the form that --output or the ending of its name says; - is standard output
+    #[arg(short = 'O', long, value_name = "FILE", help_heading = SHOWN)]
+    pub to: Option<PathBuf>,
+    /// Rows of a table that are shown at most; 0 for all [default: 1000 on a terminal, else all]
+    #[arg(long, value_name = "N", help_heading = SHOWN)]
+    pub max_rows: Option<u64>,
     /// Say after each statement how long it took
-    #[arg(long)]
+    #[arg(long, help_heading = SHOWN)]
     pub timing: bool,
     /// Read an older version of a table; may be given more than once. The table's name may be left out where the query
     /// reads one only
-    #[arg(long, value_name = "[TABLE=]N", value_parser = parse_version)]
+    #[arg(long, value_name = "[TABLE=]N", help_heading = VERSIONS, value_parser = parse_version)]
     pub version: Vec<(Option<String>, u64)>,
-    /// Read the versions that were the newest at this logical time, RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Read the versions that were the newest at this logical time
+    #[arg(long, value_name = "TIME", help_heading = VERSIONS, allow_hyphen_values = true, value_parser = parse_time)]
     pub as_of_commit: Option<i64>,
 }
 
@@ -194,33 +216,66 @@ pub struct Read {
     /// The table
     pub table: String,
     /// Only the row with this key
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["prefix", "start", "end"])]
+    #[arg(long, value_name = "KEY", help_heading = ROWS, conflicts_with_all = ["prefix", "start", "end"])]
     pub row: Option<String>,
     /// Only rows whose key begins with this
-    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["start", "end"])]
+    #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]
     pub prefix: Option<String>,
     /// Only rows from this key on
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub start: Option<String>,
     /// Only rows before this key
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub end: Option<String>,
-    /// Row keys without cells
-    #[arg(long)]
-    pub keys_only: bool,
+    /// Only rows whose whole key this regular expression matches
+    #[arg(long, value_name = "REGEX", help_heading = ROWS, value_parser = parse_regex)]
+    pub regex: Option<Regex>,
     /// At most so many rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, visible_alias = "count", value_name = "N", help_heading = ROWS)]
     pub limit: Option<u64>,
+    /// From the last row to the first
+    #[arg(long, visible_alias = "reversed", help_heading = ROWS)]
+    pub reverse: bool,
+    /// Only cells of these families and columns; several are parted by commas
+    #[arg(long, value_name = "FAMILY[:QUALIFIER]", help_heading = CELLS, value_delimiter = ',', value_parser = parse_columns)]
+    pub columns: Vec<Columns>,
+    /// Of each column of a row, only the newest cells, so many
+    #[arg(long, value_name = "N", help_heading = CELLS)]
+    pub cells_per_column: Option<u64>,
+    /// Only cells with a timestamp from this time on
+    #[arg(long, value_name = "TIME", help_heading = CELLS, allow_hyphen_values = true, value_parser = parse_time)]
+    pub from: Option<i64>,
+    /// Only cells with a timestamp before this time
+    #[arg(long, value_name = "TIME", help_heading = CELLS, allow_hyphen_values = true, value_parser = parse_time)]
+    pub to: Option<i64>,
+    /// Row keys without cells
+    #[arg(long, help_heading = CELLS)]
+    pub keys_only: bool,
     /// Also cells that the table's rules show no more, as far as they are still stored
-    #[arg(long)]
+    #[arg(long, help_heading = CELLS)]
     pub include_expired: bool,
-    /// The logical time at which rules are judged, RFC 3339 [default: that of the last commit]
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "include_expired")]
+    /// The logical time at which rules are judged [default: that of the last commit]
+    #[arg(long, value_name = "TIME", help_heading = CELLS, allow_hyphen_values = true, value_parser = parse_time, conflicts_with = "include_expired")]
     pub now: Option<i64>,
+    /// Lines of a table that are shown at most; 0 for all [default: 1000 on a terminal, else all]
+    #[arg(long, value_name = "N", help_heading = SHOWN)]
+    pub max_rows: Option<u64>,
+}
+
+/// Columns whose cells are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// Of this family; of all if there is none.
+    pub family: Option<String>,
+    /// With this qualifier; with any if there is none.
+    pub qualifier: Option<String>,
 }
 
 /// `tidetable export`
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tidetable export [OPTIONS] --to <FILE> <TABLE>\n       tidetable export [OPTIONS] --to <FILE> -c <QUERY>"
+)]
 pub struct Export {
     /// The table, of which all cells are written
     #[arg(required_unless_present = "query")]
@@ -228,10 +283,10 @@ pub struct Export {
     /// Instead, the rows of this query
     #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "table")]
     pub query: Option<String>,
-    /// The form of the file
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ExportForm,
-    /// The file; one that is there is replaced when all is written
+    /// The form of the file [default: what the ending of its name says, parquet where it has none to say it]
+    #[arg(long, value_enum)]
+    pub format: Option<ExportForm>,
+    /// The file; one that is there is replaced when all is written. - is standard output
     #[arg(long, short = 'O', value_name = "FILE")]
     pub to: PathBuf,
 }
@@ -244,6 +299,8 @@ pub enum ExportForm {
     Parquet,
     /// CSV with a header.
     Csv,
+    /// One JSON object a line.
+    Json,
     /// Arrow IPC.
     Arrow,
     /// The Parquet that Dataflow's template "Parquet to Cloud Bigtable" loads.
@@ -263,11 +320,11 @@ pub struct Delete {
     /// Only this family or column of it
     #[arg(long, value_name = "FAMILY[:QUALIFIER]")]
     pub column: Option<String>,
-    /// Of the column, only cells from this time on, RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "column")]
+    /// Of the column, only cells from this time on
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, requires = "column")]
     pub from: Option<i64>,
-    /// Of the column, only cells before this time, RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "column")]
+    /// Of the column, only cells before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, requires = "column")]
     pub to: Option<i64>,
     /// Options of both kinds of deleting.
     #[command(flatten)]
@@ -289,12 +346,16 @@ pub struct DropRows {
 
 /// What `delete` and `drop-rows` share.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "How it is deleted")]
 pub struct Deleting {
+    /// Only say what would be hidden
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
     /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
-    /// The logical time of the commit, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// The logical time of the commit [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
 }
 
@@ -303,8 +364,8 @@ pub struct Deleting {
 pub struct Compact {
     /// The table
     pub table: String,
-    /// The logical time at which rules are judged, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// The logical time at which rules are judged [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
     /// Also rewrite windows that would only become denser: those that are as a load wrote them
     #[arg(long)]
@@ -447,6 +508,7 @@ pub struct Proto {
 
 /// `tidetable check`
 #[derive(Debug, Args)]
+#[command(override_usage = "tidetable check [OPTIONS] <JOB>\n       tidetable check [OPTIONS] --all")]
 pub struct Check {
     /// Name of a job in jobs/, or path of a job file
     #[arg(required_unless_present = "all", conflicts_with = "all")]
@@ -469,7 +531,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -3,7 +3,8 @@
 use std::io;
 
 use miette::Diagnostic;
-use tidetable_runner::{BackupError, JobError, ProjectError, ProposeError, RunError};
+use tidetable_export::ExportError;
+use tidetable_runner::{BackupError, JobError, ProjectError, ProposeError, RunError, nearest};
 use tidetable_sql::SqlError;
 use tidetable_sstable::ReadError;
 use tidetable_store::StoreError;
@@ -41,7 +42,7 @@ pub enum CliError {
     },
     /// A file that was to be written.
     #[error(transparent)]
-    Written(#[from] tidetable_export::ExportError),
+    Written(#[from] ExportError),
     /// A check of a job file.
     #[error("the check {check}: {source}")]
     Check {
@@ -106,6 +107,8 @@ pub enum CliError {
         at: (u64, u64),
         /// The cause.
         source: Box<SqlError>,
+        /// The table or column that may have been meant.
+        near: Option<String>,
     },
     /// A query that was to end.
     #[error("the query was ended")]
@@ -205,6 +208,8 @@ pub enum CliError {
         what: &'static str,
         /// As it was given.
         name: String,
+        /// Tables and exports.
+        known: Vec<String>,
     },
     /// Jobs that are older than they may be.
     #[error("{jobs} stale: older than {limit}")]
@@ -257,6 +262,30 @@ pub enum CliError {
         path: String,
         /// The cause.
         source: io::Error,
+    },
+    /// A path that names a folder, or nothing.
+    #[error("{path} names no file: write a path such as sensor.parquet, or - for standard output")]
+    NoFileName {
+        /// As it was given.
+        path: String,
+    },
+    /// A file in a folder that is not there.
+    #[error("the folder of {option} {path} is not there: make it first")]
+    NoFolder {
+        /// The option.
+        option: &'static str,
+        /// As it was given.
+        path: String,
+    },
+    /// A file of which the name does not say the form.
+    #[error("{path} does not say which form the file has: end it in {known}, or add {option}")]
+    NoForm {
+        /// As it was given.
+        path: String,
+        /// The endings.
+        known: String,
+        /// The option that says it.
+        option: &'static str,
     },
     /// A job without a schedule was asked whether it is due.
     #[error("job {job} has no `schedule`: add one to its job file")]
@@ -327,6 +356,9 @@ impl CliError {
             | Self::RootEmpty { .. }
             | Self::RootNoFolder { .. }
             | Self::NothingRan { .. }
+            | Self::NoFileName { .. }
+            | Self::NoFolder { .. }
+            | Self::NoForm { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
             Self::Propose(ProposeError::Write { .. }) => 1,
@@ -337,11 +369,39 @@ impl CliError {
             | Self::NoMessages { .. }
             | Self::Export { .. }
             | Self::Check { .. } => 2,
+            Self::Sql(source) if source.unknown_name().is_some() => 2,
+            Self::Statement { source, .. } if source.unknown_name().is_some() => 2,
+            Self::Written(ExportError::Query { source, .. }) if source.unknown_name().is_some() => 2,
+            Self::Sql(SqlError::Store(StoreError::NoTable { .. })) | Self::Store(StoreError::NoTable { .. }) => 2,
             Self::Store(
                 StoreError::DropNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },
             ) => 2,
             _ => 1,
         }
+    }
+
+    /// The name that may have been meant where one is not known.
+    pub fn near(&self) -> Option<String> {
+        let of_list = |name: &str, known: &str| nearest(name, known.split(", "));
+        let of_query = |source: &SqlError| {
+            let unknown = source.unknown_name()?;
+            nearest(&unknown.name, unknown.known.iter().map(String::as_str))
+        };
+        match self {
+            Self::Store(StoreError::NoTable { name, known, .. }) => of_list(name, known),
+            Self::NoJob { job, known } => of_list(job, known),
+            Self::NoLineage { name, known, .. } => nearest(name, known.iter().map(String::as_str)),
+            Self::Statement { near: Some(near), .. } => Some(near.clone()),
+            Self::Statement { source, .. } => of_query(source),
+            Self::Sql(source) => of_query(source),
+            Self::Written(ExportError::Query { source, .. }) => of_query(source),
+            _ => None,
+        }
+    }
+
+    /// The reader of a stream went away.
+    pub fn closed_pipe() -> Self {
+        Self::Output(io::ErrorKind::BrokenPipe.into())
     }
 
     /// Whether the reader of standard output went away, which is no failure.

@@ -12,7 +12,8 @@ mod tell;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
+use clap::parser::ValueSource;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log, Output};
@@ -24,7 +25,7 @@ const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
 
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse_usage(&error));
+    let cli = parse().unwrap_or_else(|error| refuse_usage(&error));
     if matches!(cli.command, Command::Run(_) | Command::Retry(_) | Command::Replay(_)) {
         log::stamp_lines();
     }
@@ -39,6 +40,18 @@ pub fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let matches = args::command().try_get_matches()?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    // It may stand before the command and after it.
+    let mut at = Some(&matches);
+    while let Some(found) = at {
+        cli.global.output_given |= found.value_source("output") == Some(ValueSource::CommandLine);
+        at = found.subcommand().map(|(_, inside)| inside);
+    }
+    Ok(cli)
 }
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {

@@ -61,8 +61,11 @@ fn objects(error: &CliError, verbose: bool) -> Vec<Value> {
         return mistakes.collect();
     }
     let mut object = json!({ "level": "error", "message": error.to_string() });
-    if let (Some(help), Some(object)) = (error.help(), object.as_object_mut()) {
-        object.insert("help".to_owned(), Value::String(help.to_string()));
+    let near = || error.near().map(|near| format!("did you mean {near}?"));
+    if let (Some(help), Some(object)) =
+        (error.help().map(|help| help.to_string()).or_else(near), object.as_object_mut())
+    {
+        object.insert("help".to_owned(), Value::String(help));
     }
     if let (true, Some(object)) = (verbose, object.as_object_mut()) {
         object.insert("causes".to_owned(), causes(error).into());
@@ -79,6 +82,9 @@ fn render(error: CliError, verbose: bool) -> String {
         Some((cut, _)) => format!("error: {} ..\n  --verbose shows all of it\n", text.get(..cut).unwrap_or(&text)),
         None => format!("error: {text}\n"),
     };
+    if let Some(near) = error.near() {
+        shown.push_str(&format!("  did you mean {near}?\n"));
+    }
     if verbose {
         causes(&error).iter().for_each(|cause| shown.push_str(&format!("  caused by: {cause}\n")));
     }

@@ -1,5 +1,7 @@
 //! The rows of one query in one file, for whoever asks.
 
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
@@ -9,7 +11,7 @@ use tidetable_store::BlobWriter;
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
 use crate::mode::{cell_columns, cells_in_order};
-use crate::rows::Planned;
+use crate::rows::{Planned, Rows};
 use crate::writer::{FileSpec, FileWriter};
 
 /// A query whose rows go into a file.
@@ -60,8 +62,37 @@ impl QueryFile<'_> {
         Ok((rows, bytes))
     }
 
+    /// Hands the rows to `sink`, in the order and the types that a file of them has; how many there were.
+    ///
+    /// # Errors
+    /// Those of the query and of `sink`.
+    pub async fn each(&self, sink: impl FnMut(&RecordBatch) -> Result<(), ArrowError>) -> Result<u64> {
+        let failed = |source: DataFusionError| ExportError::Query {
+            export: self.name.to_owned(),
+            label: "rows".to_owned(),
+            source: Box::new(source.into()),
+        };
+        let write = |source| ExportError::Write { path: self.name.to_owned(), source };
+        let frame = self.frame().await.map_err(|source| ExportError::Query {
+            export: self.name.to_owned(),
+            label: "rows".to_owned(),
+            source: Box::new(source),
+        })?;
+        let planned = Planned::of(frame, self.name, failed).await?;
+        Ok(planned.write(Sink(sink), (failed, write)).await?.1)
+    }
+
     async fn frame(&self) -> Result<DataFrame, SqlError> {
         let frame = self.session.sql_with(self.sql, self.params).await?;
         if self.format.holds_rows() { Ok(frame) } else { cells_in_order(frame) }
+    }
+}
+
+/// Rows that go elsewhere than into a file of this crate.
+struct Sink<F>(F);
+
+impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> Rows for Sink<F> {
+    fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
+        (self.0)(batch).map_err(wrap)
     }
 }

@@ -39,7 +39,7 @@ pub use ids::UlidIds;
 pub use job::{
     CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, NamesMeet, Per, Problem,
     ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
-    names_that_meet,
+    names_that_meet, nearest,
 };
 pub use look_back::{
     CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Diagnosis, Finding, FindingKind, Lineage, Link, LinkKind,

@@ -1,21 +1,34 @@
 //! Sizes as people write them.
 
-/// Bytes with an optional unit: KiB, MiB, GiB, or K, M, G for the same.
+/// Units: powers of 1024 by their own names and by a letter, powers of 1000 by those that disks are sold by.
+const UNITS: [(&str, u64); 13] = [
+    ("", 1),
+    ("k", 1 << 10),
+    ("kib", 1 << 10),
+    ("kb", 1_000),
+    ("m", 1 << 20),
+    ("mib", 1 << 20),
+    ("mb", 1_000_000),
+    ("g", 1 << 30),
+    ("gib", 1 << 30),
+    ("gb", 1_000_000_000),
+    ("t", 1 << 40),
+    ("tib", 1 << 40),
+    ("tb", 1_000_000_000_000),
+];
+
+/// Bytes with an optional unit: KiB, MiB, GiB, TiB, or K, M, G, T for the same; KB, MB, GB, TB are powers of 1000.
 ///
 /// # Errors
 /// What to write instead.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim() {
-        "" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return Err("write a number and KiB, MiB or GiB".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "write a number and KiB, MiB or GiB".to_owned())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "that is no usable size".to_owned())
+    let unit = unit.trim().to_ascii_lowercase();
+    let advice = || "write a number and a unit, as in 512MiB, 1GiB or 2GB".to_owned();
+    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(advice)?;
+    let number: u64 = number.parse().map_err(|_| advice())?;
+    number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that is no usable size".to_owned())
 }
 
 #[cfg(test)]
@@ -25,11 +38,11 @@ mod tests {
     #[test]
     fn sizes_have_units() {
         assert_eq!(parse_size("256MiB"), Ok(256 << 20));
-        assert_eq!(parse_size("1G"), Ok(1 << 30));
+        assert_eq!((parse_size("1G"), parse_size("1 gib"), parse_size("1g")), (Ok(1 << 30), Ok(1 << 30), Ok(1 << 30)));
+        assert_eq!((parse_size("1GB"), parse_size("2TB")), (Ok(1_000_000_000), Ok(2_000_000_000_000)));
         assert_eq!(parse_size("17"), Ok(17));
-        assert!(parse_size("MiB").is_err());
-        assert!(parse_size("1TB").is_err());
-        assert!(parse_size("0").is_err());
-        assert!(parse_size("99999999999999999999G").is_err());
+        for wrong in ["MiB", "1PB", "0", "99999999999999999999G", "99999999999G", "1.5GiB", "", "-1G"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
     }
 }

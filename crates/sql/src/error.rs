@@ -1,5 +1,6 @@
 //! What can go wrong in SQL.
 
+use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tidetable_layout::DecodeError;
 use tidetable_store::StoreError;
@@ -173,6 +174,45 @@ pub enum SqlError {
         /// What is missing.
         what: &'static str,
     },
+}
+
+/// A name in a query that nothing has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    /// As written, without its schema.
+    pub name: String,
+    /// The columns that there are; of a table, nothing.
+    pub known: Vec<String>,
+    /// Whether it is the name of a table.
+    pub is_table: bool,
+}
+
+impl SqlError {
+    /// The table or the column of the query that is not there, if that is what is wrong.
+    pub fn unknown_name(&self) -> Option<UnknownName> {
+        let error = match self {
+            Self::UnknownTable { table, known } => {
+                return Some(UnknownName { name: table.clone(), known: known.clone(), is_table: true });
+            }
+            Self::Query(error) => error.find_root(),
+            _ => return None,
+        };
+        match error {
+            DataFusionError::SchemaError(error, _) => match error.as_ref() {
+                SchemaError::FieldNotFound { field, valid_fields } => {
+                    let known = valid_fields.iter().map(|column| column.name.clone()).collect();
+                    Some(UnknownName { name: field.name.clone(), known, is_table: false })
+                }
+                _ => None,
+            },
+            DataFusionError::Plan(said) => {
+                let (path, _) = said.strip_prefix("table '")?.split_once("' not found")?;
+                let name = path.rsplit('.').next().unwrap_or(path).to_owned();
+                Some(UnknownName { name, known: Vec::new(), is_table: true })
+            }
+            _ => None,
+        }
+    }
 }
 
 fn known_tables(known: &[String]) -> String {

@@ -81,7 +81,7 @@ pub use catalog::TableVersions;
 pub use cells::{CellRef, cells_of_block};
 pub use datafusion::scalar::ScalarValue;
 pub use declared::{CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by};
-pub use error::{Result, SqlError};
+pub use error::{Result, SqlError, UnknownName};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
 pub use external::ExternalTables;
 pub use numbers::{first_rows, name, numbers};

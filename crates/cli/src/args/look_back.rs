@@ -1,9 +1,8 @@
 //! Commands that look back, at runs and at what came of them.
 
-use chrono::NaiveDate;
 use clap::Args;
 
-use super::{RunHow, parse_age, parse_time};
+use super::{Day, RunHow, parse_age, parse_time};
 
 /// `tidetable status`
 #[derive(Debug, Args)]
@@ -18,8 +17,8 @@ pub struct Status {
     /// Fail if a job is older than this: 26h, 2d or 90m
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub fresh: Option<i64>,
-    /// The logical time to judge ages at, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// The logical time to judge ages at [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
 }
 
@@ -53,13 +52,16 @@ pub enum Since {
 
 /// `tidetable lineage`
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tidetable lineage [OPTIONS] <NAME> [DAY]\n       tidetable lineage [OPTIONS] --input <FILE>\n       tidetable lineage [OPTIONS] --run <RUN>"
+)]
 pub struct Lineage {
     /// A table, an export, or a published part of one
     #[arg(required_unless_present_any = ["input", "run"], conflicts_with_all = ["input", "run"])]
     pub name: Option<String>,
-    /// Only this day, as 2018-01-31
-    #[arg(conflicts_with_all = ["input", "run"])]
-    pub day: Option<NaiveDate>,
+    /// Only this day: 2018-01-31, today, yesterday, or -3d
+    #[arg(allow_hyphen_values = true, conflicts_with_all = ["input", "run"])]
+    pub day: Option<Day>,
     /// What this input went into: its path as the job sees it, or the end of it
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub input: Option<String>,
@@ -94,8 +96,8 @@ pub struct Rejects {
 pub struct Replay {
     /// The run, as `tidetable history` names it: its name, the beginning of it, `last`, or a job for its last run
     pub run: String,
-    /// The logical time of the new run, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// The logical time of the new run [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
     /// Take an input that is gone out of the table for good; may be given more than once
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,13 @@
 //! Values of options.
 
+use std::str::FromStr;
+
+use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
+use chrono_tz::Tz;
+use regex::bytes::Regex;
 use tidetable_runner::{IfLocked, Selected};
+
+use super::Columns;
 
 /// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
 pub(super) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
@@ -40,10 +47,99 @@ pub fn selected_of(record: &[String]) -> Vec<Selected> {
     record.iter().filter_map(|selected| parse_selected(selected).ok()).collect()
 }
 
-/// A moment of RFC 3339, in microseconds since the epoch.
+/// What to write for a time.
+const TIMES: &str =
+    "write a time as 2018-01-31T01:15:00Z, a day of UTC as 2018-01-31, today or yesterday, or an age as -3d";
+
+/// A time, in microseconds since the epoch: of RFC 3339, the beginning of a day of UTC, or so long ago.
 pub fn parse_time(text: &str) -> Result<i64, String> {
-    let time = chrono::DateTime::parse_from_rfc3339(text);
-    time.map(|time| time.timestamp_micros()).map_err(|error| format!("{error}; write it as 2018-01-31T01:15:00Z"))
+    time_at(text, chrono::Utc::now().timestamp_micros()).ok_or_else(|| TIMES.to_owned())
+}
+
+fn time_at(text: &str, now: i64) -> Option<i64> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.timestamp_micros());
+    }
+    if text == "now" {
+        return Some(now);
+    }
+    if let Some(age) = text.strip_prefix('-').and_then(|age| parse_age(age).ok()) {
+        return now.checked_sub(age);
+    }
+    // Without an offset it is a time of UTC, as in queries.
+    let forms = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+    let naive = forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
+    let day = || text.parse::<Day>().ok()?.at(chrono_tz::UTC, now)?.and_hms_opt(0, 0, 0);
+    Some(naive.or_else(day)?.and_utc().timestamp_micros())
+}
+
+/// A day: of the calendar, or so many before today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Day {
+    /// Of the calendar.
+    On(NaiveDate),
+    /// Before today, in days.
+    Ago(u64),
+}
+
+impl Day {
+    /// The day, in a zone, at a time.
+    pub fn at(self, zone: Tz, now: i64) -> Option<NaiveDate> {
+        match self {
+            Self::On(day) => Some(day),
+            Self::Ago(days) => {
+                let today = DateTime::from_timestamp_micros(now)?.with_timezone(&zone).date_naive();
+                today.checked_sub_days(Days::new(days))
+            }
+        }
+    }
+}
+
+impl FromStr for Day {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "today" => return Ok(Self::Ago(0)),
+            "yesterday" => return Ok(Self::Ago(1)),
+            _ => {}
+        }
+        let ago =
+            text.strip_prefix('-').and_then(|age| age.strip_suffix('d')).and_then(|days| days.parse::<u32>().ok());
+        if let Some(days) = ago {
+            return Ok(Self::Ago(u64::from(days)));
+        }
+        let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| DAYS.to_owned())?;
+        Ok(Self::On(day))
+    }
+}
+
+/// What to write for a day.
+const DAYS: &str = "write a day as 2018-01-31, today, yesterday, or -3d";
+
+/// Memory, with a unit: a bare number would be bytes, which nobody means.
+pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("write a unit, as in {text}MiB or {text}GB: {text} would be bytes"));
+    }
+    tidetable_runner::parse_size(text)
+}
+
+/// A regular expression that must match all of a key.
+pub(super) fn parse_regex(text: &str) -> Result<Regex, String> {
+    Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string())
+}
+
+/// A family, a column of it, or a column of any family.
+pub(super) fn parse_columns(text: &str) -> Result<Columns, String> {
+    let (family, qualifier) = match text.split_once(':') {
+        Some((family, qualifier)) => (family, Some(qualifier.to_owned())),
+        None => (text, None),
+    };
+    if family.is_empty() && qualifier.is_none() {
+        return Err("write FAMILY or FAMILY:QUALIFIER".to_owned());
+    }
+    Ok(Columns { family: (!family.is_empty()).then(|| family.to_owned()), qualifier })
 }
 
 /// A number of days, hours, minutes or seconds, as microseconds.
@@ -84,5 +180,65 @@ mod tests {
         for wrong in ["7", "d", "-1d", "1w", "99999999999d", ""] {
             assert!(parse_age(wrong).is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn times_are_written_in_several_ways() {
+        let at = |text: &str| chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros();
+        let now = at("2026-11-22T10:30:00Z");
+        let said = [
+            ("2018-01-31T01:15:00Z", "2018-01-31T01:15:00Z"),
+            ("2018-01-31T01:15:00+02:00", "2018-01-30T23:15:00Z"),
+            ("2018-01-31T01:15", "2018-01-31T01:15:00Z"),
+            ("2018-01-31 01:15:30.5", "2018-01-31T01:15:30.5Z"),
+            ("2018-01-31", "2018-01-31T00:00:00Z"),
+            ("today", "2026-11-22T00:00:00Z"),
+            ("yesterday", "2026-11-21T00:00:00Z"),
+            ("-3d", "2026-11-19T10:30:00Z"),
+            ("-90m", "2026-11-22T09:00:00Z"),
+            ("now", "2026-11-22T10:30:00Z"),
+        ];
+        for (text, time) in said {
+            assert_eq!(time_at(text, now), Some(at(time)), "{text}");
+        }
+        for wrong in ["", "soon", "2018-13-01", "3d", "-3", "--to", "2018-01-31T25:00"] {
+            assert_eq!(time_at(wrong, now), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn days_are_those_of_a_zone() {
+        let now = time_at("2026-11-22T23:30:00Z", 0).unwrap();
+        let day = |text: &str, zone| text.parse::<Day>().unwrap().at(zone, now).unwrap().to_string();
+        assert_eq!(day("today", chrono_tz::UTC), "2026-11-22");
+        assert_eq!(day("today", chrono_tz::Europe::Paris), "2026-11-23");
+        assert_eq!(day("yesterday", chrono_tz::Europe::Paris), "2026-11-22");
+        assert_eq!(day("-22d", chrono_tz::UTC), "2026-10-31");
+        assert_eq!(day("2018-01-31", chrono_tz::UTC), "2018-01-31");
+        for wrong in ["tomorrow", "-3h", "2018-1", "-d", "3d"] {
+            assert!(wrong.parse::<Day>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn memory_has_a_unit() {
+        assert_eq!(parse_memory("1GB"), Ok(1_000_000_000));
+        assert_eq!((parse_memory("1GiB"), parse_memory("1G")), (Ok(1 << 30), Ok(1 << 30)));
+        assert!(parse_memory("512").unwrap_err().contains("512MiB"));
+        assert!(parse_memory("").is_err() && parse_memory("0MB").is_err());
+    }
+
+    #[test]
+    fn columns_and_keys_are_named() {
+        let named = |family: Option<&str>, qualifier: Option<&str>| {
+            Ok(Columns { family: family.map(str::to_owned), qualifier: qualifier.map(str::to_owned) })
+        };
+        assert_eq!(parse_columns("M"), named(Some("M"), None));
+        assert_eq!(parse_columns("M:a:b"), named(Some("M"), Some("a:b")));
+        assert_eq!(parse_columns("M:"), named(Some("M"), Some("")));
+        assert_eq!(parse_columns(":a"), named(None, Some("a")));
+        assert!(parse_columns("").is_err());
+        let regex = parse_regex("a|b").unwrap();
+        assert!(regex.is_match(b"b") && !regex.is_match(b"ab"));
+        assert!(parse_regex("(").is_err());
     }
 }

@@ -1,13 +1,13 @@
 //! Options of the commands that run jobs, or say what that would do.
 
-use chrono::NaiveDate;
 use clap::{Args, ValueEnum};
-use tidetable_runner::{IfLocked, Selected, parse_size};
+use tidetable_runner::{IfLocked, Selected};
 
-use super::parse::{parse_if_locked, parse_selected, parse_time};
+use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
 
 /// `tidetable run`
 #[derive(Debug, Args)]
+#[command(override_usage = "tidetable run [OPTIONS] <JOB>\n       tidetable run [OPTIONS] --all")]
 pub struct Run {
     /// Name of a job in jobs/, or path of a job file
     #[arg(required_unless_present = "all", conflicts_with = "all")]
@@ -32,16 +32,17 @@ pub struct Run {
 
 /// Which days a run looks at, and what it does with them.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Days")]
 pub struct RunDays {
-    /// Only this day, as 2018-01-31
-    #[arg(long, value_name = "DAY", conflicts_with_all = ["from", "to"])]
-    pub day: Option<NaiveDate>,
+    /// Only this day: 2018-01-31, today, yesterday, or -3d
+    #[arg(long, value_name = "DAY", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
+    pub day: Option<Day>,
     /// Only this day and later
-    #[arg(long, value_name = "DAY")]
-    pub from: Option<NaiveDate>,
+    #[arg(long, value_name = "DAY", allow_hyphen_values = true)]
+    pub from: Option<Day>,
     /// Only this day and earlier
-    #[arg(long, value_name = "DAY")]
-    pub to: Option<NaiveDate>,
+    #[arg(long, value_name = "DAY", allow_hyphen_values = true)]
+    pub to: Option<Day>,
     /// Of these days, only those that failed when last tried, or were never published
     #[arg(long, value_name = "STATE", value_enum, value_delimiter = ',')]
     pub only: Option<Vec<OnlyDays>>,
@@ -60,13 +61,14 @@ pub struct RunDays {
     /// Take published files whose list is gone for those of this job, as they are
     #[arg(long)]
     pub adopt: bool,
-    /// The logical time of the run, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// The logical time of the run [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
 }
 
 /// How a run does what it does.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "How it runs")]
 pub struct RunHow {
     /// Days that are published side by side [default: one for each core]
     #[arg(long, value_name = "N")]
@@ -78,7 +80,7 @@ pub struct RunHow {
     #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
     pub if_locked: IfLocked,
     /// Memory that loading may take, about, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "384MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "384MiB", value_parser = parse_memory)]
     pub memory: u64,
 }
 
@@ -93,6 +95,7 @@ pub enum OnlyDays {
 
 /// `tidetable plan`
 #[derive(Debug, Args)]
+#[command(override_usage = "tidetable plan [OPTIONS] <JOB>\n       tidetable plan [OPTIONS] --all")]
 pub struct Plan {
     /// Name of a job in jobs/, or path of a job file
     #[arg(required_unless_present = "all", conflicts_with = "all")]

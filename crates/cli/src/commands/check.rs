@@ -8,8 +8,8 @@ use chrono::NaiveDate;
 use serde_json::json;
 use tidetable_layout::{Advice, LostReason};
 use tidetable_runner::{
-    DataChecks, Job, NamesMeet, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys, check_queries,
-    names_that_meet, open_store, probe_params, runtime, tables_read,
+    DataChecks, Job, NamesMeet, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
+    check_queries, names_that_meet, open_store, probe_params, runtime, tables_read,
 };
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};

@@ -31,7 +31,6 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default(), &Stop::default())?;
     match global.output {
         Output::Json => writeln!(out, "{}", json!(done))?,
-        other @ (Output::Csv | Output::Parquet | Output::Arrow) => planned.write(other, &mut out)?,
         Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,
         Output::Table => {
             let windows = count(done.windows as u64, "window");
@@ -41,6 +40,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
             writeln!(out, "  after   {}", files(done.ssts_after, done.bytes_after))?;
             writeln!(out, "  cells taken out: {}", count(done.cells_removed, "cell"))?;
         }
+        other => planned.write(other, &mut out)?,
     }
     out.flush()?;
     Ok(())

@@ -3,10 +3,9 @@
 
 use std::io::Write;
 
-use clap::{Arg, ArgAction, Args, Command, CommandFactory, ValueEnum};
+use clap::{Arg, ArgAction, Args, Command, ValueEnum};
 use tidetable_runner::{Project, open_store};
 
-use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::stdout;
 
@@ -80,7 +79,7 @@ pub fn completions(args: &Completions) -> Result<(), CliError> {
 
 /// Prints what the last word may become, a line each.
 pub fn complete(args: &Complete) -> Result<(), CliError> {
-    let mut command = Cli::command();
+    let mut command = crate::args::command();
     command.build();
     let (typed, before) = args.words.split_last().map_or(("", [].as_slice()), |(typed, before)| (typed, before));
     let mut out = stdout();
@@ -170,7 +169,7 @@ pub struct Man {
 
 /// Prints the manual page of the whole command, or writes those of all commands.
 pub fn man(args: &Man) -> Result<(), CliError> {
-    let command = Cli::command().disable_help_subcommand(true);
+    let command = crate::args::command().disable_help_subcommand(true);
     let mut out = stdout();
     match &args.dir {
         None => clap_mangen::Man::new(command).render(&mut out)?,

@@ -12,7 +12,7 @@ use super::store;
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::error::CliError;
 
-use crate::output::{FILES_OF_SQL, stdout};
+use crate::output::{Rows, stdout};
 use crate::progress::count;
 
 /// Days named before they are only counted.
@@ -52,22 +52,28 @@ pub fn drop_rows(global: &Global, args: &DropRows) -> Result<(), CliError> {
 
 fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Result<(), CliError> {
     let asks = std::io::stdin().is_terminal();
-    if !how.yes && !asks {
-        return Err(CliError::Usage("this deletes, and there is no terminal to ask on: give --yes"));
+    if !how.yes && !how.dry_run && !asks {
+        return Err(CliError::Usage(
+            "this deletes, and there is no terminal to ask on: give --yes, or --dry-run to see what",
+        ));
     }
     let store = store(global)?;
     let snapshot = store.snapshot(table)?;
     let plan = DropPlan::new(&snapshot, target)?;
+    let job = &snapshot.version().table.job;
+    if how.dry_run {
+        return tell(global, table, &plan, Done::Not { dry_run: true }, job);
+    }
     let edit = plan.edit();
     if !edit.is_empty() && !how.yes && !agreed(table, &plan)? {
-        return tell(global, table, &plan, None, &snapshot.version().table.job);
+        return tell(global, table, &plan, Done::Not { dry_run: false }, job);
     }
     let mut version = snapshot.version().clone();
     if !edit.is_empty() {
         let now = how.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
         version = snapshot.table().commit(version, &edit, &UlidIds::default(), now)?;
     }
-    tell(global, table, &plan, Some(version.number), &version.table.job)
+    tell(global, table, &plan, Done::Hidden { version: version.number }, &version.table.job)
 }
 
 /// Asks on the terminal.
@@ -84,24 +90,30 @@ fn agreed(table: &str, plan: &DropPlan) -> Result<bool, CliError> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Says what was hidden; no version means that it was not.
-fn tell(global: &Global, table: &str, plan: &DropPlan, version: Option<u64>, job: &str) -> Result<(), CliError> {
-    let done = version.is_some() && !plan.is_empty();
-    let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| done).collect();
+/// What became of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Hidden {
+        version: u64,
+    },
+    /// Nothing was done: it was only to be said, or the person did not agree.
+    Not {
+        dry_run: bool,
+    },
+}
+
+/// Says what was hidden, or would be.
+fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) -> Result<(), CliError> {
+    let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
+    let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
     let days: Vec<String> = days.into_iter().filter_map(day_name).collect();
-    let (rows, cells) = if done { (plan.rows, plan.cells) } else { (0, 0) };
+    let (rows, cells) = if counts { (plan.rows, plan.cells) } else { (0, 0) };
     let mut out = stdout();
-    match global.output {
-        Output::Json => writeln!(
-            out,
-            "{}",
-            json!({ "table": table, "version": version, "rows": rows, "cells": cells, "days": days })
-        )?,
-        Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
-        Output::Csv => writeln!(out, "table,rows,cells,days\n{table},{rows},{cells},{}", days.len())?,
-        Output::Table if version.is_none() => writeln!(out, "nothing was deleted")?,
-        Output::Table => {
-            writeln!(out, "{table}: {} hidden in {}", count(cells, "cell"), count(rows, "row"))?;
+    match (global.output, done) {
+        (Output::Table, Done::Not { dry_run: false }) => writeln!(out, "nothing was deleted")?,
+        (Output::Table, done) => {
+            let hidden = if matches!(done, Done::Hidden { .. }) { "hidden" } else { "would be hidden" };
+            writeln!(out, "{table}: {} {hidden} in {}", count(cells, "cell"), count(rows, "row"))?;
             if plan.is_empty() {
                 writeln!(out, "the delete holds for what the inputs seen so far bring later")?;
             }
@@ -112,6 +124,13 @@ fn tell(global: &Global, table: &str, plan: &DropPlan, version: Option<u64>, job
                 }
                 writeln!(out, "days to publish again: {named}\n  tidetable run {job}")?;
             }
+        }
+        (output, done) => {
+            // None: nothing was done.
+            let version = if let Done::Hidden { version } = done { Some(version) } else { None };
+            let mut shown = Rows::new(&["table", "version", "rows", "cells", "days"]);
+            shown.push(vec![json!(table), json!(version), json!(rows), json!(cells), json!(days)]);
+            shown.write(output, &mut out)?;
         }
     }
     out.flush()?;

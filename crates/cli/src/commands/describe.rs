@@ -18,7 +18,6 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     let mut out = stdout();
     match global.output {
         Output::Json => writeln!(out, "{}", serde_json::to_string(version)?)?,
-        other @ (Output::Csv | Output::Parquet | Output::Arrow) => windows(version).write(other, &mut out)?,
         Output::Table => {
             let spec = &version.table.spec;
             writeln!(out, "table    {} of job {}, version {}", spec.name, version.table.job, version.number)?;
@@ -47,6 +46,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
             windows(version).write(Output::Table, &mut out)?;
             inputs(version).write(Output::Table, &mut out)?;
         }
+        other => windows(version).write(other, &mut out)?,
     }
     out.flush()?;
     Ok(())

@@ -2,20 +2,29 @@
 
 use std::io::Write;
 
+use arrow::error::ArrowError;
 use serde_json::json;
-use tidetable_export::{FileFormat, QueryFile};
+use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, name};
-use tidetable_store::{Blobs, LocalBlobs};
+use tidetable_store::BlobWriter;
 
 use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};
 use crate::error::CliError;
-use crate::output::{Rows, stdout};
+use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, Rows, Screen, form_of, stdout};
 use crate::progress::{bytes, count};
 
 /// Writes the file and tells what is in it.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
+    let destination = Destination::of(&args.to, "--to")?;
+    let form = match args.format {
+        Some(format) => form(format),
+        None => form_of(&args.to, &destination, OF_EXPORTS, Form::File(FileFormat::Parquet), "--format")?,
+    };
+    if matches!(form, Form::File(_)) && destination.is_terminal() {
+        return Err(CliError::Usage("that is no text for a terminal: give --to a file, or add --format csv"));
+    }
     // A query may read files alone.
     let store = if args.query.is_some() { store_if_any(global)? } else { store(global)? };
     let sql = match (&args.query, &args.table) {
@@ -27,21 +36,76 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
             format!("SELECT * FROM cells.{}", name(table))
         }
     };
-    let shown = args.to.display().to_string();
-    let file = args.to.file_name().and_then(|file| file.to_str()).filter(|file| !file.starts_with('.'));
-    let file = file.ok_or(CliError::Usage("--to names no file: write a path such as sensor.parquet"))?;
-    let folder = std::path::absolute(&args.to).map_err(|source| CliError::File { path: shown.clone(), source })?;
-    let folder = folder.parent().filter(|folder| folder.is_dir());
-    let folder = folder.ok_or(CliError::Usage("the folder of --to is not there: make it first"))?;
     let session = Session::open(&store, &SessionOptions::default())?;
-    let query = QueryFile { session: &session, sql: &sql, params: &[], format: form(args.format), name: &shown };
-    let (rows, size) = runtime()?.block_on(query.write(LocalBlobs::new(folder.to_owned()).replacer(file)?))?;
+    let format = if let Form::File(format) = form { format } else { FileFormat::Csv };
+    let query = QueryFile { session: &session, sql: &sql, params: &[], format, name: destination.shown() };
+    let out = destination.open()?;
+    let written = match form {
+        Form::File(_) => runtime()?.block_on(query.write(out)).map_err(CliError::from),
+        Form::Text(output) => text(&query, output, out),
+    };
+    let (rows, size) = match written {
+        Err(_) if destination.is_closed() => return Err(CliError::closed_pipe()),
+        written => written?,
+    };
+    tell(global, args, &destination, rows, size)
+}
+
+/// Writes rows as text: how many, and how many bytes.
+fn text(query: &QueryFile<'_>, output: Output, out: Box<dyn BlobWriter>) -> Result<(u64, u64), CliError> {
+    let mut writer = BatchWriter::new(Counting { out, bytes: 0 }, output, Screen::of_file(None));
+    let runtime = runtime()?;
+    let schema = runtime.block_on(query.session.sql(query.sql))?.schema().as_arrow().clone();
+    writer.start(&schema)?;
+    let mut failed = None;
+    let done = runtime.block_on(query.each(|batch| {
+        writer.write(batch).map(drop).map_err(|error| {
+            let said = error.to_string();
+            failed = Some(error);
+            ArrowError::ExternalError(said.into())
+        })
+    }));
+    // The sink's own error says more than what carried it.
+    let rows = match (done, failed) {
+        (Err(ExportError::Write { .. }), Some(error)) => return Err(error),
+        (done, _) => done?,
+    };
+    let (Counting { out, bytes }, _) = writer.finish()?;
+    out.finish()?;
+    Ok((rows, bytes))
+}
+
+/// Counts what it passes on.
+struct Counting {
+    out: Box<dyn BlobWriter>,
+    bytes: u64,
+}
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, size: u64) -> Result<(), CliError> {
+    let said = || format!("wrote {} to {}, {}", count(rows, noun(args)), destination.shown(), bytes(size));
+    if destination.is_stdout() {
+        // There the data are.
+        crate::tell_line(global, &said());
+        return Ok(());
+    }
     let mut out = stdout();
     match global.output {
-        Output::Table => writeln!(out, "wrote {} to {shown}, {}", count(rows, noun(args)), bytes(size))?,
+        Output::Table => writeln!(out, "{}", said())?,
         output => {
             let mut written = Rows::new(&["file", "rows", "bytes"]);
-            written.push(vec![json!(shown), json!(rows), json!(size)]);
+            written.push(vec![json!(destination.shown()), json!(rows), json!(size)]);
             written.write(output, &mut out)?;
         }
     }
@@ -53,12 +117,13 @@ fn noun(args: &Export) -> &'static str {
     if args.table.is_some() { "cell" } else { "row" }
 }
 
-fn form(format: ExportForm) -> FileFormat {
+fn form(format: ExportForm) -> Form {
     match format {
-        ExportForm::Parquet => FileFormat::Parquet,
-        ExportForm::Csv => FileFormat::Csv,
-        ExportForm::Arrow => FileFormat::Arrow,
-        ExportForm::BigtableParquet => FileFormat::BigtableParquet,
-        ExportForm::CbtCsv => FileFormat::CbtCsv,
+        ExportForm::Parquet => Form::File(FileFormat::Parquet),
+        ExportForm::Csv => Form::Text(Output::Csv),
+        ExportForm::Json => Form::Text(Output::Json),
+        ExportForm::Arrow => Form::File(FileFormat::Arrow),
+        ExportForm::BigtableParquet => Form::File(FileFormat::BigtableParquet),
+        ExportForm::CbtCsv => Form::File(FileFormat::CbtCsv),
     }
 }

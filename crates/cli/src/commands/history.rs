@@ -67,6 +67,9 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         rows.push(row);
         shown += 1;
     }
+    if let (Some(job), 0) = (&args.job, shown) {
+        known(global, &store, job)?;
+    }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;
     out.flush()?;
@@ -120,6 +123,21 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
     }
     out.flush()?;
     Ok(())
+}
+
+/// That a job without runs to be listed is one.
+fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
+    let mut known = project_if_any(global)?.map(|project| project.jobs()).unwrap_or_default();
+    for record in Runs::of(store.blobs().as_ref()).newest_first(None)? {
+        // What cannot be read was told above.
+        known.extend(record.ok().map(|record| record.job));
+    }
+    known.sort_unstable();
+    known.dedup();
+    if known.iter().any(|known| known == job) {
+        return Ok(());
+    }
+    Err(CliError::NoJob { job: job.to_owned(), known: known.join(", ") })
 }
 
 fn row(record: &RunRecord, state: &str) -> Vec<serde_json::Value> {

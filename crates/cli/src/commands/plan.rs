@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_runner::{InputState, Job, Plan, UlidIds, plan_job};
+use tidetable_runner::{InputState, Job, Plan, RunOptions, UlidIds, plan_job};
 
 use super::project;
 use super::run::{How, options, run_all};
@@ -16,9 +16,14 @@ use crate::progress::bytes;
 pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
-    let options = options(&args.days, &How::default(), &ids)?;
-    let Some(name) = &args.job else { return run_all(global, &project, &options, true, &ids) };
+    let Some(name) = &args.job else {
+        let now = args.days.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+        let of_job = |job: &Job| options(&args.days, job.timezone, &How::default(), &ids);
+        let options = |job: &Job| Ok(RunOptions { now, ..of_job(job)? });
+        return run_all(global, &project, &options, true, &ids);
+    };
     let job = Job::load(&project, name)?;
+    let options = options(&args.days, job.timezone, &How::default(), &ids)?;
     show(global, &plan_job(&project, &job, &options, &ids)?)
 }
 

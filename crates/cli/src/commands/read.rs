@@ -2,15 +2,19 @@
 
 use std::io::Write;
 
+use regex::bytes::Regex;
 use serde_json::{Value, json};
-use tidetable_layout::{Block, KeyRange, Projection};
+use tidetable_layout::{KeyRange, Projection};
 use tidetable_sql::{CellRef, cells_of_block};
-use tidetable_store::{Snapshot, slice};
+use tidetable_store::Snapshot;
 
-use super::store;
-use crate::args::{Global, Output, Read};
+use super::{store, time};
+use crate::args::{Columns, Global, Output, Read};
 use crate::error::CliError;
-use crate::output::{Rows, bytes_value, stdout};
+use crate::output::{Fit, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
+
+/// Rows that are held at a time when they are read from the last to the first.
+const HELD: usize = 256;
 
 /// Reads the rows.
 pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
@@ -20,67 +24,214 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,
     };
+    let rows = Rows { snapshot: &snapshot, args, pattern: args.regex.as_ref(), wants_cells: wants_cells(args) };
     let mut out = stdout();
-    match (global.output, args.keys_only) {
-        (Output::Json, true) => {
-            each_block(&snapshot, args, |block| {
-                let mut keys = (0..block.keys.len()).map(|row| json!({ "key": bytes_value(&block.keys.get(row)) }));
-                Ok(keys.try_for_each(|key| writeln!(out, "{key}"))?)
-            })?;
-        }
-        (Output::Json, false) => {
-            each_block(&snapshot, args, |block| write_objects(&snapshot, block, &mut out))?;
-        }
-        (output, true) => {
-            let mut rows = Rows::new(&["key"]);
-            each_block(&snapshot, args, |block| {
-                (0..block.keys.len()).for_each(|row| rows.push(vec![bytes_value(&block.keys.get(row))]));
-                Ok(())
-            })?;
-            rows.write(output, &mut out)?;
-        }
-        (output, false) => {
-            let mut rows = Rows::new(&["key", "column", "timestamp", "value"]);
-            each_block(&snapshot, args, |block| {
-                Ok(cells_of_block(snapshot.schema(), block, |cell| {
-                    let column = format!("{}:{}", cell.family, String::from_utf8_lossy(cell.qualifier));
-                    let (key, value) = (bytes_value(cell.row_key), bytes_value(cell.value));
-                    rows.push(vec![key, json!(column), json!(cell.timestamp), value]);
-                    Ok(())
-                })?)
-            })?;
-            rows.write(output, &mut out)?;
-        }
+    if global.output == Output::Json {
+        rows.each(|key, cells| {
+            let key = bytes_value(key);
+            match args.keys_only {
+                true => writeln!(out, "{}", json!({ "key": key }))?,
+                false => {
+                    let cells = cells.iter().map(Cell::object).collect();
+                    writeln!(out, "{{\"key\":{key},\"cells\":{}}}", Value::Array(cells))?;
+                }
+            }
+            Ok(true)
+        })?;
+        out.flush()?;
+        return Ok(());
     }
+    let names: &[&str] = if args.keys_only { &["key"] } else { &["key", "column", "timestamp", "value"] };
+    let headings = names.iter().map(|name| Heading { name: (*name).to_owned(), right: false }).collect();
+    let screen = Screen::of_stdout(args.max_rows);
+    let mut writer = RowWriter::start(&mut out, global.output, headings, screen, Fit::Cut)?;
+    let text = |bytes: &[u8]| {
+        let mut text = String::new();
+        write_bytes(bytes, screen.length, &mut text);
+        text
+    };
+    rows.each(|key, cells| {
+        if args.keys_only {
+            return writer.push(&mut out, vec![text(key)]);
+        }
+        for cell in cells {
+            let column = format!("{}:{}", cell.family, text(&cell.qualifier));
+            let at = time(cell.timestamp).unwrap_or_else(|| cell.timestamp.to_string());
+            if !writer.push(&mut out, vec![text(key), column, at, text(&cell.value)])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })?;
+    writer.finish(&mut out)?;
     out.flush()?;
     Ok(())
 }
 
-/// Calls `show` with the blocks of the asked rows.
-fn each_block(
-    snapshot: &Snapshot,
-    args: &Read,
-    mut show: impl FnMut(&Block) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let mut projection = Projection::all(snapshot.schema());
-    if args.keys_only && !snapshot.collects() {
-        projection.groups.iter_mut().for_each(|group| *group = None);
-    }
-    if let Some(key) = &args.row {
-        return snapshot.row(key.as_bytes(), &projection)?.iter().try_for_each(show);
-    }
-    let Some(whole) = snapshot.whole(&range(args)) else { return Ok(()) };
-    let mut left = args.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    for block in snapshot.scan(&whole, &projection)? {
-        if left == 0 {
-            break;
+/// Whether a row's cells decide if it is shown.
+fn wants_cells(args: &Read) -> bool {
+    !args.columns.is_empty() || args.from.is_some() || args.to.is_some()
+}
+
+/// A cell that is shown.
+#[derive(Debug, Clone)]
+struct Cell {
+    family: String,
+    qualifier: Vec<u8>,
+    timestamp: i64,
+    value: Vec<u8>,
+}
+
+impl Cell {
+    fn of(cell: &CellRef<'_>) -> Self {
+        Self {
+            family: cell.family.to_owned(),
+            qualifier: cell.qualifier.to_vec(),
+            timestamp: cell.timestamp,
+            value: cell.value.to_vec(),
         }
-        let block = block?;
-        let rows = block.keys.len().min(left);
-        left -= rows;
-        if rows == block.keys.len() { show(&block)? } else { show(&slice(&block, 0..rows))? }
     }
-    Ok(())
+
+    fn object(&self) -> Value {
+        json!({
+            "family": self.family,
+            "qualifier": bytes_value(&self.qualifier),
+            "timestamp": time(self.timestamp).map_or_else(|| json!(self.timestamp), Value::from),
+            "value": bytes_value(&self.value),
+        })
+    }
+}
+
+/// The rows that are asked for.
+struct Rows<'a> {
+    snapshot: &'a Snapshot,
+    args: &'a Read,
+    pattern: Option<&'a Regex>,
+    /// Whether a row without any of the cells asked for is left out.
+    wants_cells: bool,
+}
+
+/// A row with its cells.
+type Row = (Vec<u8>, Vec<Cell>);
+
+impl Rows<'_> {
+    /// Calls `show` with each row in order, until it wants no more or there are as many as were asked for.
+    fn each(&self, mut show: impl FnMut(&[u8], &[Cell]) -> Result<bool, CliError>) -> Result<(), CliError> {
+        let mut left = self.args.limit.unwrap_or(u64::MAX);
+        let mut counted = |key: &[u8], cells: &[Cell]| {
+            if left == 0 {
+                return Ok(false);
+            }
+            left -= 1;
+            Ok(show(key, cells)? && left > 0)
+        };
+        let range = match &self.args.row {
+            Some(key) => KeyRange::of_key(key.as_bytes()),
+            None => range(self.args),
+        };
+        if self.args.limit == Some(0) {
+            return Ok(());
+        }
+        if self.args.reverse {
+            return self.backward(&range, &mut counted);
+        }
+        self.forward(&range, &mut counted).map(drop)
+    }
+
+    /// The rows of `range` by key. `false`: `show` wants no more.
+    fn forward(
+        &self,
+        range: &KeyRange,
+        show: &mut dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError>,
+    ) -> Result<bool, CliError> {
+        let needs_values = !self.args.keys_only || self.wants_cells;
+        let Some(slice) = self.snapshot.whole(range) else { return Ok(true) };
+        for block in self.snapshot.scan(&slice, &self.projection(needs_values))? {
+            let block = block?;
+            let keys = (0..block.keys.len()).map(|row| block.keys.get(row).to_vec());
+            let mut rows: Vec<Row> = keys.map(|key| (key, Vec::new())).collect();
+            if needs_values {
+                cells_of_block(self.snapshot.schema(), &block, |cell| {
+                    if let Some((_, cells)) = rows.get_mut(cell.row).filter(|_| self.is_shown(&cell)) {
+                        self.add(cells, &cell);
+                    }
+                    Ok(())
+                })?;
+            }
+            for (key, cells) in &rows {
+                let is_shown = self.pattern.is_none_or(|pattern| pattern.is_match(key));
+                if is_shown && !(self.wants_cells && cells.is_empty()) && !show(key, cells)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The rows of `range` from the last to the first: files are read forward, so they come in pieces, of which the keys are
+    /// looked up first.
+    fn backward(
+        &self,
+        range: &KeyRange,
+        show: &mut dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError>,
+    ) -> Result<(), CliError> {
+        let Some(slice) = self.snapshot.whole(range) else { return Ok(()) };
+        let mut starts = Vec::new();
+        let mut rows = 0_usize;
+        for block in self.snapshot.scan(&slice, &self.projection(false))? {
+            let block = block?;
+            for row in 0..block.keys.len() {
+                if rows.is_multiple_of(HELD) {
+                    starts.push(block.keys.get(row).to_vec());
+                }
+                rows += 1;
+            }
+        }
+        let mut end = range.end.clone();
+        for start in starts.into_iter().rev() {
+            let piece = KeyRange { start: start.clone(), end };
+            let mut held: Vec<Row> = Vec::new();
+            self.forward(&piece, &mut |key, cells| {
+                held.push((key.to_vec(), cells.to_vec()));
+                Ok(true)
+            })?;
+            for (key, cells) in held.into_iter().rev() {
+                if !show(&key, &cells)? {
+                    return Ok(());
+                }
+            }
+            end = Some(start);
+        }
+        Ok(())
+    }
+
+    fn projection(&self, values: bool) -> Projection {
+        let mut projection = Projection::all(self.snapshot.schema());
+        if !values && !self.snapshot.collects() {
+            projection.groups.iter_mut().for_each(|group| *group = None);
+        }
+        projection
+    }
+
+    fn is_shown(&self, cell: &CellRef<'_>) -> bool {
+        let args = self.args;
+        let in_time =
+            args.from.is_none_or(|from| cell.timestamp >= from) && args.to.is_none_or(|to| cell.timestamp < to);
+        let wanted = |columns: &Columns| {
+            columns.family.as_ref().is_none_or(|family| family == cell.family)
+                && columns.qualifier.as_ref().is_none_or(|qualifier| qualifier.as_bytes() == cell.qualifier)
+        };
+        in_time && (args.columns.is_empty() || args.columns.iter().any(wanted))
+    }
+
+    /// Adds a cell to those of its row, unless there are as many of its column; the newest comes first.
+    fn add(&self, cells: &mut Vec<Cell>, cell: &CellRef<'_>) {
+        let of_column = |seen: &&Cell| seen.family == cell.family && seen.qualifier == cell.qualifier;
+        let seen = || cells.iter().rev().take_while(of_column).count() as u64;
+        if self.args.cells_per_column.is_none_or(|most| seen() < most) {
+            cells.push(Cell::of(cell));
+        }
+    }
 }
 
 fn range(args: &Read) -> KeyRange {
@@ -91,26 +242,4 @@ fn range(args: &Read) -> KeyRange {
             end: args.end.clone().map(String::into_bytes),
         },
     }
-}
-
-/// One object a row.
-fn write_objects(snapshot: &Snapshot, block: &Block, out: &mut impl Write) -> Result<(), CliError> {
-    let mut rows: Vec<Vec<Value>> = vec![Vec::new(); block.keys.len()];
-    cells_of_block(snapshot.schema(), block, |cell| {
-        rows[cell.row].push(object(&cell));
-        Ok(())
-    })?;
-    let mut keyed = rows.into_iter().enumerate().map(|(row, cells)| (bytes_value(&block.keys.get(row)), cells));
-    keyed
-        .try_for_each(|(key, cells)| writeln!(out, "{{\"key\":{key},\"cells\":{}}}", Value::Array(cells)))
-        .map_err(Into::into)
-}
-
-fn object(cell: &CellRef<'_>) -> Value {
-    json!({
-        "family": cell.family,
-        "qualifier": bytes_value(cell.qualifier),
-        "timestamp": cell.timestamp,
-        "value": bytes_value(cell.value),
-    })
 }

@@ -46,7 +46,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
         }
         Output::Csv => raw(global, project_if_any(global)?.as_ref(), &rows, &mut out)?,
         Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
-        Output::Table => table(&record, &rows, args.limit, &mut out)?,
+        output => table(output, &record, &rows, args.limit, &mut out)?,
     }
     out.flush()?;
     Ok(())
@@ -74,13 +74,19 @@ fn find(store: &Store, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
     Err(CliError::NoJob { job: args.job.clone(), known })
 }
 
-fn table(record: &RunRecord, rows: &[RejectedRow], limit: usize, out: &mut impl Write) -> Result<(), CliError> {
+fn table(
+    output: Output,
+    record: &RunRecord,
+    rows: &[RejectedRow],
+    limit: usize,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
     let mut shown = Rows::new(&["file", "line", "table", "column", "reason", "raw"]);
     let limit = if limit == 0 { usize::MAX } else { limit };
     for RejectedRow { file, table, line, column, reason, raw } in rows.iter().take(limit) {
         shown.push(vec![json!(file), json!(line), json!(table), json!(column), json!(reason), json!(raw)]);
     }
-    shown.write(Output::Table, out)?;
+    shown.write(output, out)?;
     let mut reasons: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for row in rows {
         *reasons.entry((without_values(&row.reason), row.column.as_deref().unwrap_or_default())).or_default() += 1;

@@ -37,7 +37,7 @@ pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
         adopt: false,
         now: args.now,
     };
-    let options = RunOptions { reread: reread.clone(), ..options(&asked, &how, &ids)? };
+    let options = RunOptions { reread: reread.clone(), ..options(&asked, job.timezone, &how, &ids)? };
     let Some(done) = run_one(global, &project, &job, &options, &ids)? else { return Ok(()) };
     let still = rejected_rows(blobs, &done)?.iter().filter(|row| reread.contains(&row.file)).count() as u64;
     let (then, inputs) = (count(rows.len() as u64, "row"), count(reread.len() as u64, "input"));

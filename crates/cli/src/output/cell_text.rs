@@ -5,16 +5,33 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::progress::count;
+
+/// Bytes that are no text are shortened if there are more.
+const LONGEST: usize = 24;
+/// So many of them are shown.
+const SHOWN: usize = 8;
+
 /// Writes values as text. Bytes are text where they are UTF-8, else escaped; maps and structs are
 /// `{key: value}`, lists `[a, b]`, and nulls in them `null`.
 pub enum CellText<'a> {
-    Bytes(&'a BinaryArray),
-    LargeBytes(&'a LargeBinaryArray),
-    ViewBytes(&'a BinaryViewArray),
+    Bytes(&'a BinaryArray, Length),
+    LargeBytes(&'a LargeBinaryArray, Length),
+    ViewBytes(&'a BinaryViewArray, Length),
     List(&'a ListArray, Box<CellText<'a>>),
     Map(&'a MapArray, Box<[CellText<'a>; 2]>),
     Struct(&'a dyn Array, Vec<(&'a str, CellText<'a>)>),
     Other(&'a dyn Array, ArrayFormatter<'a>),
+}
+
+/// How much is shown of bytes that are no text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Length {
+    /// All.
+    #[default]
+    Whole,
+    /// The first of them, and how many there are: sketches and images tell a person nothing.
+    Short,
 }
 
 impl<'a> CellText<'a> {
@@ -22,24 +39,24 @@ impl<'a> CellText<'a> {
     ///
     /// # Errors
     /// If it has a type that cannot be shown.
-    pub fn new(column: &'a dyn Array, options: &FormatOptions<'a>) -> Result<Self, ArrowError> {
+    pub fn new(column: &'a dyn Array, options: &FormatOptions<'a>, length: Length) -> Result<Self, ArrowError> {
         Ok(match column.data_type() {
-            DataType::Binary => Self::Bytes(column.as_binary()),
-            DataType::LargeBinary => Self::LargeBytes(column.as_binary()),
-            DataType::BinaryView => Self::ViewBytes(column.as_binary_view()),
+            DataType::Binary => Self::Bytes(column.as_binary(), length),
+            DataType::LargeBinary => Self::LargeBytes(column.as_binary(), length),
+            DataType::BinaryView => Self::ViewBytes(column.as_binary_view(), length),
             DataType::List(_) => {
                 let list = column.as_list();
-                Self::List(list, Box::new(Self::new(list.values().as_ref(), options)?))
+                Self::List(list, Box::new(Self::new(list.values().as_ref(), options, length)?))
             }
             DataType::Map(_, _) => {
                 let map = column.as_map();
-                let part = |part: &'a ArrayRef| Self::new(part.as_ref(), options);
+                let part = |part: &'a ArrayRef| Self::new(part.as_ref(), options, length);
                 Self::Map(map, Box::new([part(map.keys())?, part(map.values())?]))
             }
             DataType::Struct(fields) => {
                 let parts = fields.iter().zip(column.as_struct().columns());
                 let part = |(field, part): (&'a arrow::datatypes::FieldRef, &'a ArrayRef)| {
-                    Ok((field.name().as_str(), Self::new(part.as_ref(), options)?))
+                    Ok((field.name().as_str(), Self::new(part.as_ref(), options, length)?))
                 };
                 Self::Struct(column, parts.map(part).collect::<Result<_, ArrowError>>()?)
             }
@@ -58,9 +75,9 @@ impl<'a> CellText<'a> {
 
     fn is_null(&self, row: usize) -> bool {
         match self {
-            Self::Bytes(array) => array.is_null(row),
-            Self::LargeBytes(array) => array.is_null(row),
-            Self::ViewBytes(array) => array.is_null(row),
+            Self::Bytes(array, _) => array.is_null(row),
+            Self::LargeBytes(array, _) => array.is_null(row),
+            Self::ViewBytes(array, _) => array.is_null(row),
             Self::List(array, _) => array.is_null(row),
             Self::Map(array, _) => array.is_null(row),
             Self::Struct(array, _) | Self::Other(array, _) => array.is_null(row),
@@ -73,9 +90,9 @@ impl<'a> CellText<'a> {
 
     fn write(&self, row: usize, out: &mut String) {
         match self {
-            Self::Bytes(array) => write_bytes(array.value(row), out),
-            Self::LargeBytes(array) => write_bytes(array.value(row), out),
-            Self::ViewBytes(array) => write_bytes(array.value(row), out),
+            Self::Bytes(array, length) => write_bytes(array.value(row), *length, out),
+            Self::LargeBytes(array, length) => write_bytes(array.value(row), *length, out),
+            Self::ViewBytes(array, length) => write_bytes(array.value(row), *length, out),
             Self::List(array, items) => {
                 out.push('[');
                 for (at, item) in ends(array.value_offsets(), row).enumerate() {
@@ -114,10 +131,15 @@ fn ends(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
 
-fn write_bytes(bytes: &[u8], out: &mut String) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => out.push_str(text),
-        Err(_) => out.push_str(&bytes.escape_ascii().to_string()),
+/// Bytes as text, escaped where they are none.
+pub fn write_bytes(bytes: &[u8], length: Length, out: &mut String) {
+    match (std::str::from_utf8(bytes), length) {
+        (Ok(text), _) => out.push_str(text),
+        (Err(_), Length::Short) if bytes.len() > LONGEST => {
+            let first = bytes.get(..SHOWN).unwrap_or_default();
+            out.push_str(&format!("{}.. ({})", first.escape_ascii(), count(bytes.len() as u64, "byte")));
+        }
+        (Err(_), _) => out.push_str(&bytes.escape_ascii().to_string()),
     }
 }
 
@@ -145,11 +167,23 @@ mod tests {
         let whole = StructArray::from(vec![(field, Arc::clone(&map))]);
         let options = FormatOptions::new();
         let texts = |array: &dyn Array| -> Vec<String> {
-            let text = CellText::new(array, &options).unwrap();
+            let text = CellText::new(array, &options, Length::Whole).unwrap();
             (0..array.len()).map(|row| text.value(row)).collect()
         };
         assert_eq!(texts(map.as_ref()), ["{ID: [1, null], \\xff: null}", "{}", ""]);
         assert_eq!(texts(&whole)[1..], ["{m: {}}", "{m: null}"]);
         assert_eq!(texts(map.slice(1, 2).as_ref()), ["{}", ""]);
+    }
+
+    #[test]
+    fn long_bytes_are_shortened_where_asked() {
+        let short = |bytes: &[u8]| {
+            let mut out = String::new();
+            write_bytes(bytes, Length::Short, &mut out);
+            out
+        };
+        assert_eq!(short(&[0xff; 2_000]), format!("{}.. (2,000 bytes)", "\\xff".repeat(8)));
+        assert_eq!(short(&[0xff; 24]), "\\xff".repeat(24));
+        assert_eq!(short(&[b'a'; 2_000]), "a".repeat(2_000));
     }
 }

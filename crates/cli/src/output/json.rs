@@ -9,7 +9,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine;
 use serde_json::Value;
 
-use super::cell_text::CellText;
+use super::cell_text::{CellText, Length};
 use crate::error::CliError;
 
 /// Bytes as JSON.
@@ -57,7 +57,7 @@ fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<()
             let (keys, values) = (entries.column(0), entries.column(1));
             let options = FormatOptions::new();
             // A name must be text: what is no UTF-8 is escaped, as in a table.
-            let names = CellText::new(keys.as_ref(), &options)?;
+            let names = CellText::new(keys.as_ref(), &options, Length::Whole)?;
             let pairs = (0..entries.len()).map(|at| (names.value(at), values.as_ref(), at));
             write_object(out, pairs)
         }

@@ -1,20 +1,31 @@
-//! Results on standard output: a table for people, JSON a line, or CSV.
+//! Results: a table for people, JSON a line, CSV and others, on standard output or in a file.
 
 mod cell_text;
+mod destination;
+mod form;
 mod json;
+mod rows;
+mod screen;
+mod table;
+mod text;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
 use arrow::error::ArrowError;
 use arrow::util::display::FormatOptions;
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::Value;
 
 use crate::args::Output;
 use crate::error::CliError;
-use cell_text::CellText;
+pub use cell_text::write_bytes;
+use cell_text::{CellText, Length};
+pub use destination::Destination;
+pub use form::{Form, OF_EXPORTS, OF_ROWS, form_of};
 pub use json::{bytes_value, write_row};
+pub use rows::RowWriter;
+pub use screen::Screen;
+pub use table::{Fit, Heading};
 
 /// Standard output, buffered.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -39,63 +50,47 @@ impl Rows {
         self.rows.push(row);
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
     /// Writes all rows as `output` asks.
     ///
     /// # Errors
     /// If standard output cannot be written.
     pub fn write(&self, output: Output, out: &mut impl Write) -> Result<(), CliError> {
-        match output {
-            Output::Json => {
-                for row in &self.rows {
-                    let object: serde_json::Map<_, _> =
-                        self.columns.iter().map(|name| (*name).to_owned()).zip(row.iter().cloned()).collect();
-                    writeln!(out, "{}", Value::Object(object))?;
-                }
+        if output == Output::Json {
+            for row in &self.rows {
+                let keys = self.columns.iter().map(|name| key_of(name));
+                let object: serde_json::Map<_, _> = keys.zip(row.iter().cloned()).collect();
+                writeln!(out, "{}", Value::Object(object))?;
             }
-            Output::Csv => {
-                write_csv_line(out, self.columns.iter().map(|name| (*name).to_owned()))?;
-                for row in &self.rows {
-                    write_csv_line(out, row.iter().map(text))?;
-                }
-            }
-            Output::Table => {
-                let mut table = table(self.columns.iter().map(|name| (*name).to_owned()));
-                for row in &self.rows {
-                    table.add_row(row.iter().map(|value| {
-                        let cell = comfy_table::Cell::new(printable(text(value)));
-                        if value.is_number() { cell.set_alignment(CellAlignment::Right) } else { cell }
-                    }));
-                }
-                writeln!(out, "{table}")?;
-            }
-            Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
+            return Ok(());
         }
-        Ok(())
+        let is_number = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(Value::is_number));
+        let name = |name: &str| if output == Output::Csv { key_of(name) } else { name.to_owned() };
+        let heading = |(at, column): (usize, &&str)| Heading { name: name(column), right: is_number(at) };
+        let headings = self.columns.iter().enumerate().map(heading).collect();
+        let screen = Screen { rows: None, ..Screen::of_stdout(None) };
+        let mut writer = RowWriter::start(out, output, headings, screen, Fit::Wrap)?;
+        for row in &self.rows {
+            writer.push(out, row.iter().map(text_of).collect())?;
+        }
+        writer.finish(out).map(drop)
     }
+}
+
+/// What programs call a column.
+fn key_of(column: &str) -> String {
+    column.replace(' ', "_").to_lowercase()
 }
 
 /// Said to whoever asks for a file where there is none to write.
 pub const FILES_OF_SQL: &str =
-    "parquet and arrow are for the rows of `tidetable sql`: write --output table, json or csv";
+    "parquet and arrow are for the rows of `tidetable sql`: write --output table, json, csv, markdown or line";
 
-/// An empty table in the house's style.
-fn table(header: impl IntoIterator<Item = String>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED).set_header(header);
-    table
-}
-
-/// Control characters of data must not steer the terminal. Line breaks stay: plans have them.
-fn printable(text: String) -> String {
-    let steers = |c: char| c.is_control() && c != '\n';
-    if !text.contains(steers) {
-        return text;
-    }
-    let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect()
-}
-
-fn text(value: &Value) -> String {
+fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -104,50 +99,58 @@ fn text(value: &Value) -> String {
     }
 }
 
+/// A value as a table shows it; `None` for a null.
+pub fn value_text(column: &dyn Array, row: usize) -> Result<Option<String>, CliError> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    let options = options();
+    Ok(Some(CellText::new(column, &options, Length::Short)?.value(row)))
+}
+
+/// How values are written.
+fn options() -> FormatOptions<'static> {
+    FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"))
+}
+
 /// Writes the batches of a query, one after the other.
 pub struct BatchWriter<W: Write> {
     out: W,
     output: Output,
-    header: bool,
-    table: Option<Table>,
+    screen: Screen,
+    writer: Option<RowWriter>,
+    rows: u64,
 }
 
 impl<W: Write> BatchWriter<W> {
     /// Writes to `out` as `output` asks.
-    pub fn new(out: W, output: Output) -> Self {
-        Self { out, output, header: false, table: None }
+    pub fn new(out: W, output: Output, screen: Screen) -> Self {
+        Self { out, output, screen, writer: None, rows: 0 }
     }
 
-    /// Writes a batch. Tables are held back until all their rows are known.
+    /// Writes a batch. `false`: as many rows are written as are to be shown, and there are more.
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), CliError> {
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, CliError> {
         if self.output == Output::Json {
             for row in 0..batch.num_rows() {
                 write_row(&mut self.out, batch, row)?;
             }
-            return Ok(());
+            self.rows += batch.num_rows() as u64;
+            return Ok(true);
         }
         self.start(batch.schema_ref())?;
-        let options = FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.fZ"));
-        let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), &options));
+        let Some(writer) = &mut self.writer else { return Ok(true) };
+        let options = options();
+        let texts = batch.columns().iter().map(|column| CellText::new(column.as_ref(), &options, self.screen.length));
         let texts: Vec<CellText<'_>> = texts.collect::<Result<_, ArrowError>>()?;
         for row in 0..batch.num_rows() {
-            let cells = texts.iter().map(|text| text.value(row));
-            match &mut self.table {
-                Some(table) => {
-                    let cells = cells.zip(batch.columns()).map(|(text, column)| {
-                        let cell = comfy_table::Cell::new(printable(text));
-                        let number = column.data_type().is_numeric();
-                        if number { cell.set_alignment(CellAlignment::Right) } else { cell }
-                    });
-                    table.add_row(cells);
-                }
-                None => write_csv_line(&mut self.out, cells)?,
+            if !writer.push(&mut self.out, texts.iter().map(|text| text.value(row)).collect())? {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes the header, once: also for a result without rows.
@@ -155,51 +158,28 @@ impl<W: Write> BatchWriter<W> {
     /// # Errors
     /// If `out` cannot be written.
     pub fn start(&mut self, schema: &arrow::datatypes::Schema) -> Result<(), CliError> {
-        if std::mem::replace(&mut self.header, true) {
+        if self.output == Output::Json || self.writer.is_some() {
             return Ok(());
         }
-        let names = schema.fields().iter().map(|field| field.name().clone());
-        match self.output {
-            Output::Table => self.table = Some(table(names)),
-            Output::Csv => write_csv_line(&mut self.out, names)?,
-            Output::Json => {}
-            Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
-        }
+        let heading = |field: &arrow::datatypes::FieldRef| Heading {
+            name: field.name().clone(),
+            right: field.data_type().is_numeric(),
+        };
+        let headings = schema.fields().iter().map(heading).collect();
+        self.writer = Some(RowWriter::start(&mut self.out, self.output, headings, self.screen, Fit::Cut)?);
         Ok(())
     }
 
-    /// Writes what was held back.
-    ///
-    /// # Errors
-    /// If `out` cannot be written.
-    pub fn finish(self) -> Result<(), CliError> {
-        self.into_inner().map(drop)
-    }
-
-    /// The same; where it was written to.
+    /// Writes what was held back; where it was written to, and how many rows.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn into_inner(mut self) -> Result<W, CliError> {
-        if let Some(table) = &self.table {
-            writeln!(self.out, "{table}")?;
-        }
+    pub fn finish(mut self) -> Result<(W, u64), CliError> {
+        let rows = match self.writer.take() {
+            Some(writer) => writer.finish(&mut self.out)?,
+            None => self.rows,
+        };
         self.out.flush()?;
-        Ok(self.out)
+        Ok((self.out, rows))
     }
-}
-
-/// One line of CSV, quoted where it must be.
-fn write_csv_line(out: &mut impl Write, cells: impl Iterator<Item = String>) -> io::Result<()> {
-    for (at, cell) in cells.enumerate() {
-        if at > 0 {
-            out.write_all(b",")?;
-        }
-        if cell.contains(['"', ',', '\n', '\r']) {
-            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
-        } else {
-            out.write_all(cell.as_bytes())?;
-        }
-    }
-    out.write_all(b"\n")
 }

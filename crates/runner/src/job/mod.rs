@@ -53,7 +53,8 @@ pub use schema::job_schema;
 pub use stages::{Retries, Stage, Stages};
 pub use storage::{SettingValue, StorageSetting};
 pub(crate) use types::shown as shown_type;
-pub(crate) use words::{listed, nearest};
+pub(crate) use words::listed;
+pub use words::nearest;
 
 use crate::project::Project;
 use messages::Messages;

@@ -105,13 +105,21 @@ pub fn job_schema() -> Value {
 
 fn table_of(section: &Section) -> Value {
     let properties: Map<String, Value> =
-        section.keys.iter().map(|key| (key.name.to_owned(), value_of(section, key))).collect();
+        section.keys.iter().map(|key| (key.name.to_owned(), said(key, value_of(section, key)))).collect();
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     let required = required(section);
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
     schema
+}
+
+/// With the description that editors show.
+fn said(key: &Key, mut value: Value) -> Value {
+    if let Some(object) = value.as_object_mut().filter(|_| !key.says.is_empty()) {
+        object.insert("description".to_owned(), json!(key.says));
+    }
+    value
 }
 
 fn value_of(section: &Section, key: &Key) -> Value {

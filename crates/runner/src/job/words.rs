@@ -1,7 +1,7 @@
 //! "Did you mean": the known name nearest to what was written.
 
 /// The candidate nearest to `wanted`, if it is near enough to be what was meant. Case is not counted.
-pub(crate) fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
+pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     let wanted = wanted.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
     candidates

@@ -4,6 +4,7 @@ mod catch_up;
 pub(super) mod summary;
 
 use chrono::NaiveDate;
+use chrono_tz::Tz;
 use tidetable_runner::{
     IfLocked, Job, JobError, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop, TableReason,
     UlidIds, open_store, plan_job, refused, run as run_job,
@@ -11,7 +12,7 @@ use tidetable_runner::{
 use tidetable_store::{Ids, LEAST_MEMORY, ulid_text};
 
 use super::{find_run, project};
-use crate::args::{Global, OnlyDays, Retry, Run, RunDays, RunHow, selected_of};
+use crate::args::{Day, Global, OnlyDays, Retry, Run, RunDays, RunHow, selected_of};
 use crate::error::CliError;
 use crate::log;
 use crate::progress::{Watcher, count};
@@ -55,11 +56,16 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
     let how = How::new(&args.how)?;
-    let options = options(&args.days, &how, &ids)?;
+    // A job file with mistakes says nothing of its zone.
+    let unread = options(&args.days, Tz::UTC, &how, &ids)?;
     let Some(name) = &args.job else {
-        return run_all(global, &project, &options, args.dry_run, &ids);
+        // The same for all of them.
+        let now = args.days.now.unwrap_or_else(clock);
+        let options = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &how, &ids)? });
+        return run_all(global, &project, (&unread, &options), args.dry_run, &ids);
     };
-    let job = if args.dry_run { Job::load(&project, name) } else { load(global, &project, name, &options) }?;
+    let job = if args.dry_run { Job::load(&project, name) } else { load(global, &project, name, &unread) }?;
+    let options = options(&args.days, job.timezone, &how, &ids)?;
     if args.catch_up {
         return catch_up::catch_up(global, &project, &job, &options, args.dry_run, &ids);
     }
@@ -114,7 +120,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         now: Some(record.now),
     };
     let reread = record.asked.reread.clone();
-    let options = RunOptions { days, parts, reread, ..options(&asked, &how, &ids)? };
+    let options = RunOptions { days, parts, reread, ..options(&asked, job.timezone, &how, &ids)? };
     run_one(global, &project, &job, &options, &ids)?;
     Ok(())
 }
@@ -124,13 +130,13 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
 pub fn run_all(
     global: &Global,
     project: &Project,
-    options: &RunOptions,
+    (unread, options): (&RunOptions, &dyn Fn(&Job) -> Result<RunOptions, CliError>),
     dry_run: bool,
     ids: &UlidIds,
 ) -> Result<(), CliError> {
     let jobs = super::jobs::in_order(project).inspect_err(|_| {
         if !dry_run {
-            project.jobs().iter().for_each(|name| drop(load(global, project, name, options)));
+            project.jobs().iter().for_each(|name| drop(load(global, project, name, unread)));
         }
     })?;
     let mut failed: Vec<(String, u8)> = Vec::new();
@@ -141,7 +147,7 @@ pub fn run_all(
             failed.push((job.name.clone(), 1));
             continue;
         }
-        let options = RunOptions { run: ulid_text(ids.next()), ..options.clone() };
+        let options = options(job)?;
         let done = match dry_run {
             true => match plan_job(project, job, &options, ids) {
                 Ok(plan) => {
@@ -211,8 +217,8 @@ pub fn run_one(
     }
 }
 
-/// What the command line asks of a run.
-pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, CliError> {
+/// What the command line asks of a run of a job whose days are those of a zone.
+pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<RunOptions, CliError> {
     let only = |only: &OnlyDays| match only {
         OnlyDays::Failed => Only::Failed,
         OnlyDays::Missing => Only::Missing,
@@ -222,13 +228,14 @@ pub fn options(args: &RunDays, how: &How, ids: &UlidIds) -> Result<RunOptions, C
             "--memory is too little to load with, which would write a file for each piece: write 16MiB or more",
         ));
     }
+    let now = args.now.unwrap_or_else(clock);
     Ok(RunOptions {
-        days: days(args)?,
+        days: days(args, zone, now)?,
         only: args.only.as_ref().map(|states| states.iter().map(only).collect()),
         parts: None,
         select: args.select.clone(),
         force: args.force,
-        now: args.now.unwrap_or_else(clock),
+        now,
         clock,
         run: ulid_text(ids.next()),
         rebuild: args.rebuild,
@@ -248,8 +255,9 @@ pub(super) fn clock() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 
-fn days(args: &RunDays) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {
-    let range = match (args.day, args.from, args.to) {
+fn days(args: &RunDays, zone: Tz, now: i64) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {
+    let at = |day: Option<Day>| day.and_then(|day| day.at(zone, now));
+    let range = match (at(args.day), at(args.from), at(args.to)) {
         (Some(day), _, _) => day..=day,
         (None, None, None) => return Ok(None),
         (None, from, to) => from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX),

@@ -17,7 +17,6 @@ pub(super) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
     let record = &report.record;
     match global.output {
         Output::Json => writeln!(out, "{}", serde_json::to_string(record)?)?,
-        other @ (Output::Csv | Output::Parquet | Output::Arrow) => counts(record).write(other, &mut out)?,
         Output::Table if global.quiet => {}
         Output::Table => {
             of_record(global, Some(job), record, &mut out)?;
@@ -29,6 +28,7 @@ pub(super) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
                 next_steps(project, job, record, &mut out)?;
             }
         }
+        other => counts(record).write(other, &mut out)?,
     }
     out.flush()?;
     Ok(())

@@ -52,8 +52,8 @@ pub struct Schedule {
     /// Exit with 0 if the job is due in this minute, with 1 if not
     #[arg(long, value_name = "JOB")]
     pub due: Option<String>,
-    /// The time it is, RFC 3339 [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// The time it is [default: the clock]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
 }
 

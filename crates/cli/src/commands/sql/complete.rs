@@ -7,14 +7,15 @@ use futures::TryStreamExt;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
-use tidetable_sql::is_complete;
 
 use super::run::Runner;
 use crate::error::CliError;
 
-const KEYWORDS: [&str; 44] = [
+const KEYWORDS: [&str; 46] = [
+    "DESCRIBE",
+    "SUMMARIZE",
     "SELECT",
     "FROM",
     "WHERE",
@@ -61,7 +62,7 @@ const KEYWORDS: [&str; 44] = [
     "DESC",
 ];
 
-/// Completes words and knows when a statement ends.
+/// Completes words.
 pub(super) struct Words<'a> {
     runner: &'a Runner<'a>,
     /// Looked up when first asked for.
@@ -121,13 +122,7 @@ impl Completer for Words<'_> {
     }
 }
 
-impl Validator for Words<'_> {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let input = context.input();
-        let done = input.trim().is_empty() || input.trim_start().starts_with('\\') || is_complete(input);
-        Ok(if done { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
-    }
-}
+impl Validator for Words<'_> {}
 
 impl Hinter for Words<'_> {
     type Hint = String;

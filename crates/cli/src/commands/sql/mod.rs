@@ -3,6 +3,8 @@
 mod complete;
 mod prompt;
 mod run;
+mod summarize;
+mod words;
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
@@ -14,15 +16,23 @@ use tidetable_store::Store;
 use super::store_if_any;
 use crate::args::{Global, Sql};
 use crate::error::CliError;
-use run::Runner;
+use run::{Runner, Showing};
 
 /// Runs the statements, the first wrong one being the last.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = store_if_any(global)?;
     let runtime = runtime()?;
-    let (output, timing, external) = (global.output, args.timing, ExternalTables::default());
-    let runner = Runner { store: &store, args, output, runtime: &runtime, timing, external: &external };
-    let Some(script) = script(args)? else { return prompt::prompt(runner) };
+    let external = ExternalTables::default();
+    let how = Showing {
+        output: global.output,
+        asked: global.output_given,
+        to: args.to.clone(),
+        max_rows: args.max_rows,
+        timing: args.timing,
+        counts: false,
+    };
+    let runner = Runner { store: &store, args, runtime: &runtime, external: &external, how };
+    let Some(script) = script(args)? else { return prompt::prompt(&runner) };
     let found = statements(&script).map_err(|error| CliError::Script { text: script.clone(), error })?;
     if found.is_empty() {
         return Err(CliError::Usage("there is no statement to run"));
@@ -60,7 +70,7 @@ fn versions(store: &Store, args: &Sql, query: &str) -> Result<TableVersions, Cli
 /// What to run; `None` if a person is to be asked.
 fn script(args: &Sql) -> Result<Option<String>, CliError> {
     let failed = |path: String| move |source| CliError::File { path, source };
-    match (&args.query, &args.file) {
+    match (args.statements.as_ref().or(args.query.as_ref()), &args.file) {
         (Some(query), _) => Ok(Some(query.clone())),
         (None, Some(path)) => std::fs::read_to_string(path).map(Some).map_err(failed(path.display().to_string())),
         (None, None) if std::io::stdin().is_terminal() && args.to.is_none() => Ok(None),

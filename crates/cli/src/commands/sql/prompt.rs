@@ -1,66 +1,141 @@
 //! Statements at a prompt.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
-use tidetable_sql::statements;
+use tidetable_sql::{is_complete, statements};
 
 use super::complete::Words;
-use super::run::Runner;
+use super::run::{Runner, Showing};
+use super::words::{HELP, Word, word};
+use crate::args::Output;
 use crate::error::CliError;
+use crate::output::{Destination, OF_ROWS, form_of};
 
 const PROMPT: &str = "tidetable> ";
-
-const HELP: &str = "\
-\\d          tables, exports and runs
-\\d NAME     columns of one
-\\timing     say how long statements take, or no longer
-\\q          leave (or Ctrl-D)
-A statement ends with a semicolon, on any line. Tab completes words. Ctrl-C leaves a line, or ends a query that runs.
-";
+/// Where a statement goes on.
+const MORE: &str = "      ...> ";
 
 /// Asks for statements until there are no more.
-pub(super) fn prompt(mut runner: Runner<'_>) -> Result<(), CliError> {
-    let mut timing = runner.timing;
-    runner.timing = false;
-    let config = Config::builder().auto_add_history(true).build();
+pub(super) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
+    let config = Config::builder().build();
     let mut editor: Editor<Words<'_>, FileHistory> = Editor::with_config(config).map_err(|error| failed(&error))?;
-    let quiet = &runner;
-    editor.set_helper(Some(Words::new(quiet)));
+    editor.set_helper(Some(Words::new(runner)));
     let history = history();
     if let Some(path) = &history {
         // There is none before the first time.
         let _ = editor.load_history(path);
     }
+    let mut how = Showing { counts: true, ..runner.how.clone() };
     let mut stderr = std::io::stderr();
     let _ = writeln!(stderr, "tidetable {}: \\? for help", env!("CARGO_PKG_VERSION"));
     loop {
-        let line = match editor.readline(PROMPT) {
-            Ok(line) => line,
-            Err(ReadlineError::Interrupted) => continue,
+        let line = match statement(&mut editor) {
+            Ok(Some(line)) => line,
+            Ok(None) => continue,
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(failed(&error)),
         };
+        let _ = editor.add_history_entry(&line);
         if let Some(path) = &history {
             keep(&mut editor, path);
         }
-        match line.trim().trim_end_matches(';').split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["\\q" | "quit" | "exit"] => break,
-            ["\\?" | "\\h" | "help"] => drop(write!(stderr, "{HELP}")),
-            ["\\timing"] => {
-                timing = !timing;
-                let _ = writeln!(stderr, "timing is {}", if timing { "on" } else { "off" });
-            }
-            ["\\d"] => tell(run(quiet, TABLES, false)),
-            ["\\d", table] => tell(run(quiet, &describe(table), false)),
-            [word, ..] if word.starts_with('\\') => drop(writeln!(stderr, "there is no {word}: \\? for help")),
-            _ => tell(run(quiet, &line, timing)),
+        match word(&line) {
+            Some(Word::Quit) => break,
+            Some(asked) => tell(act(runner, &mut how, asked)),
+            None => tell(run(runner, &how, &line)),
         }
     }
     Ok(())
+}
+
+/// One statement, or several, on as many lines as they take; or a line that is no SQL. `None`: it was left.
+fn statement(editor: &mut Editor<Words<'_>, FileHistory>) -> Result<Option<String>, ReadlineError> {
+    let mut text = String::new();
+    loop {
+        let line = match editor.readline(if text.is_empty() { PROMPT } else { MORE }) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if text.is_empty() && line.trim().is_empty() {
+            return Ok(None);
+        }
+        if text.is_empty() && word(&line).is_some() {
+            return Ok(Some(line));
+        }
+        text.push_str(&line);
+        if is_complete(&text) {
+            return Ok(Some(text));
+        }
+        text.push('\n');
+    }
+}
+
+/// Does what a word asks for.
+fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliError> {
+    let said = match asked {
+        Word::Quit => return Ok(()),
+        Word::Help => HELP.trim_end().to_owned(),
+        Word::Tables(None) => return run(runner, &to_screen(how), TABLES),
+        Word::Tables(Some(table)) => return run(runner, &to_screen(how), &describe(&table)),
+        Word::Timing(state) => {
+            how.timing = state.unwrap_or(!how.timing);
+            format!("timing is {}", if how.timing { "on" } else { "off" })
+        }
+        Word::Expanded(state) => {
+            let line = state.unwrap_or(how.output != Output::Line);
+            (how.output, how.asked) = (if line { Output::Line } else { Output::Table }, line);
+            format!("mode is {}", mode(how.output))
+        }
+        Word::Mode(None) => format!("mode is {}", mode(how.output)),
+        Word::Mode(Some(output)) => {
+            (how.output, how.asked) = (output, output != Output::Table);
+            format!("mode is {}", mode(output))
+        }
+        Word::To(None) => {
+            how.to = None;
+            "rows go to the screen".to_owned()
+        }
+        Word::To(Some(path)) => {
+            check(&path, how)?;
+            let said = format!("rows go into {}, until \\o", path.display());
+            how.to = Some(path);
+            said
+        }
+        Word::MaxRows(rows) => {
+            how.max_rows = Some(rows);
+            if rows == 0 { "all rows are shown".to_owned() } else { format!("at most {rows} rows are shown") }
+        }
+        Word::File(path) => {
+            let failed = |source| CliError::File { path: path.display().to_string(), source };
+            return run(runner, how, &std::fs::read_to_string(&path).map_err(failed)?);
+        }
+        Word::Unknown(said) => said,
+    };
+    let _ = writeln!(std::io::stderr(), "{said}");
+    Ok(())
+}
+
+/// Refuses a file now that could not be written later.
+fn check(path: &Path, how: &Showing) -> Result<(), CliError> {
+    let destination = Destination::of(path, "\\o")?;
+    if !how.asked {
+        form_of(path, &destination, OF_ROWS, super::run::form(how.output), ".mode")?;
+    }
+    Ok(())
+}
+
+/// What is shown of tables is for the person, wherever rows go.
+fn to_screen(how: &Showing) -> Showing {
+    Showing { to: None, ..how.clone() }
+}
+
+fn mode(output: Output) -> String {
+    clap::ValueEnum::to_possible_value(&output).map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 const TABLES: &str = "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables \
@@ -78,16 +153,18 @@ fn describe(table: &str) -> String {
     )
 }
 
-fn run(runner: &Runner<'_>, script: &str, timing: bool) -> Result<(), CliError> {
+fn run(runner: &Runner<'_>, how: &Showing, script: &str) -> Result<(), CliError> {
     let found = statements(script).map_err(|error| CliError::Script { text: script.to_owned(), error })?;
-    let runner = Runner { timing, ..*runner };
-    runner.run_all(script, &found)
+    Runner { how: how.clone(), ..runner.clone() }.run_all(script, &found)
 }
 
 /// A statement that is wrong is told, and the next one asked for.
 fn tell(done: Result<(), CliError>) {
-    if let Err(error) = done {
+    if let Err(error) = done.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) }) {
         let _ = writeln!(std::io::stderr(), "error: {error}");
+        if let Some(near) = error.near() {
+            let _ = writeln!(std::io::stderr(), "  did you mean {near}?");
+        }
     }
 }
 

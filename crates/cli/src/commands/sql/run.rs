@@ -1,29 +1,48 @@
 //! Running statements.
 
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::future::Future;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use futures::StreamExt;
 use tidetable_export::{FileFormat, QueryFile};
+use tidetable_runner::nearest;
 use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement};
-use tidetable_store::{BlobWriter, Blobs, LocalBlobs, Store};
+use tidetable_store::{BlobWriter, Store};
 use tokio::runtime::Runtime;
 
-use super::versions;
+use super::{summarize, versions};
 use crate::args::{Output, Sql};
 use crate::error::CliError;
-use crate::output::{BatchWriter, stdout};
+use crate::output::{BatchWriter, Destination, Form, OF_ROWS, Screen, form_of};
+use crate::progress::count;
 
 /// Runs statements one by one. Each sees the store as it is when it begins.
+#[derive(Clone)]
 pub(super) struct Runner<'a> {
     pub(super) store: &'a Store,
     pub(super) args: &'a Sql,
-    pub(super) output: Output,
     pub(super) runtime: &'a Runtime,
-    pub(super) timing: bool,
     /// Tables over files, which statements before the present one have declared.
     pub(super) external: &'a ExternalTables,
+    pub(super) how: Showing,
+}
+
+/// How rows are shown.
+#[derive(Debug, Clone)]
+pub(super) struct Showing {
+    pub(super) output: Output,
+    /// Whether that form was asked for, whatever a file is called.
+    pub(super) asked: bool,
+    /// The file that rows go to.
+    pub(super) to: Option<PathBuf>,
+    /// Rows that are shown at most; `None`: what is usual, 0: all.
+    pub(super) max_rows: Option<u64>,
+    /// Whether the time of each statement is told.
+    pub(super) timing: bool,
+    /// Whether the number of rows is told, too: at a prompt.
+    pub(super) counts: bool,
 }
 
 impl Runner<'_> {
@@ -31,12 +50,30 @@ impl Runner<'_> {
     pub(super) fn run_all(&self, script: &str, statements: &[Statement<'_>]) -> Result<(), CliError> {
         for statement in statements {
             let clock = Instant::now();
-            self.run(statement.text).map_err(|error| placed(error, script, statement))?;
-            if self.timing {
-                let _ = writeln!(io::stderr(), "{:.3} seconds", clock.elapsed().as_secs_f64());
-            }
+            let rows = self.run(statement.text).map_err(|error| self.placed(error, script, statement))?;
+            let took = format!("{:.3} seconds", clock.elapsed().as_secs_f64());
+            // A closed standard error leaves nobody to tell.
+            let _ = match (rows.filter(|_| self.how.counts), self.how.timing) {
+                (Some(rows), true) => writeln!(io::stderr(), "{}, {took}", count(rows, "row")),
+                (Some(rows), false) => writeln!(io::stderr(), "{}", count(rows, "row")),
+                (None, true) => writeln!(io::stderr(), "{took}"),
+                (None, false) => Ok(()),
+            };
         }
         Ok(())
+    }
+
+    /// An error of a statement, with its place in the script and the name that may have been meant.
+    fn placed(&self, error: CliError, script: &str, statement: &Statement<'_>) -> CliError {
+        let CliError::Sql(source) = error else { return error };
+        let Some((line, column)) = source.place() else { return CliError::Sql(source) };
+        // Places are counted from the beginning of the statement.
+        let (first, shift) = statement.at;
+        let at = (first + line - 1, if line == 1 { shift + column - 1 } else { column });
+        let unknown = source.unknown_name().filter(|unknown| unknown.is_table);
+        let tables = unknown.as_ref().and_then(|_| self.store.tables().ok()).unwrap_or_default();
+        let near = unknown.and_then(|unknown| nearest(&unknown.name, tables.iter().map(String::as_str)));
+        CliError::Statement { text: script.to_owned(), at, source: Box::new(source), near }
     }
 
     /// A session over the store as it is now.
@@ -52,41 +89,59 @@ impl Runner<'_> {
         Ok(Session::open(self.store, &options)?)
     }
 
-    fn run(&self, query: &str) -> Result<(), CliError> {
+    /// Runs a statement; how many rows were shown, if it is one that has rows.
+    fn run(&self, query: &str) -> Result<Option<u64>, CliError> {
+        if let Some(of) = summarize::asked(query) {
+            return self.summarize(of).map(Some);
+        }
         let session = self.session(query)?;
         if self.runtime.block_on(session.declare(query))?.is_some() {
-            return Ok(());
+            return Ok(None);
         }
-        let Some(path) = &self.args.to else { return self.show(&session, query) };
-        let output = match (self.output, path.extension().and_then(|ending| ending.to_str())) {
-            (Output::Table, Some("parquet")) => Output::Parquet,
-            (Output::Table, Some("arrow" | "ipc" | "feather")) => Output::Arrow,
-            (Output::Table, Some("csv")) => Output::Csv,
-            (Output::Table, Some("json" | "jsonl" | "ndjson")) => Output::Json,
-            (asked, _) => asked,
-        };
-        let blob = replacer(path)?;
-        match form(output) {
-            Some(format) => self.write(&session, query, format, &path.display().to_string(), blob),
-            None => {
-                let mut writer = BatchWriter::new(blob, output);
-                self.stream(&session, query, &mut writer)?;
-                Ok(writer.into_inner()?.finish()?)
-            }
-        }
-    }
-
-    /// Writes the rows to standard output.
-    fn show(&self, session: &Session, query: &str) -> Result<(), CliError> {
-        if let Some(format) = form(self.output) {
-            if io::stdout().is_terminal() {
+        let (to, form) = self.destination()?;
+        let done = match form {
+            Form::File(_) if to.is_terminal() => {
                 return Err(CliError::Usage("that is no text for a terminal: add -O FILE, or redirect the output"));
             }
-            return self.write(session, query, format, "standard output", Box::new(ToStdout));
-        }
-        let mut writer = BatchWriter::new(stdout(), self.output);
-        self.stream(session, query, &mut writer)?;
-        writer.finish()
+            Form::File(format) => self.write(&session, query, format, to.shown(), to.open()?),
+            Form::Text(output) => {
+                let mut writer = BatchWriter::new(to.open()?, output, self.screen(&to));
+                self.stream(&session, query, &mut writer).and_then(|()| {
+                    let (out, rows) = writer.finish()?;
+                    out.finish()?;
+                    Ok(rows)
+                })
+            }
+        };
+        if to.is_closed() { Err(CliError::closed_pipe()) } else { done.map(Some) }
+    }
+
+    /// Where rows go, and in which form.
+    fn destination(&self) -> Result<(Destination, Form), CliError> {
+        let asked = form(self.how.output);
+        let Some(path) = &self.how.to else { return Ok((Destination::stdout(), asked)) };
+        let destination = Destination::of(path, "-O")?;
+        let form = if self.how.asked { asked } else { form_of(path, &destination, OF_ROWS, asked, "--output")? };
+        Ok((destination, form))
+    }
+
+    fn screen(&self, to: &Destination) -> Screen {
+        let limits = if to.is_stdout() { Screen::of_stdout } else { Screen::of_file };
+        limits(self.how.max_rows)
+    }
+
+    /// Shows what a table or a query holds, a row for each column.
+    fn summarize(&self, of: &str) -> Result<u64, CliError> {
+        let session = self.session(&summarize::source(of))?;
+        let rows = self.cancellable(async { Ok(summarize::summary(&session, of).await?) })?;
+        let (to, form) = self.destination()?;
+        let Form::Text(output) = form else {
+            return Err(CliError::Usage("SUMMARIZE gives text: write it as a table, csv or json"));
+        };
+        let mut out = to.open()?;
+        rows.write(output, &mut out)?;
+        out.finish()?;
+        Ok(rows.len())
     }
 
     /// Ctrl-C ends the query; what was written of it before stays.
@@ -95,10 +150,17 @@ impl Runner<'_> {
             let mut rows = session.stream(query).await?;
             writer.start(&rows.schema())?;
             while let Some(batch) = rows.next().await {
-                writer.write(&batch.map_err(SqlError::from)?)?;
+                if !writer.write(&batch.map_err(SqlError::from)?)? {
+                    break;
+                }
             }
             Ok(())
         };
+        self.cancellable(work)
+    }
+
+    /// What Ctrl-C ends.
+    fn cancellable<T>(&self, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         self.runtime.block_on(async {
             tokio::select! {
                 done = work => done,
@@ -114,63 +176,17 @@ impl Runner<'_> {
         format: FileFormat,
         name: &str,
         blob: Box<dyn BlobWriter>,
-    ) -> Result<(), CliError> {
+    ) -> Result<u64, CliError> {
         let file = QueryFile { session, sql: query, params: &[], format, name };
-        self.runtime.block_on(async {
-            tokio::select! {
-                done = file.write(blob) => Ok(done.map(drop)?),
-                _ = tokio::signal::ctrl_c() => Err(CliError::Cancelled),
-            }
-        })
+        self.cancellable(async { Ok(file.write(blob).await?.0) })
     }
 }
 
-/// An error of a statement, with its place in the script.
-pub(super) fn placed(error: CliError, script: &str, statement: &Statement<'_>) -> CliError {
-    let CliError::Sql(source) = error else { return error };
-    let Some((line, column)) = source.place() else { return CliError::Sql(source) };
-    // Places are counted from the beginning of the statement.
-    let (first, shift) = statement.at;
-    let at = (first + line - 1, if line == 1 { shift + column - 1 } else { column });
-    CliError::Statement { text: script.to_owned(), at, source: Box::new(source) }
-}
-
-/// A file that takes the place of the one at `path` when it is finished.
-fn replacer(path: &Path) -> Result<Box<dyn BlobWriter>, CliError> {
-    let failed = |source| CliError::File { path: path.display().to_string(), source };
-    let whole = std::path::absolute(path).map_err(failed)?;
-    let (folder, name) = (whole.parent(), whole.file_name().and_then(|name| name.to_str()));
-    let Some((folder, name)) = folder.filter(|folder| folder.is_dir()).zip(name) else {
-        return Err(CliError::Usage("the folder of -O is not there: make it first"));
-    };
-    Ok(LocalBlobs::new(folder.to_owned()).replacer(name)?)
-}
-
-fn form(output: Output) -> Option<FileFormat> {
+/// The form of a file that holds what is shown so.
+pub(super) fn form(output: Output) -> Form {
     match output {
-        Output::Parquet => Some(FileFormat::Parquet),
-        Output::Arrow => Some(FileFormat::Arrow),
-        Output::Table | Output::Json | Output::Csv => None,
-    }
-}
-
-/// Standard output as a file.
-struct ToStdout;
-
-impl Write for ToStdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::stdout().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stdout().flush()
-    }
-}
-
-impl BlobWriter for ToStdout {
-    fn finish(self: Box<Self>) -> tidetable_store::Result<()> {
-        let failed =
-            |source| tidetable_store::StoreError::Io { action: "write", path: "standard output".to_owned(), source };
-        io::stdout().flush().map_err(failed)
+        Output::Parquet => Form::File(FileFormat::Parquet),
+        Output::Arrow => Form::File(FileFormat::Arrow),
+        text => Form::Text(text),
     }
 }

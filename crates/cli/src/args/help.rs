@@ -1,0 +1,321 @@
+//! What `--help` says beside options: commands in groups, and examples of each.
+
+use clap::{Command, CommandFactory};
+
+use super::Cli;
+
+/// Commands by what they are for, in the order in which a person meets them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
+    ("Looking back", &["status", "history", "lineage", "rejects"]),
+    ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
+    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "verify", "repair", "inspect"]),
+    ("Shell", &["completions", "man", "help"]),
+];
+
+/// A line to type, and what it does.
+type Example = (&'static str, &'static str);
+
+/// Examples of each command.
+const EXAMPLES: &[(&str, [Example; 2])] = &[
+    (
+        "run",
+        [
+            ("tidetable run smart-meters", "load what is new, publish the days that changed"),
+            ("tidetable run smart-meters --day yesterday --force", "publish a day again"),
+        ],
+    ),
+    (
+        "plan",
+        [
+            ("tidetable plan smart-meters", "what a run would do now"),
+            ("tidetable plan smart-meters --rebuild", "what building all tables anew would do"),
+        ],
+    ),
+    (
+        "retry",
+        [
+            ("tidetable retry 01KAN3ZJ6Q8V3W5X7Y9Z1A2B3C", "try again the days that a run could not publish"),
+            ("tidetable retry 01KAN3ZJ6Q8V3W5X7Y9Z1A2B3C --memory 1GiB", "with more memory"),
+        ],
+    ),
+    (
+        "status",
+        [
+            ("tidetable status", "a line for each job"),
+            ("tidetable status smart-meters --fresh 26h", "exit with 1 if it is older"),
+        ],
+    ),
+    (
+        "history",
+        [
+            ("tidetable history smart-meters --limit 5", "the last five runs of a job"),
+            ("tidetable history --failed --since 7d", "what went wrong this week"),
+        ],
+    ),
+    (
+        "lineage",
+        [
+            ("tidetable lineage SENSOR 2018-01-31", "what a day of a table came from"),
+            ("tidetable lineage --input meters/2018-01-31.csv", "what a file went into"),
+        ],
+    ),
+    (
+        "rejects",
+        [
+            ("tidetable rejects smart-meters", "the rows that the last run rejected, and why"),
+            ("tidetable rejects smart-meters --output csv > mend.csv", "as they stand in their files"),
+        ],
+    ),
+    (
+        "replay",
+        [
+            ("tidetable replay 01KAN3ZJ6Q8V3W5X7Y9Z1A2B3C", "read the files of a run's rejected rows again"),
+            ("tidetable replay 01KAN3ZJ6Q8V3W5X7Y9Z1A2B3C --without in/a.csv", "without a file that is gone"),
+        ],
+    ),
+    (
+        "clean",
+        [
+            ("tidetable clean", "what would be removed"),
+            ("tidetable clean --older-than 30d --yes", "remove what is older than 30 days"),
+        ],
+    ),
+    (
+        "sql",
+        [
+            ("tidetable sql 'select * from SENSOR limit 5'", "a query; without one there is a prompt"),
+            ("tidetable sql -c 'select * from SENSOR' -O sensor.parquet", "its rows in a file"),
+        ],
+    ),
+    (
+        "read",
+        [
+            ("tidetable read SENSOR --prefix '0000000042#' --limit 3", "the first rows of a meter"),
+            ("tidetable read SENSOR --row '0000000042#20180131' --include-expired", "all that is stored of a row"),
+        ],
+    ),
+    (
+        "export",
+        [
+            ("tidetable export SENSOR --to sensor.csv", "all cells of a table"),
+            ("tidetable export -c 'select * from SENSOR' --to - --format json", "rows of a query, for a pipe"),
+        ],
+    ),
+    (
+        "tables",
+        [
+            ("tidetable tables", "tables and exports, with their sizes"),
+            ("tidetable tables --output json", "the same, an object a line"),
+        ],
+    ),
+    (
+        "describe",
+        [
+            ("tidetable describe SENSOR", "layout, windows, inputs and files"),
+            ("tidetable describe SENSOR --output json", "its whole manifest"),
+        ],
+    ),
+    (
+        "inspect",
+        [
+            ("tidetable inspect data/tables/SENSOR/sst/01KAN3ZJ.sst", "what a file holds, and what it takes"),
+            ("tidetable inspect data/tables/SENSOR/sst/01KAN3ZJ.sst --output json", "the same for a program"),
+        ],
+    ),
+    (
+        "proto",
+        [
+            ("tidetable proto READINGS", "the messages of its cells"),
+            ("tidetable proto READINGS > readings.proto", "for another program"),
+        ],
+    ),
+    (
+        "check",
+        [
+            ("tidetable check smart-meters", "a job file, its SQL, and what its layouts lose"),
+            ("tidetable check --all", "all jobs of the project, as before a commit"),
+        ],
+    ),
+    (
+        "new",
+        [
+            ("tidetable new weather --from weather.csv", "a job for a file of your own"),
+            ("tidetable new weather --from weather.csv --timezone Europe/Paris --stdout", "only look at it"),
+        ],
+    ),
+    (
+        "schedule",
+        [
+            ("tidetable schedule", "lines to add with: crontab -e"),
+            ("tidetable schedule --check", "what runs in the next 7 days, and what was missed"),
+        ],
+    ),
+    (
+        "schema",
+        [
+            ("tidetable schema job > jobs/job.schema.json", "for an editor that knows TOML"),
+            ("tidetable schema job | less", "read what a job file may hold"),
+        ],
+    ),
+    (
+        "completions",
+        [
+            ("tidetable completions bash", "for this shell: source <(tidetable completions bash)"),
+            ("tidetable completions fish > ~/.config/fish/completions/tidetable.fish", "for every shell"),
+        ],
+    ),
+    (
+        "man",
+        [
+            ("tidetable man | man -l -", "read the manual page"),
+            ("tidetable man ~/.local/share/man/man1", "install those of all commands"),
+        ],
+    ),
+    (
+        "delete",
+        [
+            ("tidetable delete SENSOR --row '0000000042#20180131' --dry-run", "what would be hidden"),
+            ("tidetable delete SENSOR --row '0000000042#20180131' --column METER:0300 --yes", "one column of a row"),
+        ],
+    ),
+    (
+        "drop-rows",
+        [
+            ("tidetable drop-rows SENSOR --prefix '0000000042#' --dry-run", "what would be hidden"),
+            ("tidetable drop-rows SENSOR --prefix '0000000042#' --yes", "all rows of a meter"),
+        ],
+    ),
+    (
+        "compact",
+        [
+            ("tidetable compact SENSOR --dry-run", "what is due"),
+            ("tidetable compact SENSOR --full", "make all of it dense, and take out what was deleted"),
+        ],
+    ),
+    (
+        "repair",
+        [
+            ("tidetable repair SENSOR", "which files are damaged, and what is lost with them"),
+            ("tidetable repair SENSOR --yes", "take them out, so that the next run loads them again"),
+        ],
+    ),
+    (
+        "vacuum",
+        [
+            ("tidetable vacuum", "what would be removed"),
+            ("tidetable vacuum SENSOR --older-than 1d --keep-versions 3 --yes", "remove it"),
+        ],
+    ),
+    (
+        "verify",
+        [
+            ("tidetable verify", "read all tables back"),
+            ("tidetable verify SENSOR --checksums", "one table, and faster"),
+        ],
+    ),
+];
+
+/// The commands that `tidetable --help` shows, and what stands around them.
+const TEMPLATE: &str = "{about}\n\n{usage-heading} {usage}\n";
+
+/// The command line with its help.
+pub fn command() -> Command {
+    let mut command = Cli::command();
+    let list = groups(&command);
+    command = command.help_template(format!("{TEMPLATE}\n{list}Global options:\n{{options}}\n\n{{after-help}}"));
+    for (name, examples) in EXAMPLES {
+        command = command.mut_subcommand(*name, |sub| {
+            let said = sub.get_after_help().map(|said| format!("{said}\n\n")).unwrap_or_default();
+            sub.after_help(format!("{said}{}", shown(examples)))
+        });
+    }
+    command
+}
+
+fn shown(examples: &[Example]) -> String {
+    let lines = examples.iter().map(|(line, does)| format!("  {line}\n      {does}"));
+    format!("Examples:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Commands by group; those of no group at the end.
+fn groups(command: &Command) -> String {
+    let all: Vec<(&str, String)> = command
+        .get_subcommands()
+        .filter(|sub| !sub.is_hide_set())
+        .map(|sub| (sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default()))
+        .chain([("help", "Print this message or the help of a command".to_owned())])
+        .collect();
+    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let line = |(name, about): &(&str, String)| format!("  {name:<width$}  {about}\n");
+    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        text.push_str(&format!("{group}:\n"));
+        text.extend(names.iter().filter_map(|name| all.iter().find(|(known, _)| known == name)).map(line));
+        text.push('\n');
+    }
+    let others: String = all.iter().filter(|(name, _)| !grouped(name)).map(line).collect();
+    if !others.is_empty() {
+        text.push_str(&format!("Others:\n{others}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands() -> Vec<String> {
+        let mut command = command();
+        command.build();
+        let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        visible.map(|sub| sub.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_and_has_two_examples_that_are_right() {
+        let commands = commands();
+        for name in &commands {
+            let groups = GROUPS.iter().flat_map(|(_, names)| *names).filter(|known| *known == name).count();
+            assert_eq!(groups, 1, "{name}");
+            assert!(name == "help" || EXAMPLES.iter().any(|(known, _)| known == name), "{name} has no examples");
+        }
+        for (name, examples) in EXAMPLES {
+            assert!(commands.iter().any(|known| known == name), "there is no {name}");
+            for (line, _) in examples {
+                // What a shell does after the command is its own.
+                let own = line.split(" > ").next().unwrap_or(line).split(" | ").next().unwrap_or(line);
+                let words = words(own);
+                assert_eq!(words[1], *name, "{line}");
+                let parsed = command().try_get_matches_from(&words);
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    /// The words of a line, as a shell would part them.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (at, part) in line.split('\'').enumerate() {
+            match at % 2 {
+                0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                _ => words.push(part.to_owned()),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn options_of_every_command_stand_apart() {
+        let mut command = command();
+        command.build();
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
+            for option in ["root", "output", "log", "verbose"] {
+                let arg = sub.get_arguments().find(|arg| arg.get_id() == option);
+                let heading = arg.and_then(clap::Arg::get_help_heading);
+                assert_eq!(heading, Some("Global options"), "{} --{option}", sub.get_name());
+            }
+        }
+    }
+}

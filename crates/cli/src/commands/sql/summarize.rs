@@ -1,0 +1,91 @@
+//! `SUMMARIZE t`: a row for each column of a table or a query, with its least and greatest value and others.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
+use futures::TryStreamExt;
+use serde_json::json;
+use tidetable_sql::{Session, SqlError, name};
+
+use crate::error::CliError;
+use crate::output::{Rows, value_text};
+
+/// Columns of the result.
+const COLUMNS: [&str; 7] = ["column", "type", "count", "nulls", "distinct", "min", "max"];
+/// Aggregates of each column.
+const OF_EACH: usize = 4;
+
+/// What is to be summarized, if a statement asks for that.
+pub(super) fn asked(statement: &str) -> Option<&str> {
+    let (word, of) = statement.trim().split_once(char::is_whitespace)?;
+    word.eq_ignore_ascii_case("summarize").then(|| of.trim()).filter(|of| !of.is_empty())
+}
+
+/// The query of all rows.
+pub(super) fn source(of: &str) -> String {
+    let first = of.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    match first.to_ascii_lowercase().as_str() {
+        "select" | "with" | "values" => of.to_owned(),
+        _ => format!("SELECT * FROM {of}"),
+    }
+}
+
+/// Reads all rows once. Distinct values are counted about.
+pub(super) async fn summary(session: &Session, of: &str) -> Result<Rows, CliError> {
+    let source = source(of);
+    let schema = session.sql(&source).await?.schema().as_arrow().clone();
+    let mut asked = vec!["count(*)".to_owned()];
+    for field in schema.fields() {
+        let (column, kind) = (name(field.name()), field.data_type());
+        let can = |can: bool, what: String| if can { what } else { "NULL".to_owned() };
+        asked.extend([
+            format!("count({column})"),
+            can(!kind.is_nested(), format!("approx_distinct(CAST({column} AS TEXT))")),
+            can(is_ordered(kind), format!("min({column})")),
+            can(is_ordered(kind), format!("max({column})")),
+        ]);
+    }
+    let columns: Vec<String> = asked.iter().enumerate().map(|(at, what)| format!("{what} AS c{at}")).collect();
+    let query = format!("SELECT {} FROM ({source}) AS summarized", columns.join(", "));
+    let stream = session.stream(&query).await?;
+    let batches: Vec<RecordBatch> = stream.try_collect().await.map_err(SqlError::from)?;
+    let mut rows = Rows::new(&COLUMNS);
+    let Some(found) = batches.first().filter(|batch| batch.num_rows() > 0) else { return Ok(rows) };
+    let text = |at: usize| -> Result<Option<String>, CliError> {
+        Ok(found.columns().get(at).map(|column| value_text(column.as_ref(), 0)).transpose()?.flatten())
+    };
+    let number = |at: usize| Ok::<_, CliError>(text(at)?.and_then(|text| text.parse::<i64>().ok()));
+    let all = number(0)?.unwrap_or_default();
+    for (at, field) in schema.fields().iter().enumerate() {
+        let first = 1 + at * OF_EACH;
+        let count = number(first)?.unwrap_or_default();
+        rows.push(vec![
+            json!(field.name()),
+            json!(field.data_type().to_string()),
+            json!(count),
+            json!(all - count),
+            json!(number(first + 1)?),
+            json!(text(first + 2)?),
+            json!(text(first + 3)?),
+        ]);
+    }
+    Ok(rows)
+}
+
+fn is_ordered(kind: &DataType) -> bool {
+    !kind.is_nested() && !matches!(kind, DataType::Null | DataType::FixedSizeBinary(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_summarized_is_a_table_or_a_query() {
+        assert_eq!(asked("SUMMARIZE  SENSOR"), Some("SENSOR"));
+        assert_eq!(asked("summarize select 1"), Some("select 1"));
+        assert_eq!(asked("select summarize"), None);
+        assert_eq!(asked("summarize "), None);
+        assert_eq!(source("cells.T"), "SELECT * FROM cells.T");
+        assert_eq!(source("select 1"), "select 1");
+    }
+}

@@ -1,0 +1,125 @@
+//! Rows of text in every form that is text, but for JSON.
+
+use std::io::{self, Write};
+
+use super::FILES_OF_SQL;
+use super::screen::Screen;
+use super::table::{Fit, Heading, TableWriter};
+use super::text::{lines, markdown_header, markdown_row};
+use crate::args::Output;
+use crate::error::CliError;
+use crate::progress::count;
+
+/// Writes rows one after the other.
+#[derive(Debug)]
+pub struct RowWriter {
+    form: Form,
+    headings: Vec<Heading>,
+    /// Rows that a person is shown at most.
+    most: Option<u64>,
+    rows: u64,
+    more: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    Table(TableWriter),
+    Markdown,
+    Line,
+    Csv,
+}
+
+impl RowWriter {
+    /// Writes to `out` what comes before the first row.
+    ///
+    /// # Errors
+    /// If `output` is no text, or `out` cannot be written.
+    pub fn start(
+        out: &mut impl Write,
+        output: Output,
+        headings: Vec<Heading>,
+        screen: Screen,
+        fit: Fit,
+    ) -> Result<Self, CliError> {
+        let form = match output {
+            Output::Table => Form::Table(TableWriter::new(headings.clone(), screen, fit)),
+            Output::Markdown => {
+                markdown_header(out, &headings)?;
+                Form::Markdown
+            }
+            Output::Line => Form::Line,
+            Output::Csv => {
+                write_csv_line(out, headings.iter().map(|heading| heading.name.as_str()))?;
+                Form::Csv
+            }
+            Output::Json | Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
+        };
+        // CSV is for programs.
+        let most = screen.rows.filter(|_| output != Output::Csv);
+        Ok(Self { form, headings, most, rows: 0, more: false })
+    }
+
+    /// Writes a row. `false`: there are as many as are to be shown, and this one was left out.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn push(&mut self, out: &mut impl Write, mut cells: Vec<String>) -> Result<bool, CliError> {
+        if self.most.is_some_and(|most| self.rows >= most) {
+            self.more = true;
+            if let Form::Table(table) = &mut self.form {
+                table.push(out, cells)?;
+            }
+            return Ok(false);
+        }
+        self.rows += 1;
+        if !matches!(self.form, Form::Csv) {
+            cells.iter_mut().for_each(make_printable);
+        }
+        match &mut self.form {
+            Form::Table(table) => return table.push(out, cells),
+            Form::Markdown => markdown_row(out, cells.iter().map(String::as_str))?,
+            Form::Line => lines(out, self.rows, &self.headings, &cells)?,
+            Form::Csv => write_csv_line(out, cells.iter().map(String::as_str))?,
+        }
+        Ok(true)
+    }
+
+    /// Writes what comes after the last row.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn finish(self, out: &mut impl Write) -> Result<u64, CliError> {
+        match self.form {
+            Form::Table(table) => table.finish(out)?,
+            _ if self.more => {
+                writeln!(out, "the first {}, and there are more: --max-rows 0 shows all", count(self.rows, "row"))?;
+            }
+            _ => {}
+        }
+        Ok(self.rows)
+    }
+}
+
+/// Control characters of data must not steer the terminal. Line breaks stay: plans have them.
+fn make_printable(text: &mut String) {
+    let steers = |c: char| c.is_control() && c != '\n';
+    if text.contains(steers) {
+        let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
+        *text = text.chars().map(escape).collect();
+    }
+}
+
+/// One line of CSV, quoted where it must be.
+fn write_csv_line<'a>(out: &mut impl Write, cells: impl Iterator<Item = &'a str>) -> io::Result<()> {
+    for (at, cell) in cells.enumerate() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        if cell.contains(['"', ',', '\n', '\r']) {
+            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
+        } else {
+            out.write_all(cell.as_bytes())?;
+        }
+    }
+    out.write_all(b"\n")
+}

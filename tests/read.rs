@@ -1,0 +1,83 @@
+//! `tidetable read`: which rows and which cells, and in which order.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Project, json_lines};
+
+const JOB: &str = readings_job!("in/*.csv", "", "");
+
+/// Meters 1 to 300, two cells each: so many that reading backwards takes several pieces.
+fn project() -> Project {
+    let project = Project::new("j", &JOB.replace("\"{ts:%H%M}\"", "\"{ts:%H}00\""));
+    let mut rows = String::from("meter,ts,kwh\n");
+    for meter in 1..=300 {
+        for time in ["00:00", "00:30", "12:00"] {
+            rows.push_str(&format!("{meter},2020-01-01T{time}:00Z,{meter}.5\n"));
+        }
+    }
+    project.write("in/a.csv", rows);
+    project.ok(&["run", "j"]);
+    project
+}
+
+fn read(project: &Project, more: &[&str]) -> Vec<Value> {
+    json_lines(&project.ok(&[&["read", "T", "--output", "json"], more].concat()))
+}
+
+fn keys(project: &Project, more: &[&str]) -> Vec<String> {
+    read(project, more).iter().map(|row| row["key"].as_str().unwrap()[..3].to_owned()).collect()
+}
+
+#[test]
+fn rows_are_chosen_by_regex_limit_and_direction() {
+    let project = project();
+    assert_eq!(keys(&project, &["--regex", "..7#2020010[12]", "--prefix", "01"]), ["017"]);
+    // All of the key must match.
+    assert!(keys(&project, &["--regex", "007"]).is_empty());
+    assert_eq!(keys(&project, &["--regex", "(00|29).*", "--count", "2"]), ["001", "002"]);
+    let all = keys(&project, &[]);
+    let mut backward = all.clone();
+    backward.reverse();
+    assert_eq!((all.len(), keys(&project, &["--reverse"])), (300, backward));
+    assert_eq!(keys(&project, &["--reversed", "--limit", "2"]), ["300", "299"]);
+    assert_eq!(keys(&project, &["--reverse", "--start", "010", "--end", "013"]), ["012", "011", "010"]);
+    assert_eq!(keys(&project, &["--reverse", "--keys-only", "--regex", ".*1#.*", "--limit", "2"]), ["291", "281"]);
+    assert_eq!(keys(&project, &["--reverse", "--row", "007#20200101"]), ["007"]);
+    assert!(keys(&project, &["--limit", "0"]).is_empty());
+    assert!(project.fails(2, &["read", "T", "--regex", "("]).contains("regex"));
+}
+
+#[test]
+fn cells_are_chosen_by_column_time_and_number() {
+    let project = project();
+    let cells = |more: &[&str]| {
+        let rows = read(&project, &[&["--row", "001#20200101"], more].concat());
+        let cell =
+            |cell: &Value| format!("{} {}", cell["qualifier"].as_str().unwrap(), cell["timestamp"].as_str().unwrap());
+        rows.iter().flat_map(|row| row["cells"].as_array().unwrap().iter().map(cell)).collect::<Vec<_>>()
+    };
+    let [newer, older, noon] = ["0000 2020-01-01T00:30:00Z", "0000 2020-01-01T00:00:00Z", "1200 2020-01-01T12:00:00Z"];
+    assert_eq!(cells(&[]), [newer, older, noon]);
+    assert_eq!(cells(&["--columns", "M:0000"]), [newer, older]);
+    assert_eq!(cells(&["--columns", "N,M:1200"]), [noon]);
+    assert_eq!(cells(&["--columns", ":1200"]), [noon]);
+    assert_eq!(cells(&["--cells-per-column", "1"]), [newer, noon]);
+    assert_eq!(cells(&["--from", "2020-01-01T00:30:00Z", "--to", "2020-01-01T12:00"]), [newer]);
+    assert_eq!(cells(&["--to", "2020-01-01"]), Vec::<String>::new());
+    assert_eq!(cells(&["--from", "yesterday"]), Vec::<String>::new());
+    // A row without any of them is left out, and does not count.
+    assert_eq!(keys(&project, &["--columns", "M:9999", "--limit", "3"]), Vec::<String>::new());
+    assert_eq!(keys(&project, &["--columns", "M:1200", "--keys-only", "--limit", "1", "--reverse"]), ["300"]);
+}
+
+#[test]
+fn times_are_shown_as_queries_show_them() {
+    let project = project();
+    let by_sql = project.sql("select qualifier, timestamp from cells.T where row_key = '001#20200101'");
+    let by_read = read(&project, &["--row", "001#20200101"]).remove(0)["cells"].take();
+    let times = |cells: &[Value]| cells.iter().map(|cell| cell["timestamp"].clone()).collect::<Vec<_>>();
+    assert_eq!(times(&by_sql), times(by_read.as_array().unwrap()));
+    assert_eq!(by_sql[0]["timestamp"], json!("2020-01-01T00:30:00Z"));
+    let csv = project.ok(&["read", "T", "--output", "csv", "--limit", "1"]);
+    assert!(csv.contains("\n001#20200101,M:0000,2020-01-01T00:30:00Z,1.5\n"), "{csv}");
+}
