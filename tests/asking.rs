@@ -76,6 +76,16 @@ fn an_older_version_is_a_table_of_its_own() {
                 (select count(*) from cells.\"SENSOR@1\" where family = 'METER') as cells";
     assert_eq!(project.sql(both)[0], json!({ "now": 6840, "before": 7200, "cells": 7500 }));
     assert!(project.fails(1, &["sql", "-c", "select * from \"SENSOR@9\""]).contains('9'));
+    // With its history, and unpacked.
+    for rows in [
+        "\"SENSOR@1\"(with_history => TRUE)",
+        "unpack(\"SENSOR@1\")",
+        "rows(\"SENSOR@1\", latest_n => 1, with_history => true)",
+    ] {
+        let now = rows.replace("@1", "@2");
+        let count = |rows: &str| project.sql(&format!("select count(*) as n from {rows}"))[0]["n"].as_i64().unwrap();
+        assert!(count(rows) > count(&now), "{rows}");
+    }
 }
 
 #[test]

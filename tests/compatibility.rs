@@ -95,7 +95,24 @@ fn a_run_over_a_stored_root_finds_nothing_to_do() {
         assert_eq!(run["outcome"], "ok", "{run}");
         assert!(run.get("parts").and_then(Value::as_array).is_none_or(Vec::is_empty), "published: {run}");
     }
-    assert_eq!(tables(&project), tables_before, "no table has another version");
+    // Past builds did not keep the name of a copy: it is noted once, which is a version without any other change.
+    let noted = |table: &Value| {
+        let copies = |load: &Value| {
+            load["inputs"].as_array().is_some_and(|all| all.iter().any(|input| input["state"] == "same content"))
+        };
+        let loads = runs.iter().flat_map(|run| run["loads"].as_array().into_iter().flatten());
+        loads.filter(|load| load["table"] == table["name"]).any(copies)
+    };
+    for (table, before) in tables(&project).iter().zip(&tables_before) {
+        let mut expected = before.clone();
+        if noted(table) {
+            expected["version"] = (before["version"].as_u64().unwrap() + 1).into();
+        }
+        assert_eq!(table, &expected);
+    }
+    let noted_tables = tables(&project);
+    project.ok(&["run", "--all"]);
+    assert_eq!(tables(&project), noted_tables, "no table has another version");
     let files_after = stored_files(&project);
     let changed: Vec<_> = files_before
         .keys()

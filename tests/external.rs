@@ -65,6 +65,30 @@ fn files_are_declared_and_joined() {
 }
 
 #[test]
+fn patterns_name_folders_too() {
+    let project = project();
+    for (folder, town) in [("a_1", "Ghent"), ("a_2", "Lyon"), ("a_2/deep", "Bern"), ("b_1", "Nice")] {
+        std::fs::create_dir_all(project.path(folder)).unwrap();
+        let query = format!("select 7 as meter, '{town}' as town");
+        project.ok(&["sql", "-c", &query, "-O", &format!("{folder}/x.parquet")]);
+    }
+    project.write("a_1/notes.txt", "no table");
+    let towns = |location: &str| {
+        let script = format!(
+            "create external table m stored as parquet location '{location}'; \
+             select string_agg(town, ' ' order by town) as towns from m"
+        );
+        json_lines(&project.ok(&["sql", "--output", "json", "-c", &script]))[0]["towns"].clone()
+    };
+    assert_eq!(towns("a_*/*.parquet"), "Ghent Lyon");
+    assert_eq!(towns("?_1/x.parquet"), "Ghent Nice");
+    assert_eq!(towns(&project.path("a_*/x.*").display().to_string()), "Ghent Lyon");
+    assert_eq!(towns("**/x.parquet"), "Bern Ghent Lyon Nice");
+    let none = "create external table m stored as parquet location 'c_*/*.parquet'";
+    assert!(project.fails(1, &["sql", "-c", none]).contains("there is no file or folder c_*/*.parquet"));
+}
+
+#[test]
 fn what_cannot_be_declared_is_said() {
     let project = project();
     let fails = |statement: &str| {

@@ -44,6 +44,7 @@ mod schedule;
 mod schema;
 mod schema_modes;
 mod several_files;
+mod shapes;
 mod shell;
 mod snapshots;
 mod stages;

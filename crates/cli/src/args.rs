@@ -439,7 +439,7 @@ Exit codes: 0 done, 1 failed or something is damaged (then older backups all sta
 pub struct Backup {
     /// Folder of the backups, outside of the root; made if it is not there
     #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    pub vault: PathBuf,
     /// The newest backups, so many, stay
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
@@ -462,7 +462,7 @@ no other command takes the root for a store. Job files are not part of a backup.
 pub struct Restore {
     /// Folder of the backups
     #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    pub vault: PathBuf,
     /// The root to restore into, which must not hold a store [default: that of the project, or --root]
     #[arg(value_name = "DIR")]
     pub into: Option<PathBuf>,

@@ -52,7 +52,15 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     let schema = schema(published, &files, &columns)?;
     let mut actions = Vec::new();
     let micros_to_millis = |micros: i64| micros.div_euclid(1000);
-    if versions.is_empty() {
+    // Times without a zone are a feature of their own, which a reader must know.
+    let has_local = |schema: &str| schema.contains("\"timestamp_ntz\"");
+    let needs_local = has_local(&schema) && !known.schema.as_deref().is_some_and(has_local);
+    if needs_local {
+        let features = ["timestampNtz"];
+        actions.push(json!({ "protocol": {
+            "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
+        } }));
+    } else if versions.is_empty() {
         actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
     }
     // Without files it is not known which columns are those of folders.
@@ -179,6 +187,7 @@ fn delta_type(kind: &DataType) -> Option<String> {
         DataType::Binary => "binary".to_owned(),
         DataType::Date32 => "date".to_owned(),
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".to_owned(),
+        DataType::Timestamp(TimeUnit::Microsecond, None) => "timestamp_ntz".to_owned(),
         DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
         _ => return None,
     })

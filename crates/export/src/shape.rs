@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 
-/// The columns of a file that holds rows of `query`: times in microseconds of UTC, whatever the query
+/// The columns of a file that holds rows of `query`: times in microseconds, of UTC if they have a zone, whatever the query
 /// computed them in; no metadata, whose order is not fixed; every column may be null, so that parts
 /// differ in their rows only.
 pub(crate) fn file_schema(query: &Schema) -> SchemaRef {
@@ -17,7 +17,7 @@ pub(crate) fn file_schema(query: &Schema) -> SchemaRef {
 
 fn file_type(kind: &DataType) -> DataType {
     match kind {
-        DataType::Timestamp(..) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into())),
         // Views are a form in memory.
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
@@ -56,13 +56,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_become_microseconds_of_utc() {
-        let times = TimestampNanosecondArray::from(vec![Some(1_500), None]);
-        let schema = Schema::new(vec![Field::new("t", times.data_type().clone(), true)]);
-        let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::new(times)]).unwrap();
+    fn times_become_microseconds_and_moments_are_in_utc() {
+        let local = TimestampNanosecondArray::from(vec![Some(1_500), None]);
+        let moments = local.clone().with_timezone("Europe/Paris");
+        let fields = [("t", moments.data_type()), ("l", local.data_type())];
+        let schema = Schema::new(fields.map(|(name, kind)| Field::new(name, kind.clone(), true)).to_vec());
+        let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::new(moments), Arc::new(local)]).unwrap();
         let file = to_file(&batch, &file_schema(&schema)).unwrap();
-        assert_eq!(columns(&file.schema()), [("t".to_owned(), "Timestamp(µs, \"UTC\")".to_owned())]);
-        assert_eq!(file.column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1);
+        let kinds: Vec<String> = columns(&file.schema()).into_iter().map(|(_, kind)| kind).collect();
+        assert_eq!(kinds, ["Timestamp(µs, \"UTC\")", "Timestamp(µs)"]);
+        for column in file.columns() {
+            assert_eq!(column.as_primitive::<TimestampMicrosecondType>().value(0), 1);
+        }
     }
 
     #[test]

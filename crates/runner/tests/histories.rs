@@ -228,7 +228,7 @@ impl World {
         let store = open_store(&self.project()).unwrap();
         let snapshot = store.snapshot("T").ok()?;
         let plan = CompactionPlan::of_extent(&snapshot, NOW, CompactionExtent::Full).unwrap();
-        compact(&store, plan, CompactionExtent::Full, &self.ids).unwrap();
+        compact(&store, plan, CompactionExtent::Full, &self.ids, &Stop::default()).unwrap();
         Some("compacted".to_owned())
     }
 

@@ -103,7 +103,7 @@ impl Tables {
 }
 
 /// The table and the version that a name such as `SENSOR@42` means.
-fn of_version(name: &str) -> (&str, Option<u64>) {
+pub(crate) fn of_version(name: &str) -> (&str, Option<u64>) {
     match name.rsplit_once('@').map(|(table, number)| (table, number.parse())) {
         Some((table, Ok(number))) => (table, Some(number)),
         _ => (name, None),

@@ -16,7 +16,7 @@ use datafusion::scalar::ScalarValue;
 use tidetable_layout::{Field, Layout};
 
 use crate::catalog::{CATALOG, CELLS, RECORDS, ROWS};
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
 use crate::history::CellsShown;
 use crate::relations::Views;
@@ -24,6 +24,7 @@ use crate::row_table::{RowView, families};
 use crate::session::{read_as_written, table_references, with_views};
 use crate::source::cells_schema;
 use crate::statement;
+use crate::unsteady::unsteady_in;
 
 /// Why a query cannot be what a table is made from.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +32,7 @@ use crate::statement;
 pub enum QueryError {
     /// It is no query over the tables.
     #[error(transparent)]
-    Wrong(#[from] crate::error::SqlError),
+    Wrong(#[from] SqlError),
     /// A column of a type that no table stores.
     #[error("its column {name} is {found}, which no table stores; CAST it to a number, text, a time or a bool")]
     Type {
@@ -45,6 +46,14 @@ pub enum QueryError {
     Twice {
         /// The name.
         name: String,
+    },
+    /// It calls a function that gives something else each time.
+    #[error(
+        "it calls {function}(), which gives something else in each run; a table made from others must follow from them"
+    )]
+    Unsteady {
+        /// The function.
+        function: String,
     },
     /// It reads something that is not records of a table.
     #[error("it reads {found}; a table is made from the records of other tables of the job, named before it")]
@@ -98,7 +107,11 @@ impl Declared {
 /// If it is no query over them.
 pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, ScalarValue)]) -> Result<CheckedQuery> {
     let context = context(tables)?;
-    let frame = plan(&context, query).await?.with_param_values(params.to_vec())?;
+    let frame = plan(&context, query).await?;
+    if let Some(function) = unsteady_in(frame.logical_plan())? {
+        return Err(SqlError::UnsteadyExport { function });
+    }
+    let frame = frame.with_param_values(params.to_vec())?;
     let columns = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
     frame.create_physical_plan().await?;
     Ok(CheckedQuery { columns, reads: table_references(&context, query, &names(tables))? })
@@ -124,6 +137,9 @@ fn names(tables: &[Declared]) -> Vec<String> {
 pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape, QueryError> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
+    if let Some(function) = unsteady_in(frame.logical_plan()).map_err(SqlError::from)? {
+        return Err(QueryError::Unsteady { function });
+    }
     let references = table_references(&context, query, &names(tables))?;
     if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != RECORDS) {
         return Err(QueryError::Reads { found: format!("{schema}.{table}") });
@@ -163,7 +179,7 @@ pub fn in_columns(columns: &[Field], batch: &RecordBatch) -> Result<RecordBatch>
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(arrow)
 }
 
-fn arrow(error: arrow::error::ArrowError) -> crate::error::SqlError {
+fn arrow(error: arrow::error::ArrowError) -> SqlError {
     datafusion::error::DataFusionError::from(error).into()
 }
 

@@ -13,7 +13,7 @@ pub enum SqlError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The query is wrong, or failed.
-    #[error("{0}")]
+    #[error("{}", plain(.0))]
     Query(#[source] DataFusionError),
     /// A table whose event time cannot be read back was asked for a part of a window.
     #[error(
@@ -162,6 +162,15 @@ pub enum SqlError {
         /// Path inside the store.
         path: String,
     },
+    /// A query of an export calls a function that gives something else each time.
+    #[error(
+        "{function}() gives something else each time, so the same data would be published differently; \
+         $now is the time of the run, and $day, $from and $to are those of the part"
+    )]
+    UnsteadyExport {
+        /// The function.
+        function: String,
+    },
     /// A query that does not fit into the memory it was given, and has nothing to write to disk.
     #[error("the query does not fit into the memory it may take: {said}; give it more, or no limit")]
     Memory {
@@ -220,6 +229,16 @@ fn known_tables(known: &[String]) -> String {
         [] => "are none".to_owned(),
         [only] => format!("is {only}"),
         several => format!("are {}", several.join(", ")),
+    }
+}
+
+/// The engine's message, without the rules of the engine that it came through.
+pub(crate) fn plain(error: &DataFusionError) -> String {
+    match error {
+        DataFusionError::Context(_, inner) => plain(inner),
+        DataFusionError::Diagnostic(_, inner) => plain(inner),
+        DataFusionError::Collection(several) => several.iter().map(plain).collect::<Vec<_>>().join("; "),
+        other => other.strip_backtrace(),
     }
 }
 

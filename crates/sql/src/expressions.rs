@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUni
 use arrow::error::ArrowError;
 use datafusion::common::DFSchema;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
@@ -19,9 +20,12 @@ use tidetable_layout::{Field, FieldType};
 use tidetable_source::TimeCounts;
 use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
+use crate::error::plain;
 use crate::float_rule::in_expression;
-use crate::functions::counting_repeated;
+use crate::functions::{counting_repeated, register};
 use crate::session::read_as_written;
+use crate::statement::{OwnTypes, expression};
+use crate::unsteady::unsteady;
 use crate::zone_rule::in_zones;
 
 /// Why an expression cannot be used.
@@ -40,17 +44,21 @@ pub enum ExpressionError {
         /// Its type.
         found: DataType,
     },
+    /// It calls a function that gives something else each time.
+    #[error(
+        "{function}() gives something else in each run, and what a table holds must follow from its inputs; \
+         write a constant, or a column of the source"
+    )]
+    Unsteady {
+        /// The function.
+        function: String,
+    },
     /// A filter that is neither true nor false.
     #[error("it gives {found}, and a filter must be true or false")]
     NoFilter {
         /// Its type.
         found: DataType,
     },
-}
-
-/// The engine's message without its kind.
-fn plain(error: &DataFusionError) -> String {
-    error.strip_backtrace()
 }
 
 /// A compiled expression and what becomes of its values.
@@ -162,9 +170,13 @@ fn wrong(error: DataFusionError) -> ExpressionError {
 fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
     let mut config = SessionConfig::new();
     read_as_written(&mut config);
-    let context = SessionContext::new_with_config(config);
+    let builder = register(SessionStateBuilder::new().with_config(config).with_default_features());
+    let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(OwnTypes)).build());
     let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
-    let expr = context.parse_sql_expr(sql, &columns).map_err(wrong)?;
+    let expr = expression(&context.state(), sql, &columns).map_err(wrong)?;
+    if let Some(function) = unsteady(&expr) {
+        return Err(ExpressionError::Unsteady { function });
+    }
     let expr = in_expression(expr, &columns).map_err(wrong)?.data;
     // Some functions (coalesce) exist only until they are simplified.
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
@@ -392,6 +404,58 @@ mod tests {
         assert_eq!(prepared.rows.as_deref(), Some(&[1, 4][..]));
         assert_eq!(prepared.filtered, 2);
         assert_eq!(prepared.rejected.iter().map(|row| row.row).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn what_does_not_fit_rejects_its_row() {
+        let rows = [Some(1), Some(i64::MAX), None, Some(i64::MIN)];
+        let rows: Vec<(&str, &str, Option<i64>)> = rows.into_iter().map(|n| ("", "", n)).collect();
+        for (sql, bad) in
+            [("n + 1", &[1][..]), ("n - 1", &[3]), ("n * 2", &[1, 3]), ("-n", &[3]), ("2 * (n + 1)", &[1, 3])]
+        {
+            let derived = derive(&[("z", sql)]);
+            let prepared = Preparation { derive: Some(derived), filter: None }.prepare(batch(&rows)).unwrap();
+            assert_eq!(prepared.rejected.iter().map(|row| row.row).collect::<Vec<_>>(), bad, "{sql}");
+            assert!(prepared.rejected[0].reason.contains("does not fit into int64"), "{}", prepared.rejected[0].reason);
+            let filter = Filter::new(&columns(), &format!("{sql} is not null")).unwrap();
+            let prepared = Preparation { derive: None, filter: Some(filter) }.prepare(batch(&rows)).unwrap();
+            assert_eq!(prepared.rejected.iter().map(|row| row.row).collect::<Vec<_>>(), bad, "{sql}");
+            assert_eq!(prepared.filtered, 1, "{sql}");
+        }
+    }
+
+    #[test]
+    fn expressions_mean_what_they_mean_in_queries() {
+        let of = |sql: &str, row: (&str, &str, Option<i64>)| {
+            let prepared =
+                Preparation { derive: Some(derive(&[("z", sql)])), filter: None }.prepare(batch(&[row])).unwrap();
+            assert!(prepared.rejected.is_empty(), "{sql}: {:?}", prepared.rejected);
+            let column = prepared.batch.column_by_name("z").unwrap();
+            arrow::util::display::array_value_to_string(column, 0).unwrap()
+        };
+        let row = ("2018-01-05", "3:00", Some(4));
+        assert_eq!(of("cast(Day || ' ' || time as timestamp)", row), "2018-01-05T03:00:00Z");
+        assert_eq!(of("Day = '2018-01-05' is distinct from true or n = 4", row), "true");
+        assert_eq!(of("n is distinct from 4 and n = 4", row), "false");
+        assert_eq!(of("cast(n * 0.625 as bigint)", row), "3");
+        assert_eq!(of("mod(n, 3) + sign(-n) + n ^ 2", row), "16.0");
+        assert_eq!(of("md5(Day)", row).len(), 32);
+    }
+
+    #[test]
+    fn what_changes_from_run_to_run_is_refused() {
+        for sql in [
+            "random() < 0.5",
+            "now() > '2020-01-01'",
+            "current_date > '2020-01-01'",
+            "uuid() <> Day",
+            "n > 0 and random() > 0.1",
+        ] {
+            let told = Filter::new(&columns(), sql).unwrap_err().to_string();
+            assert!(told.contains("in each run") && told.contains("inputs"), "{sql}: {told}");
+        }
+        let list = [("a".to_owned(), "cast(now() as timestamp)".to_owned())];
+        assert!(Derive::new(&columns(), &list).unwrap_err()[0].1.to_string().contains("now()"));
     }
 
     #[test]

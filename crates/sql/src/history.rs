@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::scalar::ScalarValue;
 
 use crate::error::SqlError;
+use crate::functions::time_of;
 use crate::records::ALWAYS;
 
 /// The cells that a view of rows shows.
@@ -170,12 +171,20 @@ fn at_least_one(option: ViewOption, value: &ScalarValue) -> Result<usize, SqlErr
 }
 
 fn time(option: ViewOption, value: &ScalarValue) -> Result<i64, SqlError> {
-    let kind = value.data_type();
-    let is_time = matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Utf8 | DataType::Utf8View);
     let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-    match if is_time { value.cast_to(&micros).ok() } else { None } {
-        Some(ScalarValue::TimestampMicrosecond(Some(time), _)) => Ok(time),
-        _ => Err(wrong(option, "a timestamp, such as TIMESTAMP '2018-01-05 00:00:00'", value)),
+    let time = match value {
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => time_of(text),
+        value if matches!(value.data_type(), DataType::Timestamp(..) | DataType::Date32) => {
+            match value.cast_to(&micros) {
+                Ok(ScalarValue::TimestampMicrosecond(time, _)) => time,
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    match time {
+        Some(time) => Ok(time),
+        None => Err(wrong(option, "a timestamp, such as TIMESTAMP '2018-01-05 00:00:00'", value)),
     }
 }
 

@@ -21,8 +21,9 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use crate::catalog::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS};
+use crate::catalog::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::error::{SqlError, external};
+use crate::float_rule::in_expression;
 use crate::functions::{TIMESTAMP, has_history, unpack};
 use crate::history::{CellsShown, ViewOption};
 use crate::statement::inner;
@@ -59,7 +60,7 @@ impl Call {
     fn read(name: &ObjectName, args: &[FunctionArg], tables: &[String]) -> Result<Option<Self>, SqlError> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
         let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
-        let is_table = |name: &str| tables.iter().any(|table| table == name);
+        let is_table = |name: &str| tables.iter().any(|table| table == name || table == of_version(name).0);
         let known = |table: &str| match is_table(table) {
             true => Ok(table.to_owned()),
             false => Err(SqlError::UnknownTable { table: table.to_owned(), known: tables.to_vec() }),
@@ -184,6 +185,7 @@ impl ViewPlanner {
 /// Works out what can be worked out before the query runs.
 fn constant(expr: Expr) -> Result<Expr> {
     let columns = DFSchema::empty();
+    let expr = in_expression(expr, &columns)?.data;
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
     simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr))
 }

@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, UInt64Array};
-use arrow::compute::{filter, filter_record_batch, nullif};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, PrimitiveArray, RecordBatch, UInt64Array,
+};
+use arrow::compute::{cast, filter, filter_record_batch, nullif};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
@@ -12,6 +14,8 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::record_counts;
+
+use crate::totals::too_great;
 
 /// Floats that are added side by side.
 const LANES: usize = 8;
@@ -23,7 +27,7 @@ pub(crate) enum RowState {
     Records,
     /// How many have a value.
     Values,
-    /// The sum, of this type.
+    /// The sum, of this type: of integers a decimal, which all sums of them fit into.
     Sum(DataType),
     /// How many floats there are, and their sum.
     Average,
@@ -72,9 +76,7 @@ impl RowState {
                 Some(_) => Some(Self::Records),
                 None => Some(Self::Values),
             },
-            ("sum", [kind @ (DataType::Float64 | DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))]) => {
-                Some(Self::Sum((*kind).clone()))
-            }
+            ("sum", [kind @ (DataType::Float64 | DataType::Decimal128(..))]) => Some(Self::Sum((*kind).clone())),
             ("avg", [DataType::UInt64, DataType::Float64]) => Some(Self::Average),
             _ => None,
         }
@@ -85,20 +87,23 @@ impl RowState {
         *self != Self::Records
     }
 
-    /// The states of each row, of which `ends` says where its records end: numbers and sums, null where there is no value;
-    /// `None` if the argument is of another type.
-    pub(crate) fn states(&self, ends: &[u32], argument: Option<&RowArgument<'_>>) -> Option<Vec<ArrayRef>> {
+    /// The states of each row, of which `ends` says where its records end: numbers and sums, null where there is no value.
+    ///
+    /// # Errors
+    /// If the argument is of another type, or a sum does not fit.
+    pub(crate) fn states(&self, ends: &[u32], argument: Option<&RowArgument<'_>>) -> Result<Vec<ArrayRef>> {
         let numbers = |counts: Vec<usize>| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| *count as i64)))
         };
-        Some(match self {
+        let argument = || argument.ok_or_else(unlike);
+        Ok(match self {
             Self::Records => vec![numbers(record_counts(ends).collect())],
-            Self::Values => vec![numbers(argument?.counts())],
-            Self::Sum(kind) => vec![argument?.sums(kind)?],
+            Self::Values => vec![numbers(argument()?.counts())],
+            Self::Sum(kind) => vec![argument()?.sums(kind)?],
             Self::Average => {
                 // Where there is no value both are null, as the engine would leave them.
-                let counts = argument?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
-                vec![Arc::new(counts.collect::<UInt64Array>()), argument?.sums(&DataType::Float64)?]
+                let counts = argument()?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
+                vec![Arc::new(counts.collect::<UInt64Array>()), argument()?.sums(&DataType::Float64)?]
             }
         })
     }
@@ -119,33 +124,33 @@ impl RowArgument<'_> {
     }
 
     /// The sum of each row.
-    fn sums(&self, kind: &DataType) -> Option<ArrayRef> {
+    fn sums(&self, kind: &DataType) -> Result<ArrayRef> {
         let sums: ArrayRef = match (self, kind) {
             (Self::Sums(sums, ends), _) => {
                 let empty = record_counts(ends).map(|count| Some(count == 0)).collect();
-                nullif(sums, &empty).ok()?
+                let sums = nullif(sums, &empty)?;
+                if sums.data_type().is_integer() { cast(&sums, kind)? } else { sums }
             }
-            (Self::Values(values, ends), DataType::Float64) => add::<Float64Type>(values, ends, add_floats)?,
-            (Self::Values(values, ends), DataType::Int64) => {
-                add::<Int64Type>(values, ends, |row| row.iter().fold(0, |sum, value| sum.wrapping_add(*value)))?
+            (Self::Values(values, ends), DataType::Float64) => {
+                add::<Float64Type>(values, ends, add_floats).ok_or_else(unlike)?
             }
-            (Self::Values(values, ends), DataType::UInt64) => {
-                add::<UInt64Type>(values, ends, |row| row.iter().fold(0, |sum, value| sum.wrapping_add(*value)))?
-            }
-            (Self::Values(values, ends), DataType::Decimal128(..)) => {
-                add::<Decimal128Type>(values, ends, |row| row.iter().fold(0, |sum, value| sum.wrapping_add(*value)))?
-            }
-            _ => return None,
+            (Self::Values(values, ends), DataType::Decimal128(_, scale)) => match values.data_type() {
+                DataType::Int64 => add_wide::<Int64Type>(values, ends, *scale)?,
+                DataType::UInt64 => add_wide::<UInt64Type>(values, ends, *scale)?,
+                _ => add_wide::<Decimal128Type>(values, ends, *scale)?,
+            },
+            _ => return Err(unlike()),
         };
         if let (DataType::Decimal128(precision, scale), Some(decimals)) =
             (kind, sums.as_primitive_opt::<Decimal128Type>())
         {
             // An argument of another scale would have been cast.
-            let alike = decimals.scale() == *scale;
-            return alike
-                .then(|| Arc::new(decimals.clone().with_data_type(DataType::Decimal128(*precision, *scale))) as _);
+            if decimals.scale() != *scale {
+                return Err(unlike());
+            }
+            return Ok(Arc::new(decimals.clone().with_data_type(DataType::Decimal128(*precision, *scale))));
         }
-        (sums.data_type() == kind).then_some(sums)
+        if sums.data_type() == kind { Ok(sums) } else { Err(unlike()) }
     }
 }
 
@@ -168,6 +173,31 @@ fn add<T: ArrowPrimitiveType>(
     };
     let sums: PrimitiveArray<T> = rows(ends).map(sum).collect();
     Some(Arc::new(sums.with_data_type(array.data_type().clone())))
+}
+
+/// Adds up in 128 bits.
+fn add_wide<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], scale: i8) -> Result<ArrayRef>
+where
+    T::Native: Into<i128>,
+{
+    let array = values.as_primitive_opt::<T>().ok_or_else(unlike)?;
+    let all = array.values();
+    let sum = |row: Range<usize>| {
+        let (mut sum, mut count) = (0_i128, 0_usize);
+        let start = row.start;
+        for (at, value) in all.get(row).unwrap_or_default().iter().enumerate() {
+            if array.null_count() == 0 || array.is_valid(start + at) {
+                sum = sum.checked_add((*value).into()).ok_or_else(too_great)?;
+                count += 1;
+            }
+        }
+        Ok((count > 0).then_some(sum))
+    };
+    let sums: Decimal128Array = rows(ends).map(sum).collect::<Result<_>>()?;
+    Ok(Arc::new(sums.with_data_type(match array.data_type() {
+        decimal @ DataType::Decimal128(..) => decimal.clone(),
+        _ => DataType::Decimal128(38, scale),
+    })))
 }
 
 fn add_floats(values: &[f64]) -> f64 {

@@ -22,7 +22,7 @@ use tidetable_layout::record_counts;
 
 use crate::patterns::Patterns;
 use crate::record_reader::{Fields, Records, Wanted};
-use crate::row_states::{RowArgument, RowState, RowStates, unlike};
+use crate::row_states::{RowArgument, RowState, RowStates};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -201,7 +201,7 @@ impl<'a> Running<'a> {
         for (state, (arguments, _)) in states.iter().zip(&self.arguments) {
             let values = if state.looks_at_values() { evaluate(arguments, &records.records)? } else { Vec::new() };
             let argument = values.first().map(|values| RowArgument::Values(values, &records.ends));
-            of_rows.push(state.states(&records.ends, argument.as_ref()).ok_or_else(unlike)?);
+            of_rows.push(state.states(&records.ends, argument.as_ref())?);
         }
         let filled = record_counts(&records.ends).map(|count| Some(count > 0)).collect();
         self.add_rows(&RowStates { rows: records.rows.clone(), states: of_rows }.filter(&filled)?)

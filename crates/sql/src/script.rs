@@ -1,8 +1,8 @@
 //! Several statements in one text, and where in it a mistake is.
 
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
 
+use crate::dialect::Tidetable;
 use crate::error::SqlError;
 
 /// A statement of a script.
@@ -39,7 +39,7 @@ pub struct ScriptError {
 }
 
 fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
-    let tokens = Tokenizer::new(&GenericDialect {}, script).tokenize_with_location();
+    let tokens = Tokenizer::new(&Tidetable, script).tokenize_with_location();
     let tokens = tokens.map_err(|TokenizerError { message, location }| ScriptError {
         message,
         at: (location.line, location.column),

@@ -3,11 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
+use datafusion::common::Column;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::logical_expr::{Expr, cast};
 use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -25,9 +28,9 @@ use crate::pass::{Asked, InPass, Pass};
 use crate::records::{ALWAYS, EvenBatches};
 use crate::relations::{ViewPlanner, Views, name_tables};
 use crate::spill_rule::JoinsThatSpill;
-use crate::statement::{GoogleTypes, parse, plan};
+use crate::statement::{OwnTypes, parse, plan};
 use crate::top_rule::TopInOrder;
-use crate::{day_rule, distinct_rule, float_rule, limit_rule, order_rule, zone_rule};
+use crate::{day_rule, distinct_rule, float_rule, limit_rule, order_rule, totals, zone_rule};
 
 /// Rows that are worked on at a time, at least.
 const LEAST_ROWS: usize = 128;
@@ -153,7 +156,7 @@ impl Session {
     /// If it is not valid, or a table of it cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
         let plan = plan(&self.context.state(), query).await?;
-        Ok(self.context.execute_logical_plan(plan).await?)
+        in_utc(self.context.execute_logical_plan(plan).await?)
     }
 
     /// Declares a table over files, if `statement` is a `CREATE EXTERNAL TABLE` and this session may have such tables. Returns
@@ -208,6 +211,30 @@ impl Session {
     }
 }
 
+/// Moments that a query gives in another zone, in UTC, as those of tables are: whatever prints or writes them need not know zones.
+fn in_utc(frame: DataFrame) -> Result<DataFrame> {
+    let is_utc = |zone: &str| matches!(zone, "UTC" | "+00:00");
+    let elsewhere = |kind: &DataType| match kind {
+        DataType::Timestamp(unit, Some(zone)) if !is_utc(zone) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
+        _ => None,
+    };
+    let schema = frame.schema();
+    if !schema.fields().iter().any(|field| elsewhere(field.data_type()).is_some()) {
+        return Ok(frame);
+    }
+    let columns: Vec<Expr> = schema
+        .iter()
+        .map(|(table, field)| {
+            let column = Expr::Column(Column::from((table, field)));
+            match elsewhere(field.data_type()) {
+                Some(utc) => cast(column, utc).alias_qualified(table.cloned(), field.name()),
+                None => column,
+            }
+        })
+        .collect();
+    Ok(frame.select(columns)?)
+}
+
 /// See [`Session::references`]; `tables` are those that there are.
 pub(crate) fn table_references(
     context: &SessionContext,
@@ -231,8 +258,8 @@ pub(crate) fn table_references(
 /// What every session has beside its tables: views of rows, and the functions and types that are
 /// written for Bigtable.
 pub(crate) fn with_views(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
-    let builder = register(builder.with_default_features());
-    builder.with_type_planner(Arc::new(GoogleTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
+    let builder = totals::register(register(builder.with_default_features()));
+    builder.with_type_planner(Arc::new(OwnTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
 /// Names keep their case, and `600.60` is that decimal and not the double nearest to it.

@@ -101,7 +101,7 @@ impl SumReader {
                 Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(unlike)?),
                 None => None,
             };
-            states.push(state.states(&ends, argument.as_ref()).ok_or_else(unlike)?);
+            states.push(state.states(&ends, argument.as_ref())?);
         }
         RowStates { rows, states }.filter(&kept)
     }

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod pass;
+mod precedence;
 mod same;
 mod slt;
+mod totals;
 mod views;
 mod world;
 

@@ -207,11 +207,11 @@ impl StripeHead {
     ) -> Result<&GroupHead, ReadError> {
         let corrupt = ReadError::Corrupt { what: "group", offset: meta.offset };
         let parts = (self.groups.get(index), schema.groups.get(index), meta.records.get(index));
-        let (Some((input, slot)), Some(group), Some(records)) = parts else { return Err(corrupt) };
+        let (Some((input, slot)), Some(group), Some(_)) = parts else { return Err(corrupt) };
         if let Some(head) = slot.get() {
             return Ok(head);
         }
-        let head = GroupHead::read(input.clone(), (index, group), self.keys.len(), *records as usize)?;
+        let head = GroupHead::read(input.clone(), (index, group), self.keys.len(), meta)?;
         Ok(slot.get_or_init(|| head))
     }
 }

@@ -6,8 +6,8 @@
 //! ```text
 //! sums    for each column: kept u8 | if 1, a stream with a value for each row
 //! ```
-//! Of floats that are decimals the sum is that of the decimals, rounded once. Integers wrap around, as sums of 64 bits do;
-//! decimals of which a sum does not fit in 64 bits have none.
+//! Of floats that are decimals the sum is that of the decimals, rounded once. Integers and decimals of which a sum does not fit
+//! in 64 bits have none.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use tidetable_layout::{Column, FieldType, Group, ValueType};
 use crate::error::{Part, ReadError, WriteError};
 use crate::scaled;
 use crate::shapes::Records;
+use crate::stats::Scalar;
 use crate::stream::{PageSource, Stream};
 use crate::values::{self, Target};
 use crate::wire::Input;
@@ -112,6 +113,20 @@ fn is_summed(kind: ValueType) -> bool {
     matches!(kind, ValueType::Field(Float64 | Int64 | UInt64 | Decimal { .. }))
 }
 
+/// Whether the sums of up to `most` integers of a range fit in 64 bits, whichever they are. Files were written once whose sums
+/// wrapped around; their values are read instead.
+pub(crate) fn fit(range: (Scalar, Scalar), most: usize) -> bool {
+    let most = most as i128;
+    match range {
+        (Scalar::Int64(least), Scalar::Int64(greatest)) => {
+            let fits = |end: i64| i64::try_from(i128::from(end) * most).is_ok();
+            fits(least) && fits(greatest)
+        }
+        (_, Scalar::UInt64(greatest)) => u64::try_from(i128::from(greatest) * most).is_ok(),
+        _ => false,
+    }
+}
+
 /// What the values of each row add up to; `None` if they are of a type that has no sums, or are too great.
 pub(crate) fn of_rows(values: &ArrayRef, kind: ValueType, ends: &[u32], decimals: Option<u8>) -> Option<ArrayRef> {
     match kind {
@@ -122,13 +137,21 @@ pub(crate) fn of_rows(values: &ArrayRef, kind: ValueType, ends: &[u32], decimals
         }
         ValueType::Field(FieldType::UInt64) => {
             let values = values.as_primitive_opt::<UInt64Type>()?.values();
-            let sum = |row| values.get::<Range<usize>>(row).unwrap_or_default().iter().fold(0, wrapping_u64);
-            Some(Arc::new(UInt64Array::from_iter_values(rows(ends).map(sum))))
+            let sum = |row| {
+                let mut values = values.get::<Range<usize>>(row).unwrap_or_default().iter();
+                values.try_fold(0u64, |sum, value| sum.checked_add(*value))
+            };
+            let sums: UInt64Array = rows(ends).map(sum).collect::<Option<Vec<_>>>()?.into();
+            Some(Arc::new(sums))
         }
         ValueType::Field(FieldType::Int64) => {
             let values = values.as_primitive_opt::<Int64Type>()?.values();
-            let sum = |row| values.get::<Range<usize>>(row).unwrap_or_default().iter().fold(0, wrapping_i64);
-            Some(Arc::new(Int64Array::from_iter_values(rows(ends).map(sum))))
+            let sum = |row| {
+                let values = values.get::<Range<usize>>(row).unwrap_or_default().iter();
+                i64::try_from(values.map(|value| i128::from(*value)).sum::<i128>()).ok()
+            };
+            let sums: Int64Array = rows(ends).map(sum).collect::<Option<Vec<_>>>()?.into();
+            Some(Arc::new(sums))
         }
         ValueType::Field(FieldType::Decimal { scale, .. }) => {
             let values = values.as_primitive_opt::<Decimal128Type>()?.values();
@@ -154,14 +177,6 @@ pub(crate) fn alike(left: &ArrayRef, right: &ArrayRef) -> bool {
         }
         _ => left == right,
     }
-}
-
-fn wrapping_u64(sum: u64, value: &u64) -> u64 {
-    sum.wrapping_add(*value)
-}
-
-fn wrapping_i64(sum: i64, value: &i64) -> i64 {
-    sum.wrapping_add(*value)
 }
 
 /// The records of each row.

@@ -121,6 +121,10 @@ impl Table {
 
     /// Version `number`, the newest, as it was read before if it was.
     fn newest_version(&self, number: u64) -> Result<Version> {
+        let file = self.blobs().stat(&self.manifest_path(number))?.filter(|file| file.modified.is_some());
+        if let Some(version) = file.and_then(|file| self.newest().of_file(self.name(), number, file)) {
+            return Ok(version);
+        }
         if self.newest().has(self.name(), number)
             && let Some(manifest) = self.checksum(number)?
             && let Some(version) = self.newest().get(self.name(), number, &manifest)
@@ -128,7 +132,7 @@ impl Table {
             return Ok(version);
         }
         let version = self.version(number)?;
-        self.newest().put(self.name(), &version);
+        self.newest().put(self.name(), &version, file);
         Ok(version)
     }
 

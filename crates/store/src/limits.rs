@@ -267,7 +267,8 @@ impl Audit {
                 Some(error) => error,
             };
             let StoreError::SumOverflow { key, .. } = &error else { return Err(error) };
-            (keys.start.clone_from(key), keys.start.push(0));
+            keys.start.clone_from(key);
+            keys.start.push(0);
             if self.is_touched(unit, key) {
                 found.push(error);
             }
@@ -283,7 +284,7 @@ impl Audit {
             let among = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
             among && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
         };
-        unit.touched.iter().any(|sst| holds(&sst))
+        unit.touched.iter().any(holds)
     }
 }
 

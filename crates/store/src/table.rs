@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::Layout;
 
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Stat};
 use crate::error::{Result, StoreError};
 use crate::size::ROW_LIMIT;
 use crate::snapshot::Snapshot;
@@ -34,25 +34,34 @@ pub struct Table {
 /// read: a run asks for it a dozen times.
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
-    versions: Mutex<HashMap<String, Version>>,
+    /// With what its manifest was as a file before it was read.
+    versions: Mutex<HashMap<String, (Version, Option<Stat>)>>,
 }
 
 impl Newest {
     /// That of `table`, if it is the one whose manifest has this number and checksum.
     pub(crate) fn get(&self, table: &str, number: u64, manifest: &str) -> Option<Version> {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = versions.get(table)?;
+        let (version, _) = versions.get(table)?;
         (version.number == number && version.origin.manifest == manifest).then(|| version.clone())
+    }
+
+    /// That of `table`, if its manifest is still this very file: the first of many inputs is long, too.
+    pub(crate) fn of_file(&self, table: &str, number: u64, manifest: Stat) -> Option<Version> {
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (version, file) = versions.get(table)?;
+        (version.number == number && *file == Some(manifest)).then(|| version.clone())
     }
 
     /// Whether it may be worth asking for `number` of `table`.
     pub(crate) fn has(&self, table: &str, number: u64) -> bool {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.get(table).is_some_and(|version| version.number == number)
+        versions.get(table).is_some_and(|(version, _)| version.number == number)
     }
 
-    pub(crate) fn put(&self, table: &str, version: &Version) {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_owned(), version.clone());
+    pub(crate) fn put(&self, table: &str, version: &Version, file: Option<Stat>) {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.insert(table.to_owned(), (version.clone(), file));
     }
 }
 

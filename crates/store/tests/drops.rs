@@ -102,7 +102,8 @@ proptest! {
                     let Some(snapshot) = world.snapshot() else { continue };
                     let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
                     let (shown, stored) = model.would_hide(&target);
-                    prop_assert!(if plan.is_empty() { shown == 0 } else { stored > 0 });
+                    let is_right = if plan.is_empty() { shown == 0 } else { stored > 0 };
+                    prop_assert!(is_right);
                     if plan.edit().is_empty() {
                         prop_assert!(plan.is_empty() && model.has_dropped(&target));
                         continue;

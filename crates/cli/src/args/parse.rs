@@ -183,7 +183,7 @@ mod tests {
     }
     #[test]
     fn times_are_written_in_several_ways() {
-        let at = |text: &str| chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros();
+        let at = |text: &str| DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros();
         let now = at("2026-11-22T10:30:00Z");
         let said = [
             ("2018-01-31T01:15:00Z", "2018-01-31T01:15:00Z"),

@@ -23,7 +23,7 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
         return verify(global, args);
     }
     let store = store(global)?;
-    let vault = Vault::make(&args.folder)?;
+    let vault = Vault::make(&args.vault)?;
     let (id, taken) = (ulid_text(UlidIds::default().next()), chrono::Utc::now().timestamp_micros());
     let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop_on_signals()?)?;
     done.notes.iter().for_each(|note| crate::tell_line(global, note));
@@ -53,7 +53,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
         Some(root) => root.clone(),
         None => PathBuf::from(project_of_store(global)?.root),
     };
-    let vault = Vault::open(&args.folder)?;
+    let vault = Vault::open(&args.vault)?;
     let restored = vault.restore(vault.find(args.at.as_deref())?, &root, &stop_on_signals()?)?;
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
@@ -78,7 +78,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
 }
 
 fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
-    let vault = Vault::open(&args.folder)?;
+    let vault = Vault::open(&args.vault)?;
     let mut backups = Vec::new();
     let mut broken = 0;
     for name in vault.names()?.iter().rev() {
@@ -98,7 +98,7 @@ fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
 }
 
 fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
-    let report = Vault::open(&args.folder)?.verify()?;
+    let report = Vault::open(&args.vault)?.verify()?;
     let mut out = stdout();
     if global.output == Output::Table {
         report.damaged.iter().try_for_each(|damage| writeln!(out, "{damage}"))?;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 use tidetable_runner::{InputState, Job, Plan, RunOptions, UlidIds, plan_job};
 
@@ -18,9 +19,9 @@ pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
     let ids = UlidIds::default();
     let Some(name) = &args.job else {
         let now = args.days.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-        let of_job = |job: &Job| options(&args.days, job.timezone, &How::default(), &ids);
-        let options = |job: &Job| Ok(RunOptions { now, ..of_job(job)? });
-        return run_all(global, &project, &options, true, &ids);
+        let of_job = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &How::default(), &ids)? });
+        let unread = options(&args.days, Tz::UTC, &How::default(), &ids)?;
+        return run_all(global, &project, (&unread, &of_job), true, &ids);
     };
     let job = Job::load(&project, name)?;
     let options = options(&args.days, job.timezone, &How::default(), &ids)?;

@@ -111,6 +111,9 @@ struct Rows<'a> {
     wants_cells: bool,
 }
 
+/// Takes a row with its cells; `false`: it wants no more.
+type Show<'a> = dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError> + 'a;
+
 /// A row with its cells.
 type Row = (Vec<u8>, Vec<Cell>);
 
@@ -139,11 +142,7 @@ impl Rows<'_> {
     }
 
     /// The rows of `range` by key. `false`: `show` wants no more.
-    fn forward(
-        &self,
-        range: &KeyRange,
-        show: &mut dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError>,
-    ) -> Result<bool, CliError> {
+    fn forward(&self, range: &KeyRange, show: &mut Show<'_>) -> Result<bool, CliError> {
         let needs_values = !self.args.keys_only || self.wants_cells;
         let Some(slice) = self.snapshot.whole(range) else { return Ok(true) };
         for block in self.snapshot.scan(&slice, &self.projection(needs_values))? {
@@ -170,11 +169,7 @@ impl Rows<'_> {
 
     /// The rows of `range` from the last to the first: files are read forward, so they come in pieces, of which the keys are
     /// looked up first.
-    fn backward(
-        &self,
-        range: &KeyRange,
-        show: &mut dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError>,
-    ) -> Result<(), CliError> {
+    fn backward(&self, range: &KeyRange, show: &mut Show<'_>) -> Result<(), CliError> {
         let Some(slice) = self.snapshot.whole(range) else { return Ok(()) };
         let mut starts = Vec::new();
         let mut rows = 0_usize;

@@ -72,10 +72,10 @@ impl PlannedDerived<'_> {
     /// The UTC days that have changed since the table was made: all of a window that is new or gone, else those that later
     /// versions changed.
     pub(super) fn changed_days(&self) -> BTreeSet<i32> {
-        let InputPlan { new, changed, grown, given_up, .. } = &self.planned.plan;
+        let InputPlan { new, resumed, changed, grown, given_up, .. } = &self.planned.plan;
         let mut days: BTreeSet<i32> = given_up.iter().flat_map(|input| input.days.iter().copied()).collect();
         let window = |path: &str| self.windows.iter().find(|(name, _)| name == path).map(|(_, window)| window);
-        for file in new {
+        for (_, file) in new.iter().chain(resumed) {
             days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since("")));
         }
         for (file, old) in changed.iter().chain(grown) {

@@ -149,7 +149,8 @@ pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
     let (year, month) = (has(&[Item::Year, Item::ShortYear]), has(&[Item::Month, Item::MonthName]));
     let day = year && month && has(&[Item::Day]);
     let clock = has(&[Item::Hour, Item::Hour12, Item::Minute, Item::Second]);
-    let coarse = year && !clock && !has(&[Item::Day]) && !(month && has(&[Item::Quarter]));
+    let finer = clock || has(&[Item::Day]) || month && has(&[Item::Quarter]);
+    let coarse = year && !finer;
     if !day && !coarse && !has(&[Item::Epoch]) {
         return Err(FormatFault::NoDay);
     }

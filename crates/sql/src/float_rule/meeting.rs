@@ -12,6 +12,7 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 
 use super::with_floats;
+use crate::meaning::{as_meant, compared_times, in_micros};
 
 /// Functions that give one of their arguments, or compare them.
 const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
@@ -33,30 +34,34 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
     type Node = Expr;
 
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
-        one(expr, self.schema)?.transform_data(|expr| self.coercion.f_up(expr))
+        one(expr, self.schema)?
+            .transform_data(|expr| self.coercion.f_up(expr))?
+            .transform_data(|expr| as_meant(expr, self.schema))
     }
 }
 
 fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let Transformed { data: mut expr, transformed: was_other, .. } = as_case(expr)?;
+    let Transformed { data: mut expr, transformed: was_other, .. } =
+        as_case(expr)?.transform_data(|expr| Ok(in_micros(expr, schema)))?;
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => alike(&mut [left, right], schema),
-        Expr::Between(between) => alike(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => compared(&mut [left, right], schema),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => apart(left, right, schema),
+        Expr::Between(between) => compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
         Expr::InList(list) => {
             let mut members: Vec<&mut Expr> = list.list.iter_mut().collect();
             members.push(&mut list.expr);
-            let changed = alike(&mut members, schema);
+            let changed = compared(&mut members, schema);
             changed | with_both_zeroes(&list.expr, &mut list.list, schema)
         }
         Expr::Case(case) => {
-            let (mut compared, mut given): (Vec<&mut Expr>, Vec<&mut Expr>) =
+            let (mut tests, mut given): (Vec<&mut Expr>, Vec<&mut Expr>) =
                 case.when_then_expr.iter_mut().map(|(when, then)| (when.as_mut(), then.as_mut())).unzip();
             given.extend(case.else_expr.as_deref_mut());
             let given = alike(&mut given, schema);
             match case.expr.as_deref_mut() {
                 Some(base) => {
-                    compared.push(base);
-                    alike(&mut compared, schema) | given
+                    tests.push(base);
+                    compared(&mut tests, schema) | given
                 }
                 None => given,
             }
@@ -88,6 +93,19 @@ fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) 
         subquery.subquery = Arc::new(plan);
     }
     Ok(true)
+}
+
+/// Expressions whose values are compared.
+fn compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
+    types.is_ok_and(|types| meet(exprs, &types) || compared_times(exprs, &types))
+}
+
+/// Two times, one of which is taken from the other; text beside a time is an interval.
+fn apart(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
+    let (Ok(one), Ok(other)) = (left.get_type(schema), right.get_type(schema)) else { return false };
+    let is_time = |kind: &DataType| matches!(kind, DataType::Timestamp(..) | DataType::Date32);
+    is_time(&one) && is_time(&other) && compared_times(&mut [left, right], &[one, other])
 }
 
 /// Expressions whose values meet. What has no type yet is for the engine to complain of.

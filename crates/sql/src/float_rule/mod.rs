@@ -24,6 +24,7 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 pub(crate) use self::meeting::in_expression;
 use self::meeting::{common_float, meet};
+use crate::meaning::compared_times;
 
 /// The engine's rules, after [`DecimalsAsFloats`]: it looks at types before they are brought together.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
@@ -140,7 +141,7 @@ fn between_inputs(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let mut changed = false;
             for (left, right) in &mut join.on {
                 let types = [left.get_type(join.left.schema())?, right.get_type(join.right.schema())?];
-                changed |= meet(&mut [left, right], &types);
+                changed |= meet(&mut [left, right], &types) || compared_times(&mut [left, right], &types);
             }
             Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
         }

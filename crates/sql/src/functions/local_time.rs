@@ -38,11 +38,8 @@ pub(crate) fn counting_repeated<R>(work: impl FnOnce() -> R) -> (R, u64) {
 /// `local`, a time without a zone, a day or text, as a time of type `wanted`; `None` if that is not what a cast to it does.
 pub(crate) fn in_zone(local: &Expr, found: &DataType, wanted: &DataType, safe: bool) -> Option<Expr> {
     let DataType::Timestamp(unit, Some(zone)) = wanted else { return None };
-    let is_local = match found {
-        DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64 => true,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        _ => false,
-    };
+    let is_text = matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_local = is_text || matches!(found, DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64);
     let is_utc = matches!(zone.as_ref(), "UTC" | "Etc/UTC" | "Z" | "+00:00");
     if !is_local || is_utc || zone.parse::<Tz>().is_err() {
         return None;

@@ -1,10 +1,14 @@
 //! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise; and that of sketches.
 
 mod bytes;
+mod checked;
+mod date_trunc;
 mod hll;
 mod local_time;
 mod map_get;
 mod maps;
+mod rounded;
+mod times;
 mod unpack;
 
 use std::sync::Arc;
@@ -15,7 +19,10 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
+pub(crate) use checked::checked;
 pub(crate) use local_time::{counting_repeated, in_zone};
+pub(crate) use rounded::rounded;
+pub(crate) use times::{TIMEZONE, as_nanos, read_text, time_of};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 
 /// Adds the functions, `map['key']`, and the type names of GoogleSQL to what a session has.
@@ -24,7 +31,7 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
     // First, for the engine's own indexing takes no text for a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
-    let functions: [Arc<ScalarUDF>; 7] = [
+    let functions: [Arc<ScalarUDF>; 9] = [
         bytes::to_int64(),
         bytes::to_float64(),
         bytes::safe_convert_bytes_to_string(),
@@ -32,6 +39,8 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         maps::map_empty(),
         unpack::function(),
         hll::function(),
+        times::at_time_zone(),
+        date_trunc::function(),
     ];
     builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);
     builder
@@ -50,6 +59,6 @@ fn is_bytes(kind: &DataType) -> bool {
     matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
 }
 
-fn is_text(kind: &DataType) -> bool {
+pub(crate) fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

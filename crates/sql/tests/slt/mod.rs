@@ -153,7 +153,7 @@ async fn files_of_queries() {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "slt"));
     paths.sort();
-    assert_eq!(paths.len(), 9);
+    assert_eq!(paths.len(), 11);
     let mut wrong = Vec::new();
     for path in &paths {
         wrong.extend(check(path).await);

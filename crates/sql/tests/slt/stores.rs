@@ -20,6 +20,7 @@ pub(super) fn of(name: &str) -> World {
         "versions" => views::world(),
         "sketches" => sketches(),
         "floats" => floats(),
+        "extremes" => extremes(),
         _ => panic!("no store {name}"),
     }
 }
@@ -147,6 +148,37 @@ fn sketches() -> World {
         ..TableSpec::default()
     };
     let csv = "page,ts,visitor\na,2018-01-01T00:00:00Z,x\na,2018-01-01T00:00:00Z,y\na,2018-01-01T00:00:00Z,x\nb,2018-01-01T00:00:00Z,x\n";
+    World::with_table(columns, spec, &[], csv)
+}
+
+/// Times from the first to the last, and numbers at the ends of their types.
+fn extremes() -> World {
+    let columns = vec![
+        SourceColumn::new("id", FieldType::UInt64),
+        SourceColumn::new("ts", FieldType::Timestamp),
+        SourceColumn::new("v", FieldType::Int64),
+        SourceColumn::new("u", FieldType::UInt64),
+        SourceColumn::new("p", FieldType::Decimal { precision: 10, scale: 2 }),
+    ];
+    let spec = TableSpec {
+        name: "T".to_owned(),
+        row_key: "{id}#{ts:%Y%m%d}".to_owned(),
+        families: vec![FamilySpec {
+            name: "F".to_owned(),
+            columns: vec![column("v", "{v}"), column("u", "{u}"), column("p", "{p}")],
+            ..FamilySpec::default()
+        }],
+        ..TableSpec::default()
+    };
+    let csv = "id,ts,v,u,p\n\
+               1,1970-01-01T00:00:00Z,9223372036854775807,18446744073709551615,0.01\n\
+               1,2016-01-01T00:10:00Z,1,1,0.02\n\
+               1,2016-01-01T00:20:30.500Z,-5,2,0.02\n\
+               2,2262-04-12T00:00:00Z,10,3,1.00\n\
+               2,2300-01-01T12:00:00Z,9223372036854775807,5,1.00\n\
+               3,2020-10-25T00:30:00Z,0,0,2.01\n\
+               3,2020-10-25T01:30:00Z,0,0,-2.01\n\
+               3,9999-12-31T23:59:59.999Z,-9223372036854775808,7,2.00\n";
     World::with_table(columns, spec, &[], csv)
 }
 

@@ -1,7 +1,7 @@
 //! Functions that are written for Bigtable.
 
 use tidetable_layout::{FieldType, Layout};
-use tidetable_sql::{Declared, check_query};
+use tidetable_sql::{Declared, check_query, query_shape};
 
 use super::{error, lines, table, world};
 
@@ -66,8 +66,12 @@ async fn queries_over_views_are_checked_without_data() {
         ("SELECT NONE['v'] FROM rows.T", "NONE"),
         ("SELECT * FROM NONE(with_history => true)", "there is no table NONE; there is T"),
         ("SELECT * FROM T(latest_n => 1)", "with_history"),
+        ("SELECT meter FROM T WHERE random() < 0.5", "random() gives something else each time"),
+        ("SELECT meter FROM T WHERE ts < (SELECT now())", "$now is the time of the run"),
     ] {
         let error = check_query(&tables, query, &[]).await.unwrap_err().to_string();
         assert!(error.contains(told), "{query}: {error}");
     }
+    let refused = query_shape(&tables, "SELECT meter, ts, random() AS r FROM T").await.unwrap_err().to_string();
+    assert!(refused.contains("random()") && refused.contains("in each run"), "{refused}");
 }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use tidetable_layout::{Group, GroupBlock, GroupProjection, QualifierKind, Qualifiers, TimestampKind};
+use tidetable_layout::{
+    FieldType, Group, GroupBlock, GroupProjection, QualifierKind, Qualifiers, TimestampKind, ValueType, record_counts,
+};
 
 use crate::byte_list;
 use crate::error::{Part, ReadError};
@@ -10,6 +12,7 @@ use crate::extremes::{self, Ends, Extreme};
 use crate::format::{MODE_EXPLICIT, MODE_SHAPES};
 use crate::ints;
 use crate::shapes::spans;
+use crate::stats::StripeMeta;
 use crate::stream::{PageSource, Stream};
 use crate::sums;
 use crate::values;
@@ -25,6 +28,8 @@ pub(crate) struct GroupHead {
     pub(crate) columns: Vec<Stream>,
     /// Of each column, or of none: its sums by row.
     sums: Vec<Option<Stream>>,
+    /// Columns whose sums may have left 64 bits when they were written; files of today have none.
+    wrapped: Vec<usize>,
     /// Of each column, or of none: its greatest and least values.
     extremes: Vec<Ends<Extreme>>,
     /// First and last byte of its pages among the stripe's.
@@ -38,13 +43,14 @@ pub(super) enum Layout {
 }
 
 impl GroupHead {
-    /// Reads the head of a group that has `records` records in `rows` rows.
+    /// Reads the head of a group of a stripe that has `rows` rows.
     pub(crate) fn read(
         mut input: Input,
         (index, group): (usize, &Group),
         rows: usize,
-        records: usize,
+        meta: &StripeMeta,
     ) -> Result<Self, ReadError> {
+        let records = meta.records.get(index).copied().unwrap_or_default() as usize;
         let start = input.varint()?;
         let mut next = start;
         let mode = input.u8()?;
@@ -85,7 +91,17 @@ impl GroupHead {
         let sums = sums::read_entries(&mut input, (index, group), rows, &mut next)?;
         let extremes = extremes::read_entries(&mut input, (index, group), records, &mut next)?;
         input.finish()?;
-        Ok(Self { ends, dictionary, layout, columns, sums, extremes, span: start..next })
+        let most = record_counts(&ends).max().unwrap_or_default();
+        let range = |column: usize| meta.columns.get(index)?.get(column)?.range;
+        let wraps = |column: &usize| {
+            let integer = matches!(
+                group.columns.get(*column).map(|column| column.value),
+                Some(ValueType::Field(FieldType::Int64 | FieldType::UInt64))
+            );
+            integer && !range(*column).is_some_and(|range| sums::fit(range, most))
+        };
+        let wrapped = (0..sums.len()).filter(wraps).collect();
+        Ok(Self { ends, dictionary, layout, columns, sums, wrapped, extremes, span: start..next })
     }
 
     /// All its streams in the order of their pages.
@@ -103,9 +119,9 @@ impl GroupHead {
         self.extremes.get(column)
     }
 
-    /// The sums of column `column` by row, if they are kept.
+    /// The sums of column `column` by row, if they are kept, and are what its values add up to.
     pub(crate) fn sums(&self, column: usize) -> Option<&Stream> {
-        self.sums.get(column)?.as_ref()
+        self.sums.get(column)?.as_ref().filter(|_| !self.wrapped.contains(&column))
     }
 
     /// Whether it is certain, from the head alone, that no row has two records of one qualifier.

@@ -186,7 +186,7 @@ impl Run<'_> {
                 let at = state.next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(at) else { return };
                 let made = (self.go_on)().and_then(|()| match piece {
-                    Piece::Move { sst } => Ok((Made::Moved(inputs.sst(*sst)), false)),
+                    Piece::Move { sst } => Ok((Made::Moved(Box::new(inputs.sst(*sst))), false)),
                     Piece::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
                     Piece::Merge { keys } => inputs.merge(keys),
                 });

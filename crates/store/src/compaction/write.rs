@@ -15,7 +15,7 @@ use crate::version::Sst;
 /// What became of a piece.
 pub(super) enum Made {
     /// An SST that stays as it is.
-    Moved(Sst),
+    Moved(Box<Sst>),
     /// Stripes by key.
     Stripes(Vec<SizedStripe>),
 }
@@ -55,7 +55,7 @@ impl<'a> Output<'a> {
                 Made::Stripes(stripes) => stripes.into_iter().try_for_each(|stripe| self.push(stripe))?,
                 Made::Moved(sst) => {
                     self.end_file()?;
-                    self.ssts.push(sst);
+                    self.ssts.push(*sst);
                 }
             }
         }

@@ -116,10 +116,6 @@ pub struct EmptyRow {
     pub line: u64,
 }
 
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// A row and its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LargestRow {

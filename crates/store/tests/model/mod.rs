@@ -379,7 +379,7 @@ impl World {
 impl World {
     /// What a load upon `base` would commit.
     pub fn work_out(&self, base: &Version) -> Edit {
-        self.loaded(base, BTreeMap::new())
+        self.loaded(base, base, false)
     }
 
     /// Takes an input away again.

@@ -133,7 +133,7 @@ impl Runner<'_> {
     /// Shows what a table or a query holds, a row for each column.
     fn summarize(&self, of: &str) -> Result<u64, CliError> {
         let session = self.session(&summarize::source(of))?;
-        let rows = self.cancellable(async { Ok(summarize::summary(&session, of).await?) })?;
+        let rows = self.cancellable(summarize::summary(&session, of))?;
         let (to, form) = self.destination()?;
         let Form::Text(output) = form else {
             return Err(CliError::Usage("SUMMARIZE gives text: write it as a table, csv or json"));

@@ -1,0 +1,18 @@
+//! Bugs in how names of inputs are kept, planted one at a time: the histories must find each. All others are planted by
+//! `just prove-planted`.
+#![cfg(feature = "planted")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use tidetable_proof::proofs::histories;
+use tidetable_sstable::planted::{Bug, plant};
+
+#[test]
+fn histories_find_what_is_wrong_with_names() {
+    histories::prove(1, 6, 100).unwrap();
+    for bug in [Bug::ForgetCopies, Bug::ForgetIdleDrops, Bug::TakeOutOfOneWindow, Bug::ForgetDropsMeanwhile] {
+        plant(Some(bug));
+        let found = histories::prove(1, 30, 100);
+        plant(None);
+        assert!(found.is_err(), "{bug:?} is not found");
+    }
+}

@@ -1,0 +1,271 @@
+//! The SQL that is read: the engine's general dialect, with the precedence of operators of PostgreSQL and DuckDB.
+//!
+//! The general dialect (sqlparser 0.62) differs from both without an error: `a IS DISTINCT FROM b AND c` compares `a` with
+//! `b AND c`, `a = b LIKE c` is `(a = b) LIKE c`, `a || b + c` is `(a || b) + c`. From the tightest to the loosest:
+//!
+//! | operators |
+//! |---|
+//! | `.` |
+//! | `::`, `[ ]` |
+//! | unary `-`, `+` |
+//! | `AT TIME ZONE` |
+//! | `^` (power) |
+//! | `*`, `/`, `%` |
+//! | `+`, `-` |
+//! | all other operators: `\|\|`, `->`, `~`, `&`, `\|`, `<<`, `>>` |
+//! | `BETWEEN`, `IN`, `LIKE`, `ILIKE`, `SIMILAR TO` |
+//! | `<`, `>`, `=`, `<=`, `>=`, `<>` |
+//! | `IS` |
+//! | `NOT` |
+//! | `AND` |
+//! | `OR` |
+
+use std::any::TypeId;
+
+use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator};
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+const PERIOD: u8 = 200;
+const CAST: u8 = 140;
+const SIGN: u8 = 135;
+const AT_TIME_ZONE: u8 = 130;
+const POWER: u8 = 125;
+const TIMES: u8 = 120;
+const PLUS: u8 = 110;
+const OTHER: u8 = 100;
+const COLON: u8 = 95;
+const BETWEEN: u8 = 90;
+const COMPARISON: u8 = 80;
+const IS: u8 = 70;
+const NOT: u8 = 60;
+const AND: u8 = 50;
+const XOR: u8 = 45;
+const OR: u8 = 40;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tidetable;
+
+/// Answers of the general dialect.
+macro_rules! as_general {
+    ($($name:ident),* $(,)?) => {
+        $(fn $name(&self) -> bool {
+            GenericDialect.$name()
+        })*
+    };
+}
+
+impl Dialect for Tidetable {
+    /// The parser asks for the type where it makes exceptions for dialects.
+    fn dialect(&self) -> TypeId {
+        GenericDialect.dialect()
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        GenericDialect.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        GenericDialect.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        GenericDialect.is_identifier_part(ch)
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Period => PERIOD,
+            Precedence::DoubleColon => CAST,
+            Precedence::AtTz => AT_TIME_ZONE,
+            Precedence::MulDivModOp => TIMES,
+            Precedence::PlusMinus => PLUS,
+            Precedence::Ampersand | Precedence::Caret | Precedence::Pipe | Precedence::PgOther => OTHER,
+            Precedence::Colon => COLON,
+            Precedence::Between | Precedence::Like => BETWEEN,
+            Precedence::Eq => COMPARISON,
+            Precedence::Is => IS,
+            Precedence::UnaryNot => NOT,
+            Precedence::And => AND,
+            Precedence::Xor => XOR,
+            Precedence::Or => OR,
+        }
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        Some(Ok(match parser.peek_token_ref().token {
+            Token::Caret => POWER,
+            Token::StringConcat
+            | Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => OTHER,
+            _ => return None,
+        }))
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let op = match parser.peek_token_ref().token {
+            Token::Minus => UnaryOperator::Minus,
+            Token::Plus => UnaryOperator::Plus,
+            _ => return None,
+        };
+        parser.advance_token();
+        Some(parser.parse_subexpr(SIGN).map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
+    }
+
+    fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        let left = || Box::new(left.clone());
+        if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            return Some(parser.parse_subexpr(IS).map(|right| Expr::IsDistinctFrom(left(), Box::new(right))));
+        }
+        if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+            return Some(parser.parse_subexpr(IS).map(|right| Expr::IsNotDistinctFrom(left(), Box::new(right))));
+        }
+        None
+    }
+
+    as_general! {
+        supports_unicode_string_literal,
+        supports_partition_by_after_order_by,
+        supports_array_join_syntax,
+        supports_group_by_expr,
+        supports_group_by_with_modifier,
+        supports_left_associative_joins_without_parens,
+        supports_connect_by,
+        supports_match_recognize,
+        supports_pipe_operator,
+        supports_start_transaction_modifier,
+        supports_window_function_null_treatment_arg,
+        supports_dictionary_syntax,
+        supports_window_clause_named_window_reference,
+        supports_parenthesized_set_variables,
+        supports_select_wildcard_except,
+        support_map_literal_syntax,
+        allow_extract_custom,
+        allow_extract_single_quotes,
+        supports_extract_comma_syntax,
+        supports_create_view_comment_syntax,
+        supports_parens_around_table_factor,
+        supports_values_as_table_factor,
+        supports_create_index_with_clause,
+        supports_explain_with_utility_options,
+        supports_limit_comma,
+        supports_update_order_by,
+        supports_from_first_select,
+        supports_projection_trailing_commas,
+        supports_asc_desc_in_column_definition,
+        supports_try_convert,
+        supports_bitwise_shift_operators,
+        supports_comment_on,
+        supports_load_extension,
+        supports_named_fn_args_with_assignment_operator,
+        supports_struct_literal,
+        supports_empty_projections,
+        supports_nested_comments,
+        supports_multiline_comment_hints,
+        supports_user_host_grantee,
+        supports_string_escape_constant,
+        supports_array_typedef_with_brackets,
+        supports_match_against,
+        supports_set_names,
+        supports_comma_separated_set_assignments,
+        supports_filter_during_aggregation,
+        supports_select_wildcard_exclude,
+        supports_data_type_signed_suffix,
+        supports_interval_options,
+        supports_quote_delimited_string,
+        supports_select_wildcard_replace,
+        supports_select_wildcard_ilike,
+        supports_select_wildcard_rename,
+        supports_optimize_table,
+        supports_install,
+        supports_detach,
+        supports_prewhere,
+        supports_with_fill,
+        supports_limit_by,
+        supports_interpolate,
+        supports_settings,
+        supports_select_format,
+        supports_comment_optimizer_hint,
+        supports_constraint_keyword_without_name,
+        supports_key_column_option,
+        supports_comma_separated_trim,
+        supports_cte_without_as,
+        supports_select_item_multi_column_alias,
+        supports_xml_expressions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use datafusion::sql::sqlparser::ast::{VisitMut, VisitorMut};
+
+    use super::*;
+
+    struct WithoutParentheses;
+
+    impl VisitorMut for WithoutParentheses {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Nested(inner) = expr {
+                *expr = inner.as_ref().clone();
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn parsed(text: &str) -> Expr {
+        let mut expr = Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr().unwrap();
+        let _: ControlFlow<()> = expr.visit(&mut WithoutParentheses);
+        expr
+    }
+
+    #[test]
+    fn operators_bind_as_in_postgresql() {
+        let pairs = [
+            ("a IS DISTINCT FROM b AND c", "(a IS DISTINCT FROM b) AND c"),
+            ("a IS NOT DISTINCT FROM b OR c", "(a IS NOT DISTINCT FROM b) OR c"),
+            ("a IS DISTINCT FROM b = c", "a IS DISTINCT FROM (b = c)"),
+            ("NOT a IS DISTINCT FROM b", "NOT (a IS DISTINCT FROM b)"),
+            ("a = b LIKE c", "a = (b LIKE c)"),
+            ("a = b IN (c)", "a = (b IN (c))"),
+            ("a = b BETWEEN c AND d", "a = (b BETWEEN c AND d)"),
+            ("a BETWEEN b AND c = d", "(a BETWEEN b AND c) = d"),
+            ("a BETWEEN b AND c AND d", "(a BETWEEN b AND c) AND d"),
+            ("a = b IS NULL", "(a = b) IS NULL"),
+            ("NOT a = b", "NOT (a = b)"),
+            ("NOT a AND b", "(NOT a) AND b"),
+            ("a OR b AND c", "a OR (b AND c)"),
+            ("a || b + c", "a || (b + c)"),
+            ("a LIKE b || c", "a LIKE (b || c)"),
+            ("a = b || c", "a = (b || c)"),
+            ("a | b & c", "(a | b) & c"),
+            ("a + b << c", "(a + b) << c"),
+            ("a -> b = c", "(a -> b) = c"),
+            ("a ~ b = c", "(a ~ b) = c"),
+            ("- a * b", "(- a) * b"),
+            ("- a ^ b", "(- a) ^ b"),
+            ("a * b ^ c", "a * (b ^ c)"),
+            ("- a::int", "- (a::int)"),
+            ("a + b::int", "a + (b::int)"),
+            ("- a AT TIME ZONE b", "(- a) AT TIME ZONE b"),
+            ("a + b AT TIME ZONE c", "a + (b AT TIME ZONE c)"),
+            ("a AT TIME ZONE b = c", "(a AT TIME ZONE b) = c"),
+            ("a::timestamp AT TIME ZONE b", "(a::timestamp) AT TIME ZONE b"),
+        ];
+        for (text, meant) in pairs {
+            assert_eq!(parsed(text), parsed(meant), "{text}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `+`, `-` and `*` of integers that fail where a result does not fit. The engine's own (DataFusion 55.2) wrap around.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::kernels::numeric::{add, mul, neg, sub};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
+use arrow::error::ArrowError;
+use datafusion::common::{DFSchema, ScalarValue, exec_datafusion_err, internal_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
+};
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Op {
+    Add,
+    Subtract,
+    Multiply,
+    Negate,
+}
+
+/// `expr` with a function for its operator, if that is one of integers and may overflow.
+pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Expr {
+    let op = match &expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let op = match op {
+                Operator::Plus => Op::Add,
+                Operator::Minus => Op::Subtract,
+                Operator::Multiply => Op::Multiply,
+                _ => return expr,
+            };
+            let (Ok(one), Ok(other)) = (left.get_type(schema), right.get_type(schema)) else { return expr };
+            (one == other && one.is_integer()).then_some(op)
+        }
+        Expr::Negative(value) => {
+            value.get_type(schema).is_ok_and(|kind| kind.is_signed_integer()).then_some(Op::Negate)
+        }
+        _ => None,
+    };
+    match (op, expr) {
+        (Some(op), Expr::BinaryExpr(BinaryExpr { left, right, .. })) => op.of(vec![*left, *right]),
+        (Some(op), Expr::Negative(value)) => op.of(vec![*value]),
+        (_, expr) => expr,
+    }
+}
+
+impl Op {
+    fn of(self, args: Vec<Expr>) -> Expr {
+        static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 4]> =
+            LazyLock::new(|| [Op::Add, Op::Subtract, Op::Multiply, Op::Negate].map(function));
+        let [add, subtract, multiply, negate] = &*FUNCTIONS;
+        let function = match self {
+            Self::Add => add,
+            Self::Subtract => subtract,
+            Self::Multiply => multiply,
+            Self::Negate => negate,
+        };
+        Expr::ScalarFunction(ScalarFunction { func: Arc::clone(function), args })
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract | Self::Negate => "-",
+            Self::Multiply => "*",
+        }
+    }
+
+    /// The engine's kernel, which stops at the first value that does not fit.
+    fn stopping(self, one: &dyn Datum, other: &dyn Datum) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Add => add(one, other),
+            Self::Subtract => sub(one, other),
+            Self::Multiply => mul(one, other),
+            Self::Negate => neg(one.get().0),
+        }
+    }
+}
+
+fn function(op: Op) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(Checked { op, signature: Signature::variadic_any(Volatility::Immutable) }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    op: Op,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        self.op.sign()
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        match args {
+            [one] => Ok(format!("(- {})", one.schema_name())),
+            [one, other] => Ok(format!("{} {} {}", one.schema_name(), self.op.sign(), other.schema_name())),
+            _ => internal_err!("{} of {} values", self.op.sign(), args.len()),
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        match kinds.first() {
+            Some(kind) => Ok(kind.clone()),
+            None => internal_err!("{} of nothing", self.op.sign()),
+        }
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name(), self.return_type(&kinds)?, nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.as_slice() {
+            [ColumnarValue::Array(one)] => Ok(ColumnarValue::Array(self.stop(one, one)?)),
+            [ColumnarValue::Array(one), ColumnarValue::Array(other)] => {
+                Ok(ColumnarValue::Array(match self.fast(one, Side::Array(other)) {
+                    Some(done) => done,
+                    None => self.stop(one, other)?,
+                }))
+            }
+            [ColumnarValue::Array(one), ColumnarValue::Scalar(other)] => {
+                Ok(ColumnarValue::Array(match self.fast(one, Side::Right(other)) {
+                    Some(done) => done,
+                    None => self.stop(one, &other.to_scalar()?)?,
+                }))
+            }
+            [ColumnarValue::Scalar(one), ColumnarValue::Array(other)] => {
+                Ok(ColumnarValue::Array(match self.fast(other, Side::Left(one)) {
+                    Some(done) => done,
+                    None => self.stop(&one.to_scalar()?, other)?,
+                }))
+            }
+            [ColumnarValue::Scalar(one), rest @ ..] => {
+                let other = match rest {
+                    [ColumnarValue::Scalar(other)] => other,
+                    _ => one,
+                };
+                let done = self.stop(&one.to_scalar()?, &other.to_scalar()?)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&done, 0)?))
+            }
+            other => internal_err!("{} of {} values", self.op.sign(), other.len()),
+        }
+    }
+}
+
+/// What stands beside an array.
+#[derive(Clone, Copy)]
+enum Side<'a> {
+    Array(&'a ArrayRef),
+    Left(&'a ScalarValue),
+    Right(&'a ScalarValue),
+}
+
+impl Checked {
+    /// The results, which a look at all of them showed to fit; `None` where [`Self::stop`] must look closer, for nulls hold
+    /// numbers too, or the type is rare.
+    fn fast(&self, array: &ArrayRef, side: Side<'_>) -> Option<ArrayRef> {
+        match array.data_type() {
+            DataType::Int64 => self.run::<Int64Type>(array, side),
+            DataType::UInt64 => self.run::<UInt64Type>(array, side),
+            _ => None,
+        }
+    }
+
+    fn run<T>(&self, array: &ArrayRef, side: Side<'_>) -> Option<ArrayRef>
+    where
+        T: ArrowPrimitiveType,
+        T::Native: Overflowing,
+    {
+        match self.op {
+            Op::Add => run::<T>(array, side, T::Native::add),
+            Op::Subtract => run::<T>(array, side, T::Native::subtract),
+            Op::Multiply => run::<T>(array, side, T::Native::multiply),
+            Op::Negate => None,
+        }
+    }
+
+    fn stop(&self, one: &dyn Datum, other: &dyn Datum) -> Result<ArrayRef> {
+        let kind = one.get().0.data_type().clone();
+        self.op.stopping(one, other).map_err(|error| match error {
+            ArrowError::ArithmeticOverflow(said) => {
+                // "Overflow happened on: 9223372036854775807 + 1"
+                let said = said.rsplit_once(": ").map_or(said.as_str(), |(_, numbers)| numbers);
+                exec_datafusion_err!(
+                    "{said} does not fit into {}: CAST a side of it to DECIMAL(38, 0) or DOUBLE",
+                    kind.to_string().to_lowercase()
+                )
+            }
+            other => other.into(),
+        })
+    }
+}
+
+fn run<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    side: Side<'_>,
+    work: impl Fn(T::Native, T::Native) -> (T::Native, bool),
+) -> Option<ArrayRef> {
+    let array = array.as_primitive_opt::<T>()?;
+    let scalar = |value: &ScalarValue| {
+        let value = value.to_array().ok()?;
+        let value = value.as_primitive_opt::<T>()?;
+        value.is_valid(0).then(|| value.value(0))
+    };
+    let mut overflows = false;
+    let mut one = |left, right| {
+        let (result, over) = work(left, right);
+        overflows |= over;
+        result
+    };
+    let (values, nulls): (Vec<T::Native>, _) = match side {
+        Side::Array(other) => {
+            let other = other.as_primitive_opt::<T>()?;
+            let pairs = array.values().iter().zip(other.values());
+            (pairs.map(|(left, right)| one(*left, *right)).collect(), NullBuffer::union(array.nulls(), other.nulls()))
+        }
+        Side::Right(right) => {
+            let right = scalar(right)?;
+            (array.values().iter().map(|left| one(*left, right)).collect(), array.nulls().cloned())
+        }
+        Side::Left(left) => {
+            let left = scalar(left)?;
+            (array.values().iter().map(|right| one(left, *right)).collect(), array.nulls().cloned())
+        }
+    };
+    (!overflows).then(|| Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)) as ArrayRef)
+}
+
+/// Results of integers, and whether they did not fit.
+trait Overflowing: Sized {
+    fn add(self, other: Self) -> (Self, bool);
+    fn subtract(self, other: Self) -> (Self, bool);
+    fn multiply(self, other: Self) -> (Self, bool);
+}
+
+macro_rules! overflowing {
+    ($($kind:ty),*) => {
+        $(impl Overflowing for $kind {
+            #[inline]
+            fn add(self, other: Self) -> (Self, bool) {
+                self.overflowing_add(other)
+            }
+
+            #[inline]
+            fn subtract(self, other: Self) -> (Self, bool) {
+                self.overflowing_sub(other)
+            }
+
+            #[inline]
+            fn multiply(self, other: Self) -> (Self, bool) {
+                self.overflowing_mul(other)
+            }
+        })*
+    };
+}
+
+overflowing!(i64, u64);

@@ -1,0 +1,97 @@
+//! What expressions mean where the engine (DataFusion 55.2) means something else than PostgreSQL and DuckDB, once their types are
+//! known: text is a time in every form that people write, times of several units meet without overflow, fractions are
+//! rounded when they become integers, and integers do not wrap around.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, ExprSchemable, cast};
+
+use crate::functions::{as_nanos, checked, is_text, read_text, rounded};
+
+/// `expr`, whose types were brought together by the engine, with functions of ours where the engine's do something else.
+///
+/// # Errors
+/// If a constant is no time.
+pub(crate) fn as_meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    // Casts that the engine put around what it brought together.
+    let expr = expr.map_children(|child| read(child, schema))?;
+    let Transformed { data, transformed, .. } = expr;
+    let Transformed { data, transformed: was_read, .. } = read(data, schema)?;
+    let data = match data {
+        cast @ (Expr::Cast(_) | Expr::TryCast(_)) => rounded(cast, schema),
+        other => checked(other, schema),
+    };
+    let is_ours = matches!(data, Expr::ScalarFunction(_));
+    Ok(Transformed::new_transformed(data, transformed || was_read || is_ours))
+}
+
+fn read(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Cast(_) | Expr::TryCast(_) => {
+            let expr = read_text(expr, schema)?;
+            let changed = matches!(expr, Expr::ScalarFunction(_));
+            Ok(Transformed::new_transformed(expr, changed))
+        }
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+/// Brings what is compared to the unit and the zone of the times among it: text and dates, where the engine would make nanoseconds
+/// of all, which end in 2262.
+pub(crate) fn compared_times(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
+    let Some(common) = common_time(types) else { return false };
+    let mut changed = false;
+    for (expr, kind) in exprs.iter_mut().zip(types) {
+        if *kind == common || !(is_text(kind) || matches!(kind, DataType::Date32 | DataType::Timestamp(..))) {
+            continue;
+        }
+        let is_coarser = matches!(kind, DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond);
+        let mut value = std::mem::take(*expr);
+        if is_coarser && matches!(common, DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+            value = as_nanos(value);
+        }
+        **expr = cast(value, common.clone());
+        changed = true;
+    }
+    changed
+}
+
+/// The finest unit and the first zone of the times among `types`; `None` if there is none, or what cannot be compared with times.
+fn common_time(types: &[DataType]) -> Option<DataType> {
+    let mut common: Option<(TimeUnit, Option<std::sync::Arc<str>>)> = None;
+    for kind in types {
+        match kind {
+            DataType::Timestamp(unit, zone) => {
+                common = Some(match common {
+                    None => (*unit, zone.clone()),
+                    Some((known, own)) => (known.max(*unit), own.or_else(|| zone.clone())),
+                });
+            }
+            DataType::Date32 | DataType::Null => {}
+            text if is_text(text) => {}
+            _ => return None,
+        }
+    }
+    // Text and days have parts of seconds; nothing is as fine as text can be, and columns are in microseconds.
+    common.map(|(unit, zone)| DataType::Timestamp(unit.max(TimeUnit::Microsecond), zone))
+}
+
+/// `to_timestamp(text)` and `to_timestamp(seconds)` in microseconds: the engine's nanoseconds end in 2262.
+pub(crate) fn in_micros(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = &expr else { return Transformed::no(expr) };
+    if func.name() != "to_timestamp" {
+        return Transformed::no(expr);
+    }
+    let [only] = args.as_slice() else { return Transformed::no(expr) };
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+    match only.get_type(schema) {
+        Ok(text) if is_text(&text) => Transformed::yes(cast(only.clone(), micros)),
+        Ok(whole) if whole.is_integer() => {
+            let seconds = cast(cast(only.clone(), DataType::Int64), DataType::Timestamp(TimeUnit::Second, None));
+            Transformed::yes(cast(seconds, micros))
+        }
+        _ => Transformed::no(expr),
+    }
+}
