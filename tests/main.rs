@@ -26,6 +26,7 @@ mod history;
 mod hooks;
 mod house;
 mod identity;
+mod json_output;
 mod large_queries;
 mod layouts;
 mod messages;

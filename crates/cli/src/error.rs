@@ -384,7 +384,8 @@ impl CliError {
     pub fn near(&self) -> Option<String> {
         let of_list = |name: &str, known: &str| nearest(name, known.split(", "));
         let of_query = |source: &SqlError| {
-            let unknown = source.unknown_name()?;
+            // Of columns the engine says it itself, where one is near.
+            let unknown = source.unknown_name().filter(|_| !source.to_string().contains("Did you mean"))?;
             nearest(&unknown.name, unknown.known.iter().map(String::as_str))
         };
         match self {

@@ -154,7 +154,7 @@ impl TimeTemplate {
 }
 
 /// Values of a piece of a template, as [`TimeTemplate::pieces`] counts them, beyond which it may be any text.
-const MOST_VALUES: usize = 4096;
+const MOST_VALUES: usize = 512;
 
 impl TimeTemplate {
     /// The text before the first time, in small letters.

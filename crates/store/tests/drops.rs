@@ -231,7 +231,7 @@ fn a_rebuild_gives_way_to_no_drop() {
     let refused = world.table().commit(base, &edit, &world.ids, model.now);
     assert!(matches!(refused, Err(StoreError::Conflict { .. })));
     world.rebuild();
-    assert_eq!(world.cells().keys().filter(|cell| cell.0.starts_with("01")).count(), 3, "the new input stays");
+    assert_eq!(world.cells().keys().filter(|cell| cell.0.starts_with("01")).count(), 4, "the new input stays");
 }
 
 #[test]

@@ -238,12 +238,18 @@ fn shown(examples: &[Example]) -> String {
     format!("Examples:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
+/// What a command does, in a line: the rest is said by its own help.
+fn first_clause(about: &str) -> String {
+    let end = ["; ", ": ", ", and ", ", after "].iter().filter_map(|mark| about.find(mark)).min();
+    about.get(..end.unwrap_or(about.len())).unwrap_or(about).to_owned()
+}
+
 /// Commands by group; those of no group at the end.
 fn groups(command: &Command) -> String {
     let all: Vec<(&str, String)> = command
         .get_subcommands()
         .filter(|sub| !sub.is_hide_set())
-        .map(|sub| (sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default()))
+        .map(|sub| (sub.get_name(), first_clause(&sub.get_about().map(ToString::to_string).unwrap_or_default())))
         .chain([("help", "Print this message or the help of a command".to_owned())])
         .collect();
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
@@ -276,6 +282,7 @@ mod tests {
     #[test]
     fn every_command_is_in_one_group_and_has_two_examples_that_are_right() {
         let commands = commands();
+        assert!(groups_fit(), "a line of the groups is too long");
         for name in &commands {
             let groups = GROUPS.iter().flat_map(|(_, names)| *names).filter(|known| *known == name).count();
             assert_eq!(groups, 1, "{name}");
@@ -292,6 +299,10 @@ mod tests {
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
             }
         }
+    }
+
+    fn groups_fit() -> bool {
+        groups(&command()).lines().all(|line| line.chars().count() <= 80)
     }
 
     /// The words of a line, as a shell would part them.

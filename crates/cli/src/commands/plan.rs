@@ -31,7 +31,7 @@ pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {
 /// Writes a plan to standard output.
 pub fn show(global: &args::Global, plan: &Plan) -> Result<(), CliError> {
     let mut out = stdout();
-    rows(plan).write(global.output, &mut out)?;
+    rows(plan, global.output).write(global.output, &mut out)?;
     if global.output == args::Output::Table && plan.is_empty() {
         writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;
     }
@@ -40,10 +40,14 @@ pub fn show(global: &args::Global, plan: &Plan) -> Result<(), CliError> {
 }
 
 /// A row for each table, input that is not as it was, and part to publish.
-fn rows(plan: &Plan) -> Rows {
+fn rows(plan: &Plan, output: args::Output) -> Rows {
     let mut rows = Rows::new(&["kind", "name", "of", "why", "days", "bytes"]);
     let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
-        let size = if size == 0 { Value::Null } else { json!(bytes(size)) };
+        let size = match output {
+            _ if size == 0 => Value::Null,
+            args::Output::Json | args::Output::Csv => json!(size),
+            _ => json!(bytes(size)),
+        };
         rows.push(vec![json!(kind), json!(name), json!(of), json!(why), json!(days), size]);
     };
     for table in &plan.tables {

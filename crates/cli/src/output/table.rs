@@ -142,7 +142,9 @@ impl TableWriter {
         // A border and two spaces a column, and the last border.
         let frame = |columns: usize| 3 * columns + 1;
         let inner = room.saturating_sub(frame(widths.len()));
-        if let Some(most) = common_width(&widths, inner).filter(|most| *most >= NARROW || self.fit == Fit::Wrap) {
+        let least =
+            if self.fit == Fit::Wrap { 1 } else { NARROW.min(widths.iter().copied().max().unwrap_or_default()) };
+        if let Some(most) = common_width(&widths, inner).filter(|most| *most >= least) {
             let fitted: Vec<usize> = widths.iter().map(|width| (*width).min(most.max(1))).collect();
             return whole(&fitted);
         }
@@ -361,6 +363,12 @@ mod tests {
                     assert!(fits || (fit == Fit::Wrap && columns * 6 >= width), "{columns} in {width}:\n{text}");
                 }
             }
+        }
+        // What fits is as it would be without a limit, however narrow its columns are.
+        for names in [&["n"][..], &["a", "b", "n"]] {
+            let row = [vec!["7".to_owned(); names.len()]];
+            let screen = Screen { width: Some(4 * names.len() + 1), ..Screen::default() };
+            assert_eq!(shown(screen, Fit::Cut, names, &row), shown(Screen::default(), Fit::Cut, names, &row));
         }
         let screen = Screen { width: Some(40), ..Screen::default() };
         let text = shown(screen, Fit::Cut, &names, &[vec!["1".to_owned(); 40]]);

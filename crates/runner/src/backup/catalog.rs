@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Format of backups.
 const FORMAT: u32 = 1;
 /// Folders of a store that a backup holds files of.
-pub(super) const FOLDERS: [&str; 4] = ["runs", "rejected", "exports", "tables"];
+pub(super) const FOLDERS: [&str; 5] = ["runs", "rejected", "failing", "exports", "tables"];
 
 /// A backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -91,11 +91,14 @@ impl Making<'_> {
         self.store.blobs().as_ref()
     }
 
-    /// Records of runs, and rows that they rejected.
+    /// Records of runs, and the rows that they kept: rejected ones, and those that failed a check.
     fn runs(&mut self) -> Result<(), BackupError> {
-        let records = Runs::of(self.blobs()).names()?.into_iter().map(|run| format!("runs/{run}.json"));
-        let rejected = self.blobs().list("rejected")?.into_iter().map(|file| format!("rejected/{file}"));
-        let paths: Vec<String> = records.chain(rejected.filter(|path| path.ends_with(".jsonl"))).collect();
+        let mut paths: Vec<String> =
+            Runs::of(self.blobs()).names()?.into_iter().map(|run| format!("runs/{run}.json")).collect();
+        for folder in ["rejected", "failing"] {
+            let files = self.blobs().list(folder)?.into_iter().filter(|file| file.ends_with(".jsonl"));
+            paths.extend(files.map(|file| format!("{folder}/{file}")));
+        }
         for path in paths {
             self.file(&path)?;
         }

@@ -190,7 +190,7 @@ mod tests {
             ("E/dt={day}", "E"),
             ("E/dt={day}", "E/dt={month}-01"),
             ("E/dt={day}/h={hour:%H}", "E/dt={day}"),
-            ("X_{day:%s}", "X_12"),
+            ("X_{hour:%s}", "X_12"),
         ] {
             assert!(pieces(one).meet(&pieces(other)).is_some(), "{one} {other}");
             assert!(pieces(other).meet(&pieces(one)).is_some(), "{other} {one}");
