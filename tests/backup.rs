@@ -130,6 +130,8 @@ fn nothing_is_written_over_and_nothing_is_taken_for_a_backup() {
 fn damage_is_never_backed_up_nor_restored_as_sound() {
     let project = project();
     let sound = backup(&project);
+    let objects = files(&project.path("vault/objects"));
+    let object = objects.into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
     // In the store: what is damaged is left out, and older backups stay.
     write_day(&project, 2, 2);
     project.ok(&["run", "j"]);
@@ -145,8 +147,6 @@ fn damage_is_never_backed_up_nor_restored_as_sound() {
     project.ok(&["restore", "vault", "old", "--at", sound["backup"].as_str().unwrap()]);
 
     // In the backups.
-    let object = files(&project.path("vault/objects")).into_iter().max_by_key(|path| fs::metadata(path).unwrap().len());
-    let object = object.unwrap();
     let mut bytes = fs::read(&object).unwrap();
     bytes[20] ^= 1;
     fs::write(&object, &bytes).unwrap();

@@ -102,7 +102,7 @@ fn a_day_is_tried_again_by_itself() {
     let published = Value::from("published");
     assert_eq!(parts, [(&Value::from("E_20200102"), &published), (&Value::from("E_20200103"), &published)]);
     let history = json_lines(&project.ok(&["history", "--output", "json"]));
-    assert!(history[0]["new attempts"].as_u64() >= Some(1) && history[1]["new attempts"] == 0, "{history:?}");
+    assert!(history[0]["new_attempts"].as_u64() >= Some(1) && history[1]["new_attempts"] == 0, "{history:?}");
     let rows = project.sql("select stage, name, attempt, wait_seconds, error from runs.attempts order by attempt");
     assert_eq!((&rows[0]["name"], &rows[0]["wait_seconds"]), (&Value::from("E_20200102"), &Value::from(1)));
     assert!(rows[0]["error"].as_str().unwrap().starts_with("cannot "), "{rows:?}");

@@ -36,7 +36,7 @@ fn local_times_mean_the_same_wherever_they_are_read() {
         ),
         (
             "columns = { id = \"text\", day = \"text\", clock = \"text\" }\n\
-             derive = { ts = \"(day || ' ' || clock) at time zone 'Europe/Paris'\" }",
+             derive = { ts = \"cast(day || ' ' || clock as timestamp) at time zone 'Europe/Paris'\" }",
             PARIS.to_owned(),
         ),
         (
@@ -73,7 +73,7 @@ fn local_times_mean_the_same_wherever_they_are_read() {
         assert_eq!(project.sql("SELECT repeated_times FROM runs.loads")[0]["repeated_times"], 1);
         // And in a query.
         let asked = "SELECT cast(cast('2021-10-31 02:30:00' as timestamp) AT TIME ZONE 'Europe/Paris' AS bigint) AS t";
-        assert_eq!(project.sql(asked)[0]["t"], 1_635_640_200_000_000_000_i64);
+        assert_eq!(project.sql(asked)[0]["t"], 1_635_640_200_000_000_i64);
         let skipped = asked.replace("10-31", "03-28");
         assert!(project.fails(1, &["sql", "-c", &skipped]).contains("does not exist in Europe/Paris"));
     }

@@ -38,6 +38,6 @@ fn a_store_is_sound_until_a_bit_flips() {
 fn a_table_that_is_not_there_is_no_sound_table() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
-    let said = project.fails(1, &["verify", "SENSORS"]);
+    let said = project.fails(2, &["verify", "SENSORS"]);
     assert!(said.contains("there is no table SENSORS") && said.contains("SENSOR"), "{said}");
 }

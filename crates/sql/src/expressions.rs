@@ -22,11 +22,10 @@ use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
 use crate::float_rule::in_expression;
-use crate::functions::{counting_repeated, register};
+use crate::functions::{counting_times, register};
 use crate::session::read_as_written;
 use crate::statement::{OwnTypes, expression};
 use crate::unsteady::unsteady;
-use crate::zone_rule::in_zones;
 
 /// Why an expression cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -180,8 +179,7 @@ fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, Expre
     let expr = in_expression(expr, &columns).map_err(wrong)?.data;
     // Some functions (coalesce) exist only until they are simplified.
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
-    let expr = simplifier.coerce(expr, &columns).and_then(|expr| in_zones(expr, &columns)).map_err(wrong)?.data;
-    let expr = simplifier.simplify(expr).map_err(wrong)?;
+    let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;
     context.create_physical_expr(expr, &columns).map_err(wrong)
 }
 
@@ -213,11 +211,13 @@ pub(crate) fn field_type(found: &DataType) -> Option<FieldType> {
 
 impl Expression {
     fn evaluate(&self, batch: &RecordBatch) -> Result<(ArrayRef, TimeCounts), DataFusionError> {
-        let (values, repeated) = counting_repeated(|| self.expr.evaluate(batch));
+        let (values, mut times) = counting_times(|| self.expr.evaluate(batch));
         let values = values?.into_array(batch.num_rows())?;
-        let cut = if matches!(self.wanted, DataType::Timestamp(TimeUnit::Microsecond, _)) { cut(&values) } else { 0 };
+        if matches!(self.wanted, DataType::Timestamp(TimeUnit::Microsecond, _)) {
+            times.cut += cut(&values);
+        }
         let values = if *values.data_type() == self.wanted { values } else { cast(&values, &self.wanted)? };
-        Ok((values, TimeCounts { repeated, cut }))
+        Ok((values, times))
     }
 
     /// Its value for every row: null where it fails, and then the row is in `outcome`.
@@ -380,16 +380,15 @@ mod tests {
         ];
         for sql in [
             "cast(Day || 'T' || time as timestamp) at time zone 'Europe/Paris'",
-            "(Day || ' ' || time) at time zone 'Europe/Paris'",
-            "arrow_cast(Day || ' ' || time, 'Timestamp(Microsecond, Some(\"Europe/Paris\"))')",
+            "cast(Day || ' ' || time || ' Europe/Paris' as timestamp)",
         ] {
             let (seconds, counts, reasons) = times(sql, &rows);
             assert_eq!(seconds, [1_635_636_600, 1_635_640_200, 1_635_647_400], "{sql}");
             assert_eq!(counts, TimeCounts { repeated: 1, cut: 0 }, "{sql}");
-            assert!(reasons.len() == 1 && reasons[0].contains("does not exist in Europe/Paris"), "{sql} {reasons:?}");
+            assert!(reasons.len() == 1 && reasons[0].contains("2021-03-28"), "{sql} {reasons:?}");
         }
         // With an offset of its own a text is no local time.
-        let (seconds, counts, _) = times("(Day || 'T' || time || 'Z') at time zone 'Europe/Paris'", &rows[1..]);
+        let (seconds, counts, _) = times("cast(Day || 'T' || time || 'Z' as timestamp)", &rows[1..]);
         assert_eq!((seconds[0], counts.repeated), (1_635_647_400, 0));
         let (_, counts, _) = times("cast(Day || 'T' || time || '.123456789Z' as timestamp)", &rows);
         assert_eq!(counts, TimeCounts { repeated: 0, cut: 4 });

@@ -79,7 +79,6 @@ mod totals;
 mod unsteady;
 mod value_keep;
 mod values;
-mod zone_rule;
 
 pub use catalog::TableVersions;
 pub use cells::{CellRef, cells_of_block};

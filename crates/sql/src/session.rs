@@ -11,8 +11,8 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
+use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::optimizer::Optimizer;
-use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
@@ -30,7 +30,7 @@ use crate::relations::{ViewPlanner, Views, name_tables};
 use crate::spill_rule::JoinsThatSpill;
 use crate::statement::{OwnTypes, parse, plan};
 use crate::top_rule::TopInOrder;
-use crate::{day_rule, distinct_rule, float_rule, limit_rule, order_rule, totals, zone_rule};
+use crate::{day_rule, distinct_rule, float_rule, limit_rule, order_rule, totals};
 
 /// Rows that are worked on at a time, at least.
 const LEAST_ROWS: usize = 128;
@@ -103,7 +103,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
-            .with_analyzer_rules(analyzer_rules())
+            .with_analyzer_rules(float_rule::analyzer_rules())
             .with_optimizer_rules(logical_rules())
             .with_physical_optimizer_rules(physical_rules(options.memory))
             .with_catalog_list(catalogs(&tables, &ALWAYS, None, push_down));
@@ -281,13 +281,6 @@ fn spill(config: &mut SessionConfig, memory: usize) {
     // Kept free by each sort for merging what it wrote; the usual 10 MiB may be more than there is.
     let merging = &mut options.execution.sort_spill_reservation_bytes;
     *merging = (*merging).min(memory / 8);
-}
-
-/// The engine's rules about what a query means, with those that mend what it does with floats and local times.
-fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    let mut rules = float_rule::analyzer_rules();
-    zone_rule::insert(&mut rules);
-    rules
 }
 
 /// The engine's rules about what a query says, with those that mend what it does with days and distinct values.

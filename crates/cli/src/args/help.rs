@@ -9,7 +9,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
     ("Looking back", &["status", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
-    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "verify", "repair", "inspect"]),
+    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "inspect"]),
+    ("Safety", &["backup", "restore", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
 ];
 
@@ -205,6 +206,27 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable vacuum", "what would be removed"),
             ("tidetable vacuum SENSOR --older-than 1d --keep-versions 3 --yes", "remove it"),
+        ],
+    ),
+    (
+        "backup",
+        [
+            ("tidetable backup /backups/meters", "copy what is new since the last backup"),
+            ("tidetable backup /backups/meters --list", "which backups there are"),
+        ],
+    ),
+    (
+        "restore",
+        [
+            ("tidetable restore /backups/meters", "the newest backup, into the root of the project"),
+            ("tidetable restore /backups/meters /tmp/restored", "into another folder, to look at it"),
+        ],
+    ),
+    (
+        "doctor",
+        [
+            ("tidetable doctor", "what is damaged, and what that costs"),
+            ("tidetable doctor --fix", "set it aside, so that all else works again"),
         ],
     ),
     (

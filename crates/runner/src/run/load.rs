@@ -300,9 +300,11 @@ impl Planned<'_> {
             });
             reread.contains(&input.path) && alike
         };
+        // Another fingerprint of what is as it was is worth no version of its own.
+        let is_restated = |input: &Input| self.plan.restated.iter().any(|restated| restated.path == input.path);
         let Edit { inputs, names, removed, .. } = &loaded.edit;
         let only_inputs = !inputs.is_empty() && names.is_empty() && removed.is_empty();
-        if self.base.reset.is_some() || !only_inputs || !inputs.iter().all(same) {
+        if self.base.reset.is_some() || !only_inputs || !inputs.iter().all(|input| same(input) || is_restated(input)) {
             return loaded;
         }
         self.stored.discard(&loaded.edit);

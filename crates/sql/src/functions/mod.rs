@@ -4,10 +4,10 @@ mod bytes;
 mod checked;
 mod date_trunc;
 mod hll;
-mod local_time;
 mod map_get;
 mod maps;
 mod rounded;
+mod time_counts;
 mod times;
 mod unpack;
 
@@ -20,8 +20,8 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
 pub(crate) use checked::checked;
-pub(crate) use local_time::{counting_repeated, in_zone};
 pub(crate) use rounded::rounded;
+pub(crate) use time_counts::counting_times;
 pub(crate) use times::{TIMEZONE, as_nanos, read_text, time_of};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 

@@ -19,8 +19,11 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use tidetable_layout::LocalTime;
+use tidetable_source::TimeCounts;
 
 use super::is_text;
+use super::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
@@ -38,6 +41,10 @@ pub(super) fn is_utc(zone: &str) -> bool {
 struct Written {
     local: i64,
     zone: Zone,
+    /// Whether its clock shows second 60.
+    leap: bool,
+    /// Whether digits beyond the microsecond were cut that are not 0.
+    cut: bool,
 }
 
 enum Zone {
@@ -64,7 +71,9 @@ fn written(text: &str) -> Option<Written> {
     let clock_ends = rest.find(|c: char| !matches!(c, '0'..='9' | ':' | '.')).unwrap_or(rest.len());
     let (clock, zone) = rest.split_at(clock_ends);
     let local = days.checked_mul(DAY)?.checked_add(if rest.is_empty() { 0 } else { clock_micros(clock)? })?;
-    Some(Written { local, zone: read_zone(zone.trim_start())? })
+    let cut = clock.split_once('.').is_some_and(|(_, digits)| digits.bytes().skip(6).any(|digit| digit != b'0'));
+    let leap = clock.split(['.', ':']).nth(2) == Some("60");
+    Some(Written { local, zone: read_zone(zone.trim_start())?, leap, cut })
 }
 
 fn number(digits: &str, most: usize) -> Option<i64> {
@@ -131,28 +140,32 @@ pub(crate) fn time_of(text: &str) -> Option<i64> {
 
 /// The microseconds of a text; those without a zone are read by the clocks of `own`.
 fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
-    let Some(Written { local, zone }) = written(text) else {
+    let Some(Written { local, zone, leap, cut }) = written(text) else {
         // Forms that are rare: `2016-01-31 001059`.
         let utc = zone("UTC")?;
         return Some(string_to_datetime(&own.unwrap_or(utc), text.trim()).ok()?.timestamp_micros());
     };
-    match (zone, own) {
+    count_times(TimeCounts { repeated: 0, cut: u64::from(cut) });
+    let moment = match (zone, own) {
         (Zone::Offset(seconds), _) => local.checked_sub(seconds * MICROS),
-        (Zone::Named(zone), _) | (Zone::None, Some(zone)) => Clock::new(zone).moment(local),
+        (Zone::Named(zone), _) | (Zone::None, Some(zone)) => Clock::new(zone, "").moment(local),
         (Zone::None, None) => Some(local),
-    }
+    };
+    // A leap second is the last of a day in UTC.
+    moment.filter(|moment| !leap || moment.div_euclid(MICROS) % 86_400 == 0)
 }
 
 /// The offsets of a zone.
 struct Clock {
     zone: Tz,
+    name: String,
     /// An hour since the epoch in which the offset does not change, and that offset in seconds.
     known: Option<(i64, i64)>,
 }
 
 impl Clock {
-    fn new(zone: Tz) -> Self {
-        Self { zone, known: None }
+    fn new(zone: Tz, name: &str) -> Self {
+        Self { zone, name: name.to_owned(), known: None }
     }
 
     /// What the clocks show, in microseconds; `None` beyond the calendar.
@@ -170,16 +183,12 @@ impl Clock {
         moment.checked_add(offset * MICROS)
     }
 
-    /// The moment at which the clocks show `local`: the first of two, as loads take it; one that they skip is as long after
-    /// the change as it says.
-    fn moment(&mut self, local: i64) -> Option<i64> {
-        let seconds = local.div_euclid(MICROS);
-        // No zone is more than a day from Greenwich, and changes are days apart.
-        let before = self.offset(seconds.checked_sub(86_400)?)?;
-        let after = self.offset(seconds.checked_add(86_400)?)?;
-        let shows = |offset: i64| Some(self.offset(seconds - offset)? == offset);
-        let offset = if shows(before)? || !shows(after)? { before } else { after };
-        local.checked_sub(offset * MICROS)
+    /// The moment at which the clocks show `local`, by the rule of [`LocalTime`]: the first of two, and none for one that they
+    /// skip, as for one beyond the calendar.
+    fn moment(&self, local: i64) -> Option<i64> {
+        let meant = LocalTime::of(&self.zone, &DateTime::from_timestamp_micros(local)?.naive_utc());
+        count_times(TimeCounts { repeated: u64::from(matches!(meant, LocalTime::Twice(_))), cut: 0 });
+        local.checked_sub(i64::from(meant.offset()?) * MICROS)
     }
 
     fn offset(&self, seconds: i64) -> Option<i64> {
@@ -370,7 +379,7 @@ impl ScalarUDFImpl for AtTimeZone {
         let is_moment = times.timezone().is_some();
         let done: PrimitiveArray<TimestampMicrosecondType> = match zones {
             ColumnarValue::Scalar(ScalarValue::Utf8(Some(name))) => {
-                let mut clock = Clock::new(known_zone(name)?);
+                let mut clock = Clock::new(known_zone(name)?, name);
                 times
                     .iter()
                     .map(|time| time.map(|time| shown(&mut clock, time, is_moment)).transpose())
@@ -381,7 +390,7 @@ impl ScalarUDFImpl for AtTimeZone {
                 let pairs = zones.as_string::<i32>().iter().zip(times);
                 let one = |(zone, time): (Option<&str>, Option<i64>)| {
                     let (Some(zone), Some(time)) = (zone, time) else { return Ok(None) };
-                    shown(&mut Clock::new(known_zone(zone)?), time, is_moment).map(Some)
+                    shown(&mut Clock::new(known_zone(zone)?, zone), time, is_moment).map(Some)
                 };
                 pairs.map(one).collect::<Result<_>>()?
             }
@@ -396,7 +405,13 @@ impl ScalarUDFImpl for AtTimeZone {
 
 fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
     let shown = if is_moment { clock.local(time) } else { clock.moment(time) };
-    shown.ok_or_else(|| exec_datafusion_err!("the time {time} (microseconds since 1970) is beyond the calendar"))
+    shown.ok_or_else(|| match DateTime::from_timestamp_micros(time).filter(|_| !is_moment) {
+        Some(local) => {
+            let (local, name) = (local.naive_utc(), &clock.name);
+            exec_datafusion_err!("{local} does not exist in {name}: the clocks go forward over it")
+        }
+        None => exec_datafusion_err!("the time {time} (microseconds since 1970) is beyond the calendar"),
+    })
 }
 
 fn known_zone(name: &str) -> Result<Tz> {

@@ -76,6 +76,9 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     Ok(())
 }
 
+/// What the command line asks of the run of a job.
+pub type OptionsOf<'a> = &'a dyn Fn(&Job) -> Result<RunOptions, CliError>;
+
 /// Loads a job that is to be run. If it has mistakes that is told to whom its hooks name.
 fn load(global: &Global, project: &Project, name: &str, options: &RunOptions) -> Result<Job, JobError> {
     Job::load(project, name).inspect_err(|error| {
@@ -130,7 +133,7 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
 pub fn run_all(
     global: &Global,
     project: &Project,
-    (unread, options): (&RunOptions, &dyn Fn(&Job) -> Result<RunOptions, CliError>),
+    (unread, options): (&RunOptions, OptionsOf<'_>),
     dry_run: bool,
     ids: &UlidIds,
 ) -> Result<(), CliError> {
