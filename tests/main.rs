@@ -37,6 +37,7 @@ mod published;
 mod publishing;
 mod read;
 mod readers;
+mod recipes;
 mod records;
 mod restated;
 mod running;
