@@ -355,7 +355,8 @@ fn a_query_that_makes_a_table_ends_with_its_run() {
     let done = run.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(130), "{said}");
-    assert!(said.contains("stopping: ") && said.contains("interrupted"), "{said}");
+    // It may have ended before there was time to say that it is stopping.
+    assert!(said.contains("interrupted"), "{said}");
     assert_eq!(records(&project)[0]["outcome"], "interrupted");
 }
 
