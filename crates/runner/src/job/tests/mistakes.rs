@@ -255,11 +255,11 @@ const LATER: &[(&str, &str, &[&str])] = &[
     ),
     (
         "query =",
-        "format = \"cbt-csv\"\nfile_size = \"1 TB\"\nquery =",
+        "format = \"cbt-csv\"\nfile_size = \"1 XB\"\nquery =",
         &[
             r#"28:10 files of cells are made `per = "query"` | write `per = "query"`, and a query of `cells.TABLE`"#,
             "29:1 `file_size` is for files of rows | leave it out: what loads cells takes them from one file",
-            r#"29:13 `1 TB` is no size | write a number and KiB, MiB or GiB, for example `file_size = "256MiB"`"#,
+            r#"29:13 `1 XB` is no size | write a number and KiB, MiB or GiB, for example `file_size = "256MiB"`"#,
         ],
     ),
     (
@@ -311,7 +311,7 @@ fn wrong_queries_of_tables() {
         (sql("SELECT meter, nn FROM SENSOR"), "nn"),
         (sql("SELECT meter, 1 AS n FROM SENSOR"), "which column of the query is the event time?"),
         (sql("SELECT meter, [ts] AS ts, 1 AS n FROM SENSOR"), "its column ts is List"),
-        (sql("SELECT 1 AS meter, 2 AS n, now() AS ts"), "it reads no table"),
+        (sql("SELECT 1 AS meter, 2 AS n, TIMESTAMP '2020-01-01' AS ts"), "it reads no table"),
         ("{ query = { sql = \"SELECT meter, ts, 1 AS n FROM SENSOR\" }, time = \"n\" }".to_owned(), "`n`"),
     ] {
         let found = problems(&query(&from));
