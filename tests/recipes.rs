@@ -49,7 +49,9 @@ fn every_recipe_works_as_it_is_written() {
     assert_eq!(recipes.len(), 6);
     for recipe in recipes {
         let project = Project::new("meters", JOB);
-        project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1.5\n1,2020-01-02T06:00:00Z,2.5\nx,y,z\n");
+        project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1.5\nx,y,z\n");
+        project.ok(&["run", "meters"]);
+        project.write("in/b.csv", "meter,ts,kwh\n1,2020-01-02T06:00:00Z,2.5\nx,y,z\n");
         // A file where the folder of a day goes: only the first recipe begins with a run that failed.
         let in_the_way = project.path("data/exports/SENSOR_20200102");
         let fails = recipe.contains("retry last");
@@ -64,6 +66,10 @@ fn every_recipe_works_as_it_is_written() {
         for command in commands {
             let words = words(command);
             let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+            if args[0] == "doctor" && fails {
+                project.fails(1, &args);
+                continue;
+            }
             if args[0] == "retry" {
                 fs::remove_file(&in_the_way).unwrap();
             }

@@ -259,7 +259,7 @@ const LATER: &[(&str, &str, &[&str])] = &[
         &[
             r#"28:10 files of cells are made `per = "query"` | write `per = "query"`, and a query of `cells.TABLE`"#,
             "29:1 `file_size` is for files of rows | leave it out: what loads cells takes them from one file",
-            r#"29:13 `1 XB` is no size | write a number and KiB, MiB or GiB, for example `file_size = "256MiB"`"#,
+            r#"29:13 `1 XB` is no size | write a number and a unit, as in 512MiB, 1GiB or 2GB, for example `file_size = "256MiB"`"#,
         ],
     ),
     (
