@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,11 +170,17 @@ fn who_lists_the_folder_sees_one_day_or_the_other() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
+                let inode = || fs::metadata(&folder).unwrap().ino();
+                let before = inode();
                 let Ok(entries) = fs::read_dir(&folder) else { panic!("no folder") };
                 let names: BTreeSet<String> =
                     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
                 // The temporary file of the next one lies there too.
                 let names = names.into_iter().filter(|name| !name.starts_with('.')).collect::<Vec<_>>();
+                // Whoever has opened a folder that was exchanged since may find its files removed.
+                if names.is_empty() && inode() != before {
+                    continue;
+                }
                 seen.lock().unwrap().insert(names);
             }
         });
