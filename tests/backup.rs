@@ -298,3 +298,24 @@ fn a_root_may_be_moved_and_copied_while_no_job_runs() {
     }
     assert_eq!(contents(&project, "moved", &CONTENTS[..2]), contents(&project, "copy", &CONTENTS[..2]));
 }
+
+#[test]
+fn rows_that_failed_checks_come_back() {
+    let check = "\n[checks.low]\non = \"T\"\nrange = { kwh = { max = 1 } }\n";
+    let project = Project::new("j", &format!("{}{EXPORT}{check}", readings_job!("in/*.csv", "", "")));
+    write_day(&project, 1, 1);
+    write_day(&project, 2, 2);
+    project.fails(3, &["run", "j"]);
+    let query = ["select * from runs.failing_rows order by label, rule, row"];
+    let kept = contents(&project, "data", &query);
+    assert_eq!(json_lines(&kept[0]).len(), 5);
+    backup(&project);
+    project.ok(&["restore", "vault", "restored"]);
+    assert_eq!(contents(&project, "restored", &query), kept);
+    let samples = |root: &str| -> Vec<Vec<u8>> { project.files(&format!("{root}/failing")).into_values().collect() };
+    assert_eq!((samples("data").len(), samples("restored")), (1, samples("data")));
+    // A sample that is lost later is in the backup all the same.
+    fs::remove_dir_all(project.path("data/failing")).unwrap();
+    project.ok(&["restore", "vault", "again"]);
+    assert_eq!(contents(&project, "again", &query), kept);
+}

@@ -325,3 +325,69 @@ fn missing_data_files_are_found_and_left_to_repair() {
     project.ok(&["run", "j"]);
     assert_eq!(kwh(&project, "T"), [1.0]);
 }
+
+#[test]
+fn a_file_where_the_folder_of_a_part_belongs_stops_that_part_alone() {
+    let project = project();
+    write_day(&project, "in", 2, 2);
+    write_day(&project, "in", 3, 3);
+    project.write("data/exports/E_20200102", "in the way");
+    project.write("data/exports/notes.txt", "in nobody's way");
+    for line in ["plan j", "status", "tables", "verify --all", "clean", "history", "sql -c select"] {
+        let ran = project.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(
+            !ran.stderr.contains("cannot list") && !ran.stderr.contains("Not a directory"),
+            "{line}: {}",
+            ran.stderr
+        );
+    }
+    project.ok(&["plan", "j"]);
+    for _ in 0..2 {
+        let said = project.fails(4, &["run", "j"]);
+        assert!(said.contains("exports/E_20200102 is a file") && said.contains("move it away"), "{said}");
+        assert_eq!(kwh(&project, "exports.E"), [1.0, 3.0], "the other days are published");
+        assert!(project.ok(&["status", "j"]).contains("2020-01-02"));
+        assert!(project.ok(&["plan", "j", "--output", "json"]).contains("E_20200102"));
+    }
+    let (code, found) = doctor(&project, &[]);
+    assert_eq!((code, found.len(), &found[0]["kind"]), (1, 1, &"in_the_way".into()), "{found:?}");
+    assert_eq!(found[0]["path"], "exports/E_20200102");
+    let aside = fix(&project)[0]["set_aside"].as_str().unwrap().to_owned();
+    assert_eq!(project.read(&format!("data/{aside}")), "in the way");
+    project.ok(&["run", "j"]);
+    assert_eq!(kwh(&project, "exports.E"), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_published_part_is_found() {
+    let project = project();
+    fs::remove_dir_all(project.path("data/exports/E_20200101")).unwrap();
+    project.write("data/exports/E_20200101", "in the way");
+    project.ok(&["plan", "j"]);
+    project.fails(4, &["run", "j"]);
+    project.ok(&["run", "k"]);
+    // Without a project the list alone says whose the folder is.
+    let root = project.path("data");
+    let ran = project.run(&["-C", "/", "doctor", "--root", root.to_str().unwrap()]);
+    assert!(ran.stdout.contains("exports/E_20200101: it is a file"), "{} {}", ran.stdout, ran.stderr);
+    let (code, found) = doctor(&project, &["--fix"]);
+    let left: Vec<_> = found.iter().filter(|finding| finding["fixed"] == false).collect();
+    assert_eq!((code, left.len(), &left[0]["kind"]), (1, 1, &"published".into()), "the next run publishes it");
+    project.ok(&["run", "j"]);
+    assert_eq!(kwh(&project, "exports.E"), [1.0]);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_of_the_store_is_found() {
+    let project = project();
+    for folder in ["failing", "seen", "tables/T"] {
+        let whole = project.path(&format!("data/{folder}"));
+        let _ = fs::remove_dir_all(&whole);
+        fs::write(&whole, "in the way").unwrap();
+        let (code, found) = doctor(&project, &["--fix"]);
+        let found: Vec<_> = found.iter().filter(|finding| finding["kind"] == "in_the_way").collect();
+        assert_eq!((code, found.len()), (1, 1), "{found:?}");
+        assert_eq!((&found[0]["path"], &found[0]["fixable"]), (&folder.into(), &false.into()));
+        fs::remove_file(&whole).unwrap();
+    }
+}

@@ -397,3 +397,34 @@ fn clean_keeps_parts_whose_list_can_come_back_and_failed_days() {
     fs::write(project.path("data/exports/E.json"), list).unwrap();
     assert_eq!(status(&project, &[])["failed"], json!([{ "of": "E", "days": ["2020-01-02"] }]));
 }
+
+#[test]
+fn runs_without_a_record_are_in_the_history() {
+    let project = project();
+    let first = run(&project, &[]);
+    fs::rename(project.path("data/runs"), project.path("runs")).unwrap();
+    project.write("data/runs", "in the way");
+    project.fails(1, &["run", "j"]);
+    fs::remove_file(project.path("data/runs")).unwrap();
+    fs::rename(project.path("runs"), project.path("data/runs")).unwrap();
+    let history = |args: &[&str]| json_lines(&project.ok(&[&["history", "--output", "json"], args].concat()));
+    let found = history(&["j"]);
+    assert_eq!(
+        (found.len(), &found[0]["outcome"], &found[1]["run"]),
+        (2, &json!("failed"), &first["run"]),
+        "{found:?}"
+    );
+    assert!(text(&found[0]["error"]).contains("runs is a file"), "{found:?}");
+    assert!(found[0]["seconds"].is_number(), "{found:?}");
+    let failed = text(&found[0]["run"]).to_owned();
+    assert_eq!(history(&["--failed"]), found[..1]);
+    assert_eq!((history(&["--limit", "1"]).as_slice(), history(&["--since", "2999-01-01"]).len()), (&found[..1], 0));
+    for asked in ["last", &failed, "j"] {
+        let shown = history(&["--run", asked]);
+        assert_eq!((&shown[0]["run"], &shown[0]["outcome"]), (&json!(failed), &json!("failed")), "{asked}");
+    }
+    assert_eq!(status(&project, &[])["run"], json!(failed));
+    // It left all of it.
+    project.ok(&["retry", "last"]);
+    assert_eq!(history(&["j"]).len(), 2, "the lock says what the last run says");
+}

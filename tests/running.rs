@@ -381,3 +381,58 @@ fn jobs_run_in_the_order_of_what_they_read() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("a is not run: j, which it depends on, failed"), "{}", ran.stderr);
 }
+
+#[test]
+fn what_only_checks_of_tables_left_is_tried_again() {
+    let check = "\n[checks.sane]\non = \"T\"\nrange = { kwh = { max = 3.5 } }\n";
+    let job = format!("{}{check}", JOB.split("[exports.E]").next().unwrap());
+    let project = project("");
+    project.write("jobs/j/job.toml", &job);
+    let ran = project.run(&["run", "j", "--output", "json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let first = json_lines(&ran.stdout).remove(0);
+    assert_eq!(first["exports"], json!([]));
+    let again = project.run(&["retry", "last", "--output", "json"]);
+    assert_eq!(again.code, Some(3), "the rows are as they were: {}", again.stderr);
+    let checks = &json_lines(&again.stdout)[0]["checks"];
+    let labels: Vec<&Value> = checks.as_array().unwrap().iter().map(|check| &check["label"]).collect();
+    assert_eq!(labels, [&json!("2020-01-04")], "only the day that failed");
+    project.write("jobs/j/job.toml", job.replace("3.5", "4.5"));
+    let done = json_lines(&project.ok(&["retry", first["run"].as_str().unwrap(), "--output", "json"])).remove(0);
+    assert_eq!(done["outcome"], "ok");
+    assert_eq!(plan(&project, &[]), [], "nothing is left");
+    assert!(project.fails(1, &["retry", done["run"].as_str().unwrap()]).contains("nothing to try again"));
+}
+
+#[test]
+fn a_signal_ends_a_compaction_in_order() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let project = project("");
+        project.write("jobs/j/job.toml", JOB.split("[exports.E]").next().unwrap());
+        // A file for each day and load, and days enough that the first is done long before the last.
+        for load in 0..2 {
+            let row = |row: u32| {
+                let (month, day) = (row / 28 % 12 + 1, row % 28 + 1);
+                format!("{},2021-{month:02}-{day:02}T{:02}:00:00Z,{load}\n", row % 1000, row / 336 % 24)
+            };
+            let rows: String = (0..100_000).map(row).collect();
+            project.write(&format!("in/2021-01-0{}.csv", load + 1), format!("meter,ts,kwh\n{rows}"));
+            project.run_job("j");
+        }
+        let sum = || project.sql("select count(*) as n, sum(kwh) as kwh, sum(meter) as meter from T");
+        let (before, rows) = (project.files("data/tables"), sum());
+        let names = || fs::read_dir(project.path("data/tables/T/sst")).unwrap().count();
+        let files = names();
+        let mut compaction = spawn(&project, &["compact", "T"]);
+        wait_for("its first file", || names() > files || compaction.try_wait().unwrap().is_some());
+        signal(&compaction, name);
+        let done = compaction.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{said}");
+        assert!(said.contains("interrupted; T holds what it held"), "{said}");
+        assert_eq!((project.files("data/tables"), names(), sum()), (before, files, rows));
+        assert!(project.ok(&["verify"]).contains("T: sound"));
+        project.ok(&["compact", "T"]);
+        assert!(names() < files || project.ok(&["tables"]).contains('T'));
+    }
+}

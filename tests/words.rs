@@ -217,3 +217,44 @@ fn a_prompt_takes_words_of_other_programs_too() {
     }
     assert_eq!(project.read("rows.csv"), "meter\n1\n2\n3\n");
 }
+
+#[test]
+fn rows_at_a_prompt_go_where_a_path_leads() {
+    let project = project();
+    project.write("old.csv", "old");
+    std::os::unix::fs::symlink("old.csv", project.path("link.csv")).unwrap();
+    let pipe = project.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+    let said = typed(
+        &project,
+        &[
+            "\\?",
+            "\\o link.csv",
+            "select meter from T where meter < 3 order by meter;",
+            "\\o /dev/null",
+            "select 1 as one;",
+            ".mode csv",
+            "\\o pipe",
+            "select 7 as seven;",
+            "\\o new.csv",
+            "exit",
+        ],
+    );
+    for wanted in [
+        "A file that is there is replaced",
+        "rows go into link.csv, which the next rows replace, until",
+        "rows go into /dev/null, until",
+        "rows go into pipe, until",
+        "rows go into new.csv, until",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(project.path("link.csv").is_symlink(), "the target is written, the link stays");
+    assert_eq!(project.read("old.csv"), "meter\n1\n2\n");
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    let read = reader.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(read.stdout).unwrap(), "seven\n7\n");
+    assert!(!std::fs::metadata(&pipe).unwrap().is_file(), "a pipe is written to");
+    assert!(!project.path("new.csv").exists(), "nothing was written yet");
+}

@@ -192,7 +192,8 @@ pub struct Sql {
     /// folder for temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Write the rows into this file, in the form that --output or the ending of its name says; - is standard output
+    /// Write the rows into this file, in the form that --output or the ending of its name says; one that is there is replaced
+    /// when all is written. - is standard output
     #[arg(short = 'O', long, value_name = "FILE", help_heading = SHOWN)]
     pub to: Option<PathBuf>,
     /// Rows of a table that are shown at most; 0 for all [default: 1000 on a terminal, else all]

@@ -113,6 +113,17 @@ pub enum CliError {
     /// A query that was to end.
     #[error("the query was ended")]
     Cancelled,
+    /// A compaction that was asked to stop.
+    #[error(
+        "interrupted; {table} holds what it held, in sound files: what was merged before stands, compact again to go on from \
+         there"
+    )]
+    CompactionStopped {
+        /// The table.
+        table: String,
+        /// By which signal.
+        signal: u8,
+    },
     /// The terminal.
     #[error("cannot read from the terminal: {0}")]
     Terminal(String),
@@ -342,6 +353,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Cancelled => 130,
+            Self::CompactionStopped { signal, .. } => 128 + signal,
             Self::Checks { .. } | Self::DataChecks { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,

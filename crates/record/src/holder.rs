@@ -88,6 +88,15 @@ pub fn unrecorded(root: &Path, job: &str) -> Option<RunRecord> {
     })
 }
 
+/// The last runs of jobs in the store at `root` that failed and could not write so into their records, the oldest first.
+pub fn all_unrecorded(root: &Path) -> Vec<RunRecord> {
+    let files = std::fs::read_dir(root.join("locks")).into_iter().flatten().flatten();
+    let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
+    let mut found: Vec<RunRecord> = names.filter_map(|job| unrecorded(root, &job)).collect();
+    found.sort_unstable_by(|a, b| a.run.cmp(&b.run));
+    found
+}
+
 /// The lock of `job` in the store at `root`.
 pub fn lock_path(root: &Path, job: &str) -> PathBuf {
     root.join("locks").join(format!("{job}.lock"))
@@ -177,7 +186,12 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), length, "a full disk has room for no more");
         let told = unrecorded(root.path(), "j").unwrap();
         assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
-        assert!(told.error.unwrap().starts_with("no space"));
+        assert!(told.error.as_ref().unwrap().starts_with("no space"));
+        assert_eq!(all_unrecorded(root.path()), [told.clone()]);
+        // Its record may say how far it came.
+        let mut begun = RunRecord { run: "b".to_owned(), rows_rejected: 7, ..RunRecord::default() };
+        begun.end_as(&told);
+        assert_eq!((begun.outcome, begun.finished, begun.rows_rejected), (Outcome::Failed, Some(3), 7));
         holder.write(&mut file).unwrap();
         assert_eq!(unrecorded(root.path(), "j"), None);
     }

@@ -1,7 +1,10 @@
 //! The records of past runs.
 
+use std::path::Path;
+
 use tidetable_store::{Blobs, StoreError, leave_out, unreadable};
 
+use crate::holder::all_unrecorded;
 use crate::load::LoadRecord;
 use crate::run::{FORMAT, RunRecord, path};
 
@@ -57,12 +60,16 @@ impl<'a> Runs<'a> {
         Ok(Some(record))
     }
 
-    /// The run that `asked` means: a name, the beginning of one that no other run has, or `last`.
+    /// The run that `asked` means: a name, the beginning of one that no other run has, or `last`; one that could write no
+    /// record counts.
     ///
     /// # Errors
     /// If the runs cannot be listed.
     pub fn find(&self, asked: &str) -> Result<RunFound, StoreError> {
         let mut names = self.names()?;
+        names.extend(self.unrecorded().into_iter().map(|record| record.run));
+        names.sort_unstable();
+        names.dedup();
         if asked == "last" {
             return Ok(names.pop().map_or(RunFound::None, RunFound::One));
         }
@@ -76,6 +83,57 @@ impl<'a> Runs<'a> {
             1 => names.pop().map_or(RunFound::None, RunFound::One),
             _ => RunFound::Several(names),
         })
+    }
+
+    /// The last run of each job, if that could not write how it failed into its record.
+    fn unrecorded(&self) -> Vec<RunRecord> {
+        all_unrecorded(Path::new(&self.blobs.display()))
+    }
+
+    /// What is known of a run, also of one that could not write how it failed; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn known(&self, run: &str) -> Result<Option<RunRecord>, StoreError> {
+        let told = self.unrecorded().into_iter().find(|told| told.run == run);
+        Ok(match (self.load(run)?, told) {
+            (Some(mut record), Some(told)) => {
+                record.end_as(&told);
+                Some(record)
+            }
+            (record, told) => record.or(told),
+        })
+    }
+
+    /// As [`Self::newest_first`], with the runs that could not write how they failed.
+    ///
+    /// # Errors
+    /// If the runs cannot be listed; each record has its own.
+    pub fn known_newest_first(
+        &self,
+        job: Option<&str>,
+    ) -> Result<impl Iterator<Item = Result<RunRecord, StoreError>> + use<'a>, StoreError> {
+        let (runs, job) = (*self, job.map(str::to_owned));
+        let mut told = self.unrecorded();
+        let mut names = self.names()?;
+        names.extend(told.iter().map(|told| told.run.clone()));
+        names.sort_unstable();
+        names.dedup();
+        let known = move |run: String| {
+            let told = told.pop_if(|told| told.run == run);
+            match (runs.load(&run).transpose(), told) {
+                (Some(Ok(mut record)), Some(told)) => {
+                    record.end_as(&told);
+                    Some(Ok(record))
+                }
+                (None, told) => told.map(Ok),
+                (record, _) => record,
+            }
+        };
+        let of_job = move |record: &Result<RunRecord, StoreError>| {
+            record.as_ref().map_or(true, |record| job.as_ref().is_none_or(|job| record.job == *job))
+        };
+        Ok(names.into_iter().rev().filter_map(known).filter(of_job))
     }
 
     /// The records of `job`, of all jobs if none is named, the newest first.

@@ -71,6 +71,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod time;
+mod wanted;
 mod zip;
 
 pub use chunk::Chunk;

@@ -18,6 +18,7 @@ use crate::parser::{Parser, Plan, schema_of};
 use crate::plan::ColumnPlan;
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::storage::hash_all;
+use crate::wanted::Wanted;
 
 /// A text without a line end for so long is no CSV: a row holds 256 MiB, and quotes in it are doubled.
 const LONGEST_RECORD: usize = 512 << 20;
@@ -37,7 +38,7 @@ pub struct InputReader {
 /// What the chunks are cut from.
 enum Feed {
     Csv { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
-    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)> },
+    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)>, wanted: Wanted },
 }
 
 impl InputReader {
@@ -101,11 +102,12 @@ impl InputReader {
         file: ParquetFile,
         columns: Vec<ColumnPlan>,
         path: String,
+        wanted: Wanted,
     ) -> Result<Self, SourceError> {
         let schema = schema_of(&columns);
         let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
         let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
-        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None };
+        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, wanted };
         Ok(Self { path, parser, next_index: 0, next_line: 1, from, ended: false })
     }
 
@@ -173,7 +175,7 @@ impl InputReader {
     }
 
     fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
-        let Feed::Parquet { group, skip, taken, hash } = &mut self.from else { return Ok(None) };
+        let Feed::Parquet { group, skip, taken, hash, wanted } = &mut self.from else { return Ok(None) };
         let parser = Arc::clone(&self.parser);
         let Plan::Parquet(plan) = parser.plan() else { return Ok(None) };
         while let Some((rows, bytes)) = plan.file.groups().nth(*group) {
@@ -195,7 +197,7 @@ impl InputReader {
         match plan.file.bits() {
             Bits::Memory(bytes) => tally.add(bytes),
             Bits::Local { path, .. } => File::open(path)
-                .and_then(|mut file| hash_all(&mut file, &mut tally))
+                .and_then(|file| hash_all(&mut wanted.read(file), &mut tally))
                 .map_err(|source| SourceError::Io { path: self.path.clone(), source })?,
         }
         *hash = Some((tally.hash(), tally.bytes()));

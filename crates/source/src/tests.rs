@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
@@ -314,6 +315,34 @@ fn objects_are_read_as_files_are() {
         storage.discover(&SourceSpec { files: vec!["ftp://x/y.csv".to_owned()], ..csv }),
         Err(SourceError::UnsupportedUrl { .. })
     ));
+}
+
+#[test]
+fn hashing_ends_with_the_piece_after_which_nobody_wants_more() {
+    let root = TempDir::new().unwrap();
+    let whole = parquet_bytes(&outcome_batch(), 10);
+    std::fs::write(root.path().join("a.parquet"), &whole).unwrap();
+    // No blocks of it are on the disk.
+    std::fs::File::create(root.path().join("a.csv")).unwrap().set_len(64 << 20).unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let wanted = |most: usize| {
+        let asked = Arc::clone(&asked);
+        asked.store(0, Ordering::Relaxed);
+        let storage = Storage::new(root.path().into(), None);
+        storage.with_wanted(move || asked.fetch_add(1, Ordering::Relaxed) < most)
+    };
+    let found = |file: &str| {
+        let spec = SourceSpec { files: vec![file.to_owned()], ..spec() };
+        (Storage::new(root.path().into(), None).discover(&spec).unwrap().remove(0), spec)
+    };
+    let (text, _) = found("a.csv");
+    assert!(matches!(wanted(3).hash(&text), Err(SourceError::Io { .. })));
+    assert_eq!(asked.load(Ordering::Relaxed), 4, "pieces");
+    let (parquet, spec) = found("a.parquet");
+    let read =
+        |storage: Storage| storage.open(&spec, &parquet).unwrap().collect::<Result<Vec<_>, _>>().map(|all| all.len());
+    assert!(read(wanted(0)).is_err(), "the hash of a Parquet file, which comes at its end");
+    assert_eq!(read(wanted(2)).unwrap(), 1);
 }
 
 fn parquet_bytes(batch: &RecordBatch, group: usize) -> Vec<u8> {

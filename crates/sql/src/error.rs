@@ -237,6 +237,7 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
     match error {
         DataFusionError::Context(_, inner) => plain(inner),
         DataFusionError::Diagnostic(_, inner) => plain(inner),
+        DataFusionError::Shared(inner) => plain(inner),
         DataFusionError::Collection(several) => several.iter().map(plain).collect::<Vec<_>>().join("; "),
         other => other.strip_backtrace(),
     }
@@ -265,4 +266,23 @@ impl From<DataFusionError> for SqlError {
 /// Carries an error through the engine; its text stays as it is.
 pub(crate) fn external(error: impl Into<SqlError>) -> DataFusionError {
     DataFusionError::External(Box::new(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn rules_of_the_engine_are_not_named() {
+        let through =
+            |error: DataFusionError| error.context("decimals_as_floats").context("Invalid plan after Analyzer");
+        let wrong = || through(DataFusionError::Plan("no such thing".to_owned()));
+        let own = |error: DataFusionError| SqlError::from(error).to_string();
+        assert!(wrong().to_string().contains("decimals_as_floats"));
+        assert_eq!(own(wrong()), own(DataFusionError::Plan("no such thing".to_owned())));
+        assert_eq!(own(through(DataFusionError::Shared(Arc::new(wrong())))), own(wrong()));
+        assert!(!own(DataFusionError::Collection(vec![wrong(), wrong()])).contains("floats"));
+    }
 }

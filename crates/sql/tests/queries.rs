@@ -13,7 +13,7 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::util::pretty::pretty_format_batches;
 use datafusion::scalar::ScalarValue;
-use tidetable_sql::{Session, SessionOptions};
+use tidetable_sql::{Session, SessionOptions, SqlError};
 
 use world::{DAY, METERS, READINGS, START, World};
 
@@ -277,4 +277,44 @@ async fn damage_is_an_error_that_names_the_file() {
             Err(error) => assert!(error.to_string().contains(".sst"), "byte {at}: {error}"),
         }
     }
+}
+
+/// Mistakes that are found after a query was planned, by the rules that work on plans.
+#[tokio::test]
+async fn errors_name_no_rules_of_the_engine() {
+    let world = World::with_days(1);
+    let session = world.session();
+    let mut named = Vec::new();
+    for query in [
+        "SELECT * FROM SENSOR WHERE kwh + INTERVAL '1 day' > 1",
+        "SELECT kwh FROM SENSOR WHERE NOT kwh",
+        "SELECT kwh + ts FROM SENSOR",
+        "SELECT kwh FROM SENSOR WHERE kwh > ARRAY[1]",
+        "SELECT CASE WHEN kwh THEN 1 END FROM SENSOR",
+        "SELECT kwh FROM SENSOR WHERE kwh IN (1, ARRAY[2])",
+        "SELECT kwh FROM SENSOR WHERE kwh BETWEEN 1 AND ARRAY[2]",
+        "SELECT kwh FROM SENSOR WHERE kwh LIKE 1.5",
+        "SELECT sum(meter) FROM SENSOR HAVING sum(meter) > ARRAY[1]",
+        "SELECT kwh FROM SENSOR WHERE 1.5 > ARRAY[1]",
+        "SELECT 1 FROM SENSOR WHERE CAST('x' AS INT) = 1",
+        "SELECT (SELECT kwh FROM SENSOR) FROM SENSOR",
+    ] {
+        let error = match session.sql(query).await {
+            Err(error) => error,
+            Ok(rows) => match rows.collect().await {
+                Err(error) => error.into(),
+                Ok(_) => panic!("{query}"),
+            },
+        };
+        let said = error.to_string();
+        for internal in
+            ["decimals_as_floats", "type_coercion", "simplify_expressions", "Analyzer", "Optimizer", "caused by"]
+        {
+            assert!(!said.contains(internal), "{query}: {said}");
+        }
+        if let SqlError::Query(engine) = &error {
+            named.push(engine.to_string());
+        }
+    }
+    assert!(named.iter().any(|said| said.contains("caused by")), "none came through a rule: {named:?}");
 }

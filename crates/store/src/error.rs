@@ -20,6 +20,12 @@ pub enum StoreError {
         /// The cause.
         source: io::Error,
     },
+    /// A file lies where a folder is to be.
+    #[error("{path} is a file, and a folder belongs there: move it away and run again; nothing was written over it")]
+    InTheWay {
+        /// Its path inside the store.
+        path: String,
+    },
     /// A file to be made exists already.
     #[error("{path} exists already; nothing was written over it")]
     Exists {
@@ -305,6 +311,19 @@ pub enum StoreError {
         /// Bytes of its cells.
         bytes: u64,
     },
+    /// A row that a drop of its newer cells would bring over Bigtable's limit.
+    #[error(
+        "row {row} of {table} would take {bytes} bytes with the older cells that this would uncover, and Bigtable holds at most \
+         268435456 in a row; nothing was deleted: delete the older cells first, or the whole row"
+    )]
+    Uncovers {
+        /// Table id.
+        table: String,
+        /// Row key.
+        row: String,
+        /// Bytes of its cells.
+        bytes: u64,
+    },
     /// Rules of a version are broken: a bug, or a manifest edited by hand.
     #[error("version {version} of {table} breaks a rule of the store: {rule}")]
     Invariant {
@@ -345,8 +364,10 @@ impl StoreError {
     /// The error, of cells of this table: what folds cells knows rows and columns only.
     #[must_use]
     pub(crate) fn of_table(mut self, name: &str) -> Self {
-        if let Self::SumOverflow { table, .. } | Self::Sketch { table, .. } | Self::RowTooLarge { table, .. } =
-            &mut self
+        if let Self::SumOverflow { table, .. }
+        | Self::Sketch { table, .. }
+        | Self::RowTooLarge { table, .. }
+        | Self::Uncovers { table, .. } = &mut self
         {
             name.clone_into(table);
         }

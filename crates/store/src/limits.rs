@@ -15,7 +15,7 @@ use std::ops::Range;
 use tidetable_layout::{GroupProjection, KeyRange, Merge, Projection, StoredSchema, window_bounds};
 use tidetable_sstable::{StripeLimits, StripeMeta};
 
-use crate::drops::overlaps;
+use crate::drops::{DropTarget, overlaps};
 use crate::error::{Result, StoreError};
 use crate::output::largest_sum;
 use crate::size::{ROW_LIMIT, measure, too_large};
@@ -44,14 +44,18 @@ impl Table {
     /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row that would go over a limit; those
     /// of reading, but for damage, which is not this commit's.
     pub(crate) fn check_limits(&self, base: &Version, next: &Version, edit: &Edit) -> Result<()> {
-        if edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none() {
+        let uncovering: Vec<KeyRange> =
+            edit.drops.iter().filter(|drop| drop.may_uncover()).map(DropTarget::keys).collect();
+        let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
+        if brings_nothing && uncovering.is_empty() {
             return Ok(());
         }
         let audit = Audit::new(self, next)?;
         let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
         let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
         for window in &next.windows {
-            let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str());
+            let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
+            let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
             let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
             if !changed.is_empty() {
                 touched.entry(window.start).or_default().extend(changed);
@@ -63,8 +67,34 @@ impl Table {
             touched.entry(*start).or_default().extend(replaced.of(*start));
         }
         let units = audit.units(touched);
-        let checked = units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err));
+        let checked = match brings_nothing {
+            true => self.check_uncovered(base, &audit, &units),
+            false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+        };
         checked.map_err(|error| error.of_table(self.name()))
+    }
+
+    /// Checks the rows that a drop upon `base` changes. One that was over a limit before, which only a build that did not
+    /// check has left, may still be deleted bit by bit; and no sum grows by what a drop hides.
+    fn check_uncovered(&self, base: &Version, audit: &Audit, units: &[Unit<'_>]) -> Result<()> {
+        let before = Audit::new(self, base)?;
+        for unit in units {
+            let large = |found: Vec<StoreError>| {
+                found.into_iter().filter_map(|error| match error {
+                    StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
+                    _ => None,
+                })
+            };
+            let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
+            if uncovered.is_empty() {
+                continue;
+            }
+            large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
+            if let Some((row, (table, bytes))) = uncovered.pop_first() {
+                return Err(StoreError::Uncovers { table, row, bytes });
+            }
+        }
+        Ok(())
     }
 
     /// The rows of `version` that go over a limit, so that they cannot be read or merged: only a build that did not

@@ -58,22 +58,28 @@ impl LocalBlobs {
 
     /// Makes a folder of the root and its ancestors, each name durable in the folder above it. One that is there may
     /// have been left by a process that ended before it synced the name, so each is synced once all the same.
-    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+    fn make_folder(&self, folder: &Path, path: &str) -> Result<()> {
+        let failed = || io_error("make the folder of", path);
         let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
         if is_durable() || self.disk.is_folder(folder) && planted::is(Bug::TrustFolder) {
             return Ok(());
         }
         if folder == self.root || !folder.starts_with(&self.root) {
-            make_outer_folder(&*self.disk, folder)?;
+            make_outer_folder(&*self.disk, folder).map_err(failed())?;
         } else {
             if let Some(parent) = folder.parent() {
-                self.make_folder(parent)?;
+                self.make_folder(parent, path)?;
             }
             match self.disk.make_folder(folder) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && self.disk.is_folder(folder) => {}
-                made => made?,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    if !self.disk.is_folder(folder) {
+                        let file = folder.strip_prefix(&self.root).unwrap_or(folder);
+                        return Err(StoreError::InTheWay { path: file.display().to_string() });
+                    }
+                }
+                made => made.map_err(failed())?,
             }
-            sync_folder_of(&*self.disk, folder)?;
+            sync_folder_of(&*self.disk, folder).map_err(failed())?;
         }
         self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
         Ok(())
@@ -83,7 +89,7 @@ impl LocalBlobs {
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
         let folder = target.parent().unwrap_or(&self.root);
-        self.make_folder(folder).map_err(io_error("make the folder of", path))?;
+        self.make_folder(folder, path)?;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -136,8 +142,8 @@ impl Blobs for LocalBlobs {
     }
 
     fn aside(&self, folder: &str) -> Result<Option<Box<dyn Aside>>> {
-        let made = self.make_folder(&self.full(folder)).and_then(|()| self.disk.real_folder(&self.full(folder)));
-        let folder = made.map_err(io_error("make", folder))?;
+        self.make_folder(&self.full(folder), folder)?;
+        let folder = self.disk.real_folder(&self.full(folder)).map_err(io_error("make", folder))?;
         // One inside would have to be moved, and be nowhere if that is stopped.
         let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
         if names.iter().any(|name| self.disk.is_folder(&folder.join(name))) {
@@ -165,7 +171,7 @@ impl Blobs for LocalBlobs {
     fn read(&self, path: &str) -> Result<Option<Bytes>> {
         match self.disk.read(&self.full(path)) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(io_error("read", path)(error)),
         }
     }
@@ -177,7 +183,7 @@ impl Blobs for LocalBlobs {
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         let mut names = match self.disk.list(&self.full(folder)) {
             Ok(names) => names,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(io_error("list", folder)(error)),
         };
         names.retain(|name| !name.starts_with('.'));
@@ -188,7 +194,7 @@ impl Blobs for LocalBlobs {
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         match self.disk.stat(&self.full(path)) {
             Ok(found) => Ok(Some(found)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(io_error("look at", path)(error)),
         }
     }
@@ -196,7 +202,7 @@ impl Blobs for LocalBlobs {
     fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
         let mut names = match self.disk.list(&self.full(folder)) {
             Ok(names) => names,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(io_error("list", folder)(error)),
         };
         names.retain(|name| name.starts_with(TEMPORARY));
@@ -215,7 +221,7 @@ impl Blobs for LocalBlobs {
         }
         match self.disk.remove(&whole) {
             Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) if is_missing(&error) => Ok(()),
             Err(error) => Err(io_error("delete", path)(error)),
         }
     }
@@ -332,6 +338,11 @@ fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     sync_folder_of(disk, folder)
 }
 
+/// Whether there is nothing of a name: no such name, or a file where a folder of its path would be.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path: path.clone(), source }
@@ -402,6 +413,26 @@ mod tests {
         assert!(blobs.read("none").unwrap().is_none());
         assert!(blobs.list("none").unwrap().is_empty());
         blobs.delete("none").unwrap();
+    }
+
+    #[test]
+    fn a_file_where_a_folder_belongs_holds_nothing_and_is_named() {
+        let (_folder, blobs) = blobs();
+        blobs.create_new("exports/day", b"in the way").unwrap();
+        for path in ["exports/day", "exports/day/deeper"] {
+            assert!(blobs.list(path).unwrap().is_empty());
+            assert!(blobs.leftovers(path).unwrap().is_empty());
+        }
+        let part = "exports/day/part-0.parquet";
+        assert!(blobs.read(part).unwrap().is_none() && blobs.stat(part).unwrap().is_none());
+        blobs.delete(part).unwrap();
+        for path in [part, "exports/day/deeper/part-0.parquet"] {
+            let error = blobs.replacer(path).err().unwrap();
+            assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+        }
+        let error = blobs.aside("exports/day").err().unwrap();
+        assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+        assert_eq!(blobs.read("exports/day").unwrap().unwrap().as_ref(), b"in the way");
     }
 
     #[test]

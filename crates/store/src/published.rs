@@ -199,8 +199,17 @@ impl Published {
     /// # Errors
     /// If they cannot be listed.
     pub fn readable(blobs: &dyn Blobs) -> Result<(Vec<Self>, Vec<StoreError>)> {
+        Self::readable_of(blobs, |_| true)
+    }
+
+    /// The same of the exports that are `wanted` by their names; others are not read.
+    ///
+    /// # Errors
+    /// As [`Self::readable`].
+    pub fn readable_of(blobs: &dyn Blobs, wanted: impl Fn(&str) -> bool) -> Result<(Vec<Self>, Vec<StoreError>)> {
         let (mut lists, mut damaged) = (Vec::new(), Vec::new());
-        for name in blobs.list(EXPORTS)?.iter().filter_map(|name| name.strip_suffix(".json")) {
+        let names = blobs.list(EXPORTS)?;
+        for name in names.iter().filter_map(|name| name.strip_suffix(".json")).filter(|name| wanted(name)) {
             match Self::load(blobs, name) {
                 Ok(list) => lists.push(list),
                 Err(error) => damaged.push(error),

@@ -174,6 +174,36 @@ fn versions_that_rules_hide_do_not_count_and_hinder_no_compaction() {
     assert!(is_too_large(&load(&world, "99.csv", &[text(99_000_000, 1001)]).unwrap_err()));
 }
 
+#[test]
+fn deleting_newer_versions_uncovers_no_row_that_is_too_large() {
+    for extent in [None, Some(CompactionExtent::Due)] {
+        let world = World::of(&texts(), "maxversions=2", 1000);
+        let second = |at: i64| at * 1_000_000;
+        // Small cells hide the large ones, whichever came first.
+        load(&world, "1.csv", &[text(second(1), 600)]).unwrap();
+        load(&world, "2.csv", &[text(second(8), 1), text(second(9), 1)]).unwrap();
+        load(&world, "3.csv", &[text(second(2), 600)]).unwrap();
+        extent.into_iter().for_each(|extent| compact(&world, extent));
+        let delete = |times: std::ops::Range<i64>| {
+            let snapshot = world.snapshot().unwrap();
+            let times = Some(START + second(times.start)..START + second(times.end));
+            let (key, family, qualifier) = (b"00".to_vec(), "F".to_owned(), b"q".to_vec());
+            let plan = DropPlan::new(&snapshot, DropTarget::Column { key, family, qualifier, times }).unwrap();
+            world.try_commit(&snapshot, &plan.edit(), START)
+        };
+        if extent.is_none() {
+            let error = delete(8..10).unwrap_err();
+            assert!(matches!(&error, StoreError::Uncovers { row, .. } if row == "00"), "{error}");
+            assert_eq!(world.cells().len(), 2, "nothing is deleted");
+        }
+        delete(2..3).unwrap();
+        delete(8..10).unwrap();
+        assert!(world.cells().len() <= 1);
+        compact(&world, CompactionExtent::Full);
+        assert!(world.table().verify(VerifyOptions::default()).unwrap().is_sound());
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Load(Vec<(u64, i64, i64)>),

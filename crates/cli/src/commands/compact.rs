@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tidetable_layout::window_name;
-use tidetable_runner::{Stop, UlidIds};
+use tidetable_runner::UlidIds;
 use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
 
 use super::store;
@@ -12,6 +12,7 @@ use crate::args::{Compact, Global, Output};
 use crate::error::CliError;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
+use crate::signals::stop_on_signals;
 
 /// Compacts the table, or says what that would do.
 pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
@@ -28,7 +29,12 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     }
     let planned = rows(&snapshot, &plan);
     let is_empty = plan.is_empty();
-    let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default(), &Stop::default())?;
+    let stop = stop_on_signals()?;
+    let done = tidetable_runner::compact(&store, plan, extent, &UlidIds::default(), &stop);
+    if let (Err(_), Some(stopped)) = (&done, stop.asked()) {
+        return Err(CliError::CompactionStopped { table: args.table.clone(), signal: stopped.0 });
+    }
+    let done = done?;
     match global.output {
         Output::Json => writeln!(out, "{}", json!(done))?,
         Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,

@@ -44,7 +44,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let (mut rows, mut shown) = (Rows::new(&columns), 0);
-    for record in Runs::of(store.blobs().as_ref()).newest_first(args.job.as_deref())? {
+    for record in Runs::of(store.blobs().as_ref()).known_newest_first(args.job.as_deref())? {
         if shown == limit {
             break;
         }
@@ -128,7 +128,7 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
 /// That a job without runs to be listed is one.
 fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
     let mut known = project_if_any(global)?.map(|project| project.jobs()).unwrap_or_default();
-    for record in Runs::of(store.blobs().as_ref()).newest_first(None)? {
+    for record in Runs::of(store.blobs().as_ref()).known_newest_first(None)? {
         // What cannot be read was told above.
         known.extend(record.ok().map(|record| record.job));
     }

@@ -95,9 +95,9 @@ fn project_if_any(global: &Global) -> Result<Option<Project>, CliError> {
 fn find_run(store: &Store, asked: &str) -> Result<RunRecord, CliError> {
     let runs = Runs::of(store.blobs().as_ref());
     let record = match runs.find(asked)? {
-        RunFound::One(run) => runs.load(&run)?,
+        RunFound::One(run) => runs.known(&run)?,
         RunFound::Several(names) => return Err(several(asked, &names)),
-        RunFound::None => runs.last(asked)?,
+        RunFound::None => runs.known_newest_first(Some(asked))?.find_map(Result::ok),
     };
     record.ok_or_else(|| CliError::NoRun { run: asked.to_owned() })
 }

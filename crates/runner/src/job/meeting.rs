@@ -64,6 +64,13 @@ pub(super) fn meeting(one: &Export, other: &Export) -> Option<String> {
         .or_else(|| their_pieces.meet(&Pieces::literal(&my_name)))
 }
 
+/// Whether `path` inside `exports/` can be the folder of a part of `export`, or one that such a folder lies in.
+pub fn may_be_folder_of(export: &Export, path: &str) -> bool {
+    let depth = |name: &str| name.matches('/').count();
+    let deepest = depth(&export.name_template.render(NaiveDate::default()));
+    depth(path) <= deepest && Pieces::of(export).meet(&Pieces::literal(path)).is_some()
+}
+
 /// What the pieces of a name can be; `None` is any text.
 struct Pieces(Vec<Option<BTreeSet<String>>>);
 

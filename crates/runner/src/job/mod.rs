@@ -45,6 +45,7 @@ pub(crate) use fields::{Fields, Reader};
 pub(crate) use hooks::hooks_alone;
 pub use hooks::{HookKind, Hooks};
 pub(crate) use keys::PROJECT;
+pub(crate) use meeting::may_be_folder_of;
 pub use meeting::{NamesMeet, names_that_meet};
 pub(crate) use names::Id;
 pub(crate) use problem::Mistake;

@@ -206,11 +206,7 @@ impl Known {
         let Some(unrecorded) = unrecorded(root, job) else { return };
         match &mut self.last {
             Some(last) if last.run > unrecorded.run => {}
-            Some(last) if last.run == unrecorded.run => {
-                last.outcome = unrecorded.outcome;
-                last.finished = unrecorded.finished;
-                last.error = unrecorded.error;
-            }
+            Some(last) if last.run == unrecorded.run => last.end_as(&unrecorded),
             last => *last = Some(unrecorded),
         }
     }

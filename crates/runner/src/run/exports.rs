@@ -1,6 +1,7 @@
 //! The stage that publishes: each export in turn, and the checks of tables that none reads.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
 
 use chrono::NaiveDate;
 use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
@@ -10,7 +11,7 @@ use super::error::RunError;
 use super::measure::{Checker, DayOf};
 use super::parts::Wanted;
 use super::presence::holds_records;
-use super::publish::{PublishDone, PublishStage};
+use super::publish::{Looked, LookedAt, PublishDone, PublishStage};
 use super::retry::Retry;
 use super::{Run, look};
 use crate::day::day_bounds;
@@ -18,8 +19,14 @@ use crate::job::{Export, Stage};
 use crate::plan::Plan;
 
 impl Run<'_> {
-    /// Publishes what is stale now that the tables have changed.
-    pub(super) fn publish(&self, plan: &Plan, record: &mut RunRecord) -> Result<(), RunError> {
+    /// Publishes what is stale now that the tables have changed. `looked` are the exports as they were planned.
+    pub(super) fn publish<'a>(
+        &'a self,
+        plan: &Plan,
+        mut looked: LookedAt<'a>,
+        record: &mut RunRecord,
+    ) -> Result<(), RunError> {
+        let stage = self.publish_stage();
         let checker = Checker::new(self.job, &self.options.run);
         let mut read: HashSet<String> = HashSet::new();
         let mut failures = self.failures()?;
@@ -29,7 +36,8 @@ impl Run<'_> {
             let mut done = PublishDone::default();
             let published = loop {
                 let about = (&mut done, &mut failures, &mut *record);
-                match self.publish_one(export, plan, &checker, &mut retry, about) {
+                let before = looked.remove(&export.name);
+                match self.publish_one((&stage, export, before), plan, &checker, &mut retry, about) {
                     Ok(reads) => break Ok(reads),
                     // Those of its parts that are listed are not tried again.
                     Err(error) => match retry.after(&export.name, error, &mut record.attempts) {
@@ -78,10 +86,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Publishes what is stale of one export. Returns the tables it reads.
-    fn publish_one(
-        &self,
-        export: &Export,
+    /// Publishes what is stale of one export. Returns the tables it reads. If nothing changed since it was planned, it is not
+    /// looked at again.
+    fn publish_one<'a>(
+        &'a self,
+        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<Looked<'a>>),
         plan: &Plan,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
@@ -89,7 +98,10 @@ impl Run<'_> {
     ) -> Result<Vec<String>, RunError> {
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let reads = self.reads(export)?;
-        let looked = self.publish_stage().look(export, &reads, &wanted)?;
+        let looked = match before {
+            Some(looked) if looked.is_current()? => looked,
+            _ => stage.look(export, &reads, &wanted, stage.published(export)?)?,
+        };
         looked.notes.iter().for_each(|note| self.note(record, note.clone()));
         looked.gone.iter().for_each(|label| failures.clear(&export.name, label));
         let planned = plan.exports.iter().find(|planned| planned.export == export.name);
@@ -102,7 +114,7 @@ impl Run<'_> {
                 self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
             }
         }
-        self.publish_stage().publish(&looked, checker, retry, (done, &mut record.attempts))?;
+        stage.publish(&looked, checker, retry, (done, &mut record.attempts))?;
         Ok(reads)
     }
 
@@ -171,6 +183,7 @@ impl Run<'_> {
             options: self.options,
             observer: self.observer,
             runtime: self.runtime,
+            others: OnceLock::new(),
         }
     }
 

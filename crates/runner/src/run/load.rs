@@ -103,8 +103,10 @@ impl<'a> LoadStage<'a> {
             let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
             let looking = LookingAtInputs { without: &without, wants: &wants, anew: base.reset.is_some() };
             let found = if at == last { files.take() } else { files.clone() };
-            let mut plan =
-                InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash).map_err(StoreError::from)?;
+            let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
+            // What was asked to stop fails for that reason, whatever it said first.
+            self.options.stop.check()?;
+            let mut plan = plan.map_err(StoreError::from)?;
             if base.reset.is_some() && !plan.vanished.is_empty() {
                 let gone = plan.vanished.iter().map(|input| input.path.clone()).collect();
                 return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone });

@@ -6,14 +6,14 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{Failures, InputState};
 use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
-use tidetable_store::{InputPlan, Published};
+use tidetable_store::InputPlan;
 
 use super::error::RunError;
 use super::load::{Planned, PlannedSource, taken_out};
 use super::params::probe_params;
 use super::parts::{Part, Wanted};
 use super::presence::holds_records;
-use super::publish::{check_keys, tables_read};
+use super::publish::{Looked, LookedAt, PublishStage, check_keys, tables_read};
 use super::{Run, RunOptions};
 use crate::day::{MICROS_PER_DAY, day_bounds, days_touched};
 use crate::job::{Export, From, Job, Table};
@@ -22,8 +22,8 @@ use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, 
 use crate::readable::ReadableTables;
 
 impl Run<'_> {
-    /// What the run does with `sources`, and with what follows from them.
-    pub(super) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<Plan, RunError> {
+    /// What the run does with `sources`, and with what follows from them; and the exports as they were looked at for that.
+    pub(super) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, LookedAt<'_>), RunError> {
         let mut plan = Plan { job: self.job.name.clone(), ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);
@@ -35,11 +35,13 @@ impl Run<'_> {
             });
         }
         let failures = self.failures()?;
+        let (stage, mut all) = (self.publish_stage(), LookedAt::new());
         let mut read = HashSet::new();
         for export in &self.job.exports {
             let reads = self.reads(export)?;
-            let planned = self.export(export, &reads, (&plan.tables, &failures))?;
+            let (planned, looked) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
             plan.exports.push(planned);
+            all.extend(looked.map(|looked| (export.name.clone(), looked)));
             read.extend(reads);
         }
         for table in self.checks_unread(&read) {
@@ -50,7 +52,7 @@ impl Run<'_> {
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
             }
         }
-        Ok(plan)
+        Ok((plan, all))
     }
 
     fn table(&self, planned: &Planned<'_>) -> Result<TablePlan, RunError> {
@@ -144,13 +146,12 @@ impl Run<'_> {
     }
 
     /// What is to be published now, and what will be when its tables have changed.
-    fn export(
+    fn export<'a>(
         &self,
-        export: &Export,
+        (stage, export): (&PublishStage<'a>, &'a Export),
         reads: &[String],
         (tables, failures): (&[TablePlan], &Failures),
-    ) -> Result<ExportPlan, RunError> {
-        let stage = self.publish_stage();
+    ) -> Result<(ExportPlan, Option<Looked<'a>>), RunError> {
         let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
         let mut unchanged = 0;
         let mut there = Vec::new();
@@ -159,7 +160,7 @@ impl Run<'_> {
                 there.push(table.clone());
             }
         }
-        let published = Published::load(self.store.blobs().as_ref(), &export.name)?;
+        let published = stage.published(export)?;
         let lost = published.parts.values().flat_map(|part| part.sources.keys());
         let lost = lost.clone().find(|table| reads.contains(table) && !there.contains(table));
         if let Some(table) = lost.filter(|_| !self.options.rebuild) {
@@ -167,10 +168,11 @@ impl Run<'_> {
         }
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let mut sealed = Vec::new();
-        if there.len() == reads.len() {
-            let looked = stage.look(export, &there, &wanted)?;
+        let is_there = there.len() == reads.len();
+        let looked = is_there.then(|| stage.look(export, &there, &wanted, published.clone())).transpose()?;
+        if let Some(looked) = &looked {
             unchanged = looked.unchanged;
-            for Part { label, folder, reason, sealed: stays, .. } in looked.parts {
+            for Part { label, folder, reason, sealed: stays, .. } in looked.parts.iter().cloned() {
                 let planned = PlannedPart { label: label.clone(), part: folder, reason };
                 match stays {
                     true => sealed.push(planned),
@@ -198,7 +200,7 @@ impl Run<'_> {
         }
         unknown &= wanted.may_take_unknown();
         let parts: Vec<PlannedPart> = parts.into_values().collect();
-        Ok(ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown })
+        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, looked))
     }
 
     /// Plans the query of an export over the tables of the job and of the store.

@@ -26,6 +26,8 @@ mod secrets;
 mod select;
 mod stop;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -100,14 +102,14 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
 pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
     let options = &RunOptions { looks_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
-    let storage = &secrets::storage(project, job, runtime.handle(), options.clock)?;
+    let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
     let (observer, runtime, reads) = (&Silent, runtime.handle(), Mutex::default());
     let whole = Run { job, options, ids, observer, store: &store, storage, runtime, seen, reads };
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     let sources = run.stage(&|_| {}).plan()?;
-    run.plan(&sources)
+    run.plan(&sources).map(|(plan, _)| plan)
 }
 
 /// Runs `job`. A failed run is recorded too. `None`: another run of the job goes on, and was to be left alone.
@@ -205,7 +207,7 @@ fn begin(
 ) -> Result<Option<Begun>, RunError> {
     let store = open_store(project)?;
     let runtime = runtime()?;
-    let storage = secrets::storage(project, job, runtime.handle(), options.clock)?;
+    let storage = secrets::storage(project, job, runtime.handle(), options)?;
     let taken = lock::take(Path::new(&project.root), &job.name, options.if_locked, &options.stop)?;
     let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
     // Said before anything is read that may be damaged.
@@ -304,10 +306,10 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
-        let (plan, rejected) = self.load(record)?;
+        let (plan, looked, rejected) = self.load(record)?;
         self.derive(record)?;
         let clock = Instant::now();
-        self.publish(&plan, record)?;
+        self.publish(&plan, looked, record)?;
         took(record, "publish", clock);
         // Afterwards: a day is read from its own files, and not from those of a month that days were joined into.
         self.compact(record)?;
@@ -370,20 +372,4 @@ impl Run<'_> {
 /// Adds what a part of the run took since `clock`.
 fn took(record: &mut RunRecord, part: &str, clock: Instant) {
     *record.seconds.entry(part.to_owned()).or_default() += clock.elapsed().as_secs_f64();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_named_after_those_before_it() {
-        let name = |millis: u64, random: u128| Ulid::from_parts(millis, random).to_string();
-        assert_eq!(name_after(&name(5, 9), &name(6, 1)), name(6, 1));
-        assert_eq!(name_after(&name(900, 9), &name(6, 1)), name(901, 1), "a clock was wrong");
-        assert_eq!(name_after(&name(6, 2), &name(6, 1)), name(7, 1));
-        assert_eq!(name_after("no ulid", &name(6, 1)), name(6, 1));
-        let last = name((1 << 48) - 1, 9);
-        assert_eq!(name_after(&last, &name(6, 1)).len(), 26);
-    }
 }

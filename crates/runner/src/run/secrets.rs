@@ -4,6 +4,7 @@ use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 
 use super::error::{NoSecret, RunError};
+use super::options::RunOptions;
 use crate::job::{Job, SettingValue};
 use crate::project::Project;
 
@@ -11,8 +12,15 @@ use crate::project::Project;
 ///
 /// # Errors
 /// [`RunError::Secret`] if a variable or file that the job file names is not there.
-pub(super) fn storage(project: &Project, job: &Job, runtime: &Handle, clock: fn() -> i64) -> Result<Storage, RunError> {
-    let mut storage = Storage::new(project.dir.clone(), Some(runtime.clone())).with_clock(clock);
+pub(super) fn storage(
+    project: &Project,
+    job: &Job,
+    runtime: &Handle,
+    options: &RunOptions,
+) -> Result<Storage, RunError> {
+    let stop = options.stop.clone();
+    let storage = Storage::new(project.dir.clone(), Some(runtime.clone()));
+    let mut storage = storage.with_clock(options.clock).with_wanted(move || stop.asked().is_none());
     for source in &job.sources {
         let mut settings = Vec::new();
         for setting in &source.storage {

@@ -10,6 +10,7 @@ use tidetable_store::{CompactionExtent, CompactionPlan, LoadStats, RejectedRow, 
 use super::derived::check_query_rejected;
 use super::error::RunError;
 use super::load::{LoadStage, Pending, PlannedSource, check_rejected};
+use super::publish::LookedAt;
 use super::rejects::RejectLog;
 use super::{Run, took};
 use crate::compact::compact;
@@ -18,11 +19,12 @@ use crate::observe::{Event, Unit};
 use crate::plan::Plan;
 
 impl Run<'_> {
-    /// Loads the tables of sources and commits them. Returns what the run is going to do, and the first rejected rows.
-    pub(super) fn load(&self, record: &mut RunRecord) -> Result<(Plan, Vec<RejectedRow>), RunError> {
+    /// Loads the tables of sources and commits them. Returns what the run is going to do, the exports as they were looked at
+    /// for that, and the first rejected rows.
+    pub(super) fn load(&self, record: &mut RunRecord) -> Result<(Plan, LookedAt<'_>, Vec<RejectedRow>), RunError> {
         let names: Vec<&str> = self.job.sources.iter().map(|source| source.spec.name.as_str()).collect();
-        let mut told = None;
-        self.attempts((Stage::Load, &names.join(", ")), record, |record| {
+        let (mut told, mut looked) = (None, LookedAt::new());
+        let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
             // What an attempt before this one has committed is loaded, and not looked at again.
             record.loads.retain(|load| load.version != load.before);
             let clock = Instant::now();
@@ -34,7 +36,8 @@ impl Run<'_> {
             let plan = match &told {
                 Some(plan) => Plan::clone(plan),
                 None => {
-                    let plan = self.plan(&sources)?;
+                    let (plan, all) = self.plan(&sources)?;
+                    looked = all;
                     self.observer.event(Event::Plan(plan.clone()));
                     told.insert(plan).clone()
                 }
@@ -67,7 +70,8 @@ impl Run<'_> {
             let done = self.commit(pending, &mut record.loads);
             took(record, "commit", clock);
             done.map(|()| (plan, rejected))
-        })
+        })?;
+        Ok((plan, looked, rejected))
     }
 
     /// Commits loads one after the other, up to the first that cannot be.

@@ -26,6 +26,7 @@ use crate::parquet::ParquetFile;
 use crate::plan::plans;
 use crate::reader::InputReader;
 use crate::spec::{Format, SourceSpec};
+use crate::wanted::Wanted;
 
 pub use discover::Found;
 pub use passing::store_may_pass;
@@ -97,6 +98,7 @@ pub struct Storage {
     stores: Mutex<Clients>,
     settings: HashMap<String, Vec<(String, Secret)>>,
     clock: Option<fn() -> i64>,
+    wanted: Wanted,
 }
 
 /// Clients by the start of their URLs and, where it has settings of its own, the source.
@@ -118,6 +120,7 @@ impl Storage {
             stores: Mutex::default(),
             settings: HashMap::new(),
             clock: None,
+            wanted: Wanted::default(),
         }
     }
 
@@ -126,6 +129,14 @@ impl Storage {
     #[must_use]
     pub fn with_clock(mut self, clock: fn() -> i64) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// The same, with files hashed as long as `is_wanted`, which is asked before each piece of one, says so: else hashing fails.
+    /// Who reads chunks need not ask for more.
+    #[must_use]
+    pub fn with_wanted(mut self, is_wanted: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.wanted = Wanted::asking(is_wanted);
         self
     }
 
@@ -160,7 +171,7 @@ impl Storage {
     /// [`SourceError::Io`] or [`SourceError::Store`].
     pub fn hash(&self, input: &InputFile) -> Result<ContentHash, SourceError> {
         let mut tally = Tally::default();
-        let mut from = self.raw(input)?;
+        let mut from = self.wanted.read(self.raw(input)?);
         let buffer = usize::try_from(input.size).unwrap_or(usize::MAX).clamp(4096, HASH_BUFFER);
         hash_all_by(&mut from, &mut tally, buffer)
             .map_err(|source| SourceError::Io { path: input.path.clone(), source })?;
@@ -177,7 +188,9 @@ impl Storage {
         let columns = plans(spec)?;
         match input.format {
             Format::Csv => InputReader::csv(spec, columns, input.path.clone(), self.raw(input)?, self.chunk_bytes),
-            Format::Parquet => InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone()),
+            Format::Parquet => {
+                InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.wanted.clone())
+            }
         }
     }
 

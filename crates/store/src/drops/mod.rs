@@ -98,6 +98,12 @@ impl DropTarget {
         matches!(self, Self::Prefix { .. } | Self::Row { .. })
     }
 
+    /// Whether rules may show older cells in the place of those it hides: others hide all cells that take the place of each
+    /// other.
+    pub(crate) fn may_uncover(&self) -> bool {
+        matches!(self, Self::Column { times: Some(_), .. })
+    }
+
     /// Whether it would hide a whole table, or names no row.
     pub(crate) fn names_no_row(&self) -> bool {
         match self {

@@ -6,8 +6,8 @@ pub(super) mod summary;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_runner::{
-    IfLocked, Job, JobError, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop, TableReason,
-    UlidIds, open_store, plan_job, refused, run as run_job,
+    CheckRecord, IfLocked, Job, JobError, Only, Outcome, PartState, Project, RunOptions, RunRecord, Severity, Stop,
+    TableReason, UlidIds, open_store, plan_job, refused, run as run_job,
 };
 use tidetable_store::{Ids, LEAST_MEMORY, ulid_text};
 
@@ -103,11 +103,12 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         .filter(|part| missed(part.state))
         .map(|part| (part.export.clone(), part.label.clone()))
         .collect();
-    // A run that stopped on its way has tried only some of what it would have.
-    let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
-    if parts.as_ref().is_some_and(Vec::is_empty) {
+    // Days of tables whose checks failed are checked again by any run of the job.
+    if !record.outcome.is_open() && parts.is_empty() && !record.checks.iter().any(is_broken) {
         return Err(CliError::NothingLeft { run: record.run.clone() });
     }
+    // A run that stopped on its way has tried only some of what it would have.
+    let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
     let (from, to) = (record.asked.from, record.asked.to);
     let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));
     let asked = RunDays {
@@ -213,11 +214,16 @@ pub fn run_one(
             Err(CliError::Partial { missed, run: record.run.clone() })
         }
         Outcome::Checks => {
-            let broken = |check: &&tidetable_runner::CheckRecord| !check.passed && check.severity == Severity::Error;
-            Err(CliError::Checks { failed: count(record.checks.iter().filter(broken).count() as u64, "check") })
+            let broken = record.checks.iter().filter(|check| is_broken(check)).count();
+            Err(CliError::Checks { failed: count(broken as u64, "check") })
         }
         _ => shown.map(|()| Some(report.record)),
     }
+}
+
+/// Whether a check failed that keeps what it looked at from being published.
+fn is_broken(check: &CheckRecord) -> bool {
+    !check.passed && check.severity == Severity::Error
 }
 
 /// What the command line asks of a run of a job whose days are those of a zone.

@@ -101,8 +101,9 @@ fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliErr
             "rows go to the screen".to_owned()
         }
         Word::To(Some(path)) => {
-            check(&path, how)?;
-            let said = format!("rows go into {}, until \\o", path.display());
+            let destination = check(&path, how)?;
+            let replaced = if destination.is_file() && path.exists() { ", which the next rows replace" } else { "" };
+            let said = format!("rows go into {}{replaced}, until \\o", path.display());
             how.to = Some(path);
             said
         }
@@ -120,13 +121,13 @@ fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliErr
     Ok(())
 }
 
-/// Refuses a file now that could not be written later.
-fn check(path: &Path, how: &Showing) -> Result<(), CliError> {
+/// What rows go to; refuses a file now that could not be written later.
+fn check(path: &Path, how: &Showing) -> Result<Destination, CliError> {
     let destination = Destination::of(path, "\\o")?;
     if !how.asked {
         form_of(path, &destination, OF_ROWS, super::run::form(how.output), ".mode")?;
     }
-    Ok(())
+    Ok(destination)
 }
 
 /// What is shown of tables is for the person, wherever rows go.

@@ -30,7 +30,8 @@ pub(super) const HELP: &str = "\
 \\d NAME            columns of one; so does DESCRIBE NAME
 SUMMARIZE NAME     least, greatest and distinct values of each column
 \\x, .mode MODE     a line for each value; or table, line, markdown, csv, json
-\\o FILE, .output   rows go into FILE, in the form its ending says, each statement's in place of the last; \\o ends that
+\\o FILE, .output   rows go into FILE, in the form its ending says, each statement's in place of the last; \\o ends that.
+                   A file that is there is replaced; of a link its target is; a pipe or a device is written to
 \\rows N, .maxrows  rows of a table that are shown at most, 0 for all
 \\timing            say how long statements take, or no longer
 \\i FILE, .read     run the statements of FILE

@@ -2,6 +2,7 @@
 //! [`Diagnosis::fix`] changes anything.
 
 mod fix;
+mod in_the_way;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -74,6 +75,8 @@ pub enum FindingKind {
     Sst,
     /// The lock of a job.
     Lock,
+    /// A file where a folder belongs.
+    InTheWay,
 }
 
 impl FindingKind {
@@ -88,6 +91,7 @@ impl FindingKind {
             Self::Checkpoint => "checkpoint",
             Self::Sst => "SST",
             Self::Lock => "lock",
+            Self::InTheWay => "file in the way",
         }
     }
 }
@@ -107,6 +111,7 @@ impl Diagnosis {
             found.table(store, table)?;
         }
         found.locks(store.blobs().as_ref())?;
+        found.in_the_way(store.blobs().as_ref(), project)?;
         found.notes(store, now)?;
         Ok(found)
     }

@@ -1,6 +1,7 @@
 //! Compares an export with the tables that it reads, and with what was published of it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
@@ -22,11 +23,10 @@ pub(in crate::run) struct Looked<'a> {
     pub(super) tables: Vec<String>,
     /// Their versions.
     pub(super) snapshots: Vec<Snapshot>,
-    pub(super) published: Published,
+    pub(in crate::run) published: Published,
     /// Fingerprint of the query and its settings.
     pub(super) query: String,
-    /// Folders that other jobs publish, each with its job.
-    pub(super) others: BTreeMap<String, String>,
+    pub(super) others: Arc<Others>,
     /// The parts to publish, and those to withdraw.
     pub(in crate::run) parts: Vec<Part>,
     /// Parts of which there is no record, and of which nothing was published.
@@ -37,6 +37,28 @@ pub(in crate::run) struct Looked<'a> {
     pub(in crate::run) notes: Vec<String>,
     /// How many parts are neither published nor withdrawn.
     pub(in crate::run) unchanged: usize,
+}
+
+/// Folders that other jobs publish, each with its job.
+pub(super) type Others = BTreeMap<String, String>;
+
+/// Exports that were compared with their tables, by name.
+pub(in crate::run) type LookedAt<'a> = HashMap<String, Looked<'a>>;
+
+impl Looked<'_> {
+    /// Whether its tables are still what it was compared with.
+    ///
+    /// # Errors
+    /// If a table cannot be read.
+    pub(in crate::run) fn is_current(&self) -> Result<bool, RunError> {
+        for snapshot in &self.snapshots {
+            let (known, latest) = (snapshot.version(), snapshot.table().latest()?);
+            if latest.is_none_or(|latest| (latest.number, &latest.commit) != (known.number, &known.commit)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// What was found of the files of an export.
@@ -51,19 +73,19 @@ struct Mended {
 }
 
 impl<'a> PublishStage<'a> {
-    /// Compares `export` with `tables`, those it reads.
+    /// Compares `export` with `tables`, those it reads, and with `published`, its list.
     pub(in crate::run) fn look(
         &self,
         export: &'a Export,
         tables: &[String],
         wanted: &Wanted<'_>,
+        mut published: Published,
     ) -> Result<Looked<'a>, RunError> {
         let query_error = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
         let snapshots: Vec<Snapshot> =
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
         let blobs = self.store.blobs().as_ref();
-        let mut published = Published::load(blobs, &export.name)?;
         let others = self.check_owner(export, &published)?;
         let compared = Compared { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
         let query = compared.fingerprint();
@@ -214,16 +236,26 @@ impl<'a> PublishStage<'a> {
         Ok(mended)
     }
 
-    /// Refuses to publish under the name of another job's export. Returns the folders that other jobs
-    /// publish, each with its job.
-    fn check_owner(&self, export: &Export, published: &Published) -> Result<BTreeMap<String, String>, RunError> {
+    /// The list of an export of the job.
+    pub(in crate::run) fn published(&self, export: &Export) -> Result<Published, RunError> {
+        Ok(Published::load(self.store.blobs().as_ref(), &export.name)?)
+    }
+
+    /// Refuses to publish under the name of another job's export. Returns what other jobs publish.
+    fn check_owner(&self, export: &Export, published: &Published) -> Result<Arc<Others>, RunError> {
         if !published.job.is_empty() && published.job != self.job.name {
             return Err(owned(export, &export.name, &published.job));
         }
+        if let Some(others) = self.others.get() {
+            return Ok(Arc::clone(others));
+        }
         // The list of another export may be damaged: that is no reason to publish nothing.
-        let (lists, damaged) = Published::readable(self.store.blobs().as_ref())?;
+        let is_other = |name: &str| self.job.export(name).is_none();
+        let (lists, damaged) = Published::readable_of(self.store.blobs().as_ref(), is_other)?;
         damaged.iter().for_each(leave_out);
         let others = lists.into_iter().filter(|list| list.job != self.job.name);
-        Ok(others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect())
+        let folders =
+            others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect();
+        Ok(Arc::clone(self.others.get_or_init(|| Arc::new(folders))))
     }
 }

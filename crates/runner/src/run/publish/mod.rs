@@ -9,7 +9,7 @@ mod together;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 
 use tidetable_export::{EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
@@ -27,7 +27,8 @@ use crate::job::{Export, ExportMode, Job};
 use crate::observe::{Event, Observer, Unit};
 use crate::period::Period;
 pub use decide::{check_keys, tables_read};
-use look::Looked;
+use look::Others;
+pub(super) use look::{Looked, LookedAt};
 use outcome::{Tried, as_empty, as_sealed, event_of, made_from, part_record};
 use together::Together;
 
@@ -38,6 +39,8 @@ pub(super) struct PublishStage<'a> {
     pub(super) options: &'a RunOptions,
     pub(super) observer: &'a dyn Observer,
     pub(super) runtime: &'a tokio::runtime::Handle,
+    /// What other jobs publish, once it was asked for.
+    pub(super) others: OnceLock<Arc<Others>>,
 }
 
 /// What became of the parts of an export, also of one whose publishing stopped on its way.
