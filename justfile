@@ -108,7 +108,7 @@ prove-all: prove-model prove-histories prove-power prove-faults prove-replies pr
 # A million random operations against a map of cells.
 prove-model: (prove "model" "--seed" "1" "--seeds" "1000" "--size" "1000")
 
-# 100,000 operations on the names of inputs: files come, change, are copied, renamed, removed, left out; rows are deleted.
+# 100,000 operations on the names of inputs: files come, change, grow, are copied, renamed, removed, left out; rows are deleted.
 prove-histories: (prove "histories" "--seed" "1" "--seeds" "1000" "--size" "100")
 
 # The power goes at every change of a disk.

@@ -21,6 +21,7 @@ mod doctor;
 mod duckdb;
 mod emulator;
 mod external;
+mod grown;
 mod guides;
 mod history;
 mod hooks;

@@ -7,8 +7,8 @@ use arrow::array::{
     TimestampMicrosecondArray, UInt64Array,
 };
 use tidetable_layout::{Field, FieldType, SourceSchema};
-use tidetable_source::{ContentHash, InputFile};
-use tidetable_store::{Feed, FeedEnd, Piece, StoreError};
+use tidetable_source::{ContentHash, Growth, InputFile};
+use tidetable_store::{Feed, FeedEnd, Input, Piece, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;
@@ -105,6 +105,9 @@ pub trait Source: Feed {
 
     /// The hash of an input's content.
     fn hash(&self, input: &InputFile) -> ContentHash;
+
+    /// How an input has grown since the table held `held` of it, in rows, if that is all that happened to it.
+    fn growth(&self, input: &InputFile, held: &Input) -> Option<Growth>;
 }
 
 /// Inputs in memory; each may get another content later.
@@ -161,27 +164,45 @@ impl Source for Inputs {
         let content = self.content(input).map(|(_, events)| format!("{}{events:?}", input.path));
         ContentHash(xxh3_128(content.unwrap_or_default().as_bytes()))
     }
+
+    fn growth(&self, _: &InputFile, _: &Input) -> Option<Growth> {
+        None
+    }
 }
 
 impl Feed for Inputs {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>, StoreError> {
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> Result<Option<FeedEnd>, StoreError> {
         let Some((_, events)) = self.content(input) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });
         };
-        let all_given = give_events(events, give)?;
+        let all_given = give_events(events, cuts, give)?;
         Ok(all_given.then(|| FeedEnd { hash: self.hash(input), bytes: 0 }))
     }
 }
 
-/// Gives rows in pieces; `false` if no more of them are wanted.
+/// Gives rows in pieces that begin at `cuts` too; `false` if no more of them are wanted.
 ///
 /// # Errors
 /// Those of making batches.
-pub(crate) fn give_events(events: &[Event], give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<bool, StoreError> {
-    for piece in events.chunks(10_000) {
-        if !give(Piece::Rows(batch(piece)?), 0) {
-            return Ok(false);
+pub(crate) fn give_events(
+    events: &[Event],
+    cuts: &[u64],
+    give: &mut dyn FnMut(Piece, u64) -> bool,
+) -> Result<bool, StoreError> {
+    let ends = cuts.iter().map(|cut| *cut as usize).chain([events.len()]);
+    let mut start = 0;
+    for end in ends.filter(|end| *end <= events.len()) {
+        for piece in events[start..end].chunks(10_000) {
+            if !give(Piece::Rows(batch(piece)?), 0) {
+                return Ok(false);
+            }
         }
+        start = end;
     }
     Ok(true)
 }

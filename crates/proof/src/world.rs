@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loader, Looking,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loaded, Loader, Looking,
     Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
 };
 
@@ -174,7 +174,7 @@ impl World {
     }
 
     /// What a load makes of the inputs, not committed.
-    fn loaded(&self, base: &Version, from: &dyn Source, plan: &InputPlan) -> Result<Edit> {
+    fn loaded(&self, base: &Version, from: &dyn Source, plan: &InputPlan) -> Result<Loaded> {
         let loader = Loader {
             feed: from,
             derive: None,
@@ -184,7 +184,7 @@ impl World {
             on_reject: &|_| {},
             on_progress: &|_| {},
         };
-        loader.load()?.pop().map(|loaded| loaded.edit).ok_or_else(|| Finding::new("a load of one table gave none"))
+        loader.load()?.pop().ok_or_else(|| Finding::new("a load of one table gave none"))
     }
 
     /// The edit that loads what is new, to be committed by the caller with [`Self::ids`].
@@ -192,22 +192,26 @@ impl World {
     /// # Errors
     /// Those of loading.
     pub fn prepared(&self, inputs: &Inputs) -> Result<(Version, Edit)> {
-        self.prepared_without(inputs, &[])
+        let (base, edit, _) = self.prepared_without(inputs, &[])?;
+        Ok((base, edit))
     }
 
-    /// The same, of any source, without inputs that are gone. Empty if there is nothing to do.
+    /// The same, of any source, without inputs that are gone. Empty if there is nothing to do. With the inputs that it adds
+    /// rows to.
     ///
     /// # Errors
     /// Those of loading.
-    pub fn prepared_without(&self, from: &dyn Source, without: &[String]) -> Result<(Version, Edit)> {
+    pub fn prepared_without(&self, from: &dyn Source, without: &[String]) -> Result<(Version, Edit, Vec<String>)> {
         let base = self.table.base(&self.identity())?;
         let plan = plan(&base, from, without, false)?;
         if plan.is_empty() {
             let number = base.number;
-            return Ok((base, Edit { base: number, ..Edit::default() }));
+            return Ok((base, Edit { base: number, ..Edit::default() }, Vec::new()));
         }
-        let edit = self.loaded(&base, from, &plan)?;
-        Ok((base, edit))
+        let Loaded { edit, overtaken, .. } = self.loaded(&base, from, &plan)?;
+        let grown = plan.grown.into_iter().map(|grown| grown.file.path);
+        let grown = grown.filter(|path| !overtaken.contains(path)).collect();
+        Ok((base, edit, grown))
     }
 
     /// The edit that builds the table anew from what there is now.
@@ -224,7 +228,7 @@ impl World {
             let (table, window, changed) = (self.table.name().to_owned(), String::new(), String::new());
             return Err(StoreError::InputsGone { table, window, changed, gone }.into());
         }
-        let mut edit = self.loaded(&base, from, &plan)?;
+        let mut edit = self.loaded(&base, from, &plan)?.edit;
         edit.reset = Some(self.identity());
         Ok(edit)
     }
@@ -257,7 +261,7 @@ impl World {
 
 fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
-    let looking = Looking { without: &without, wants: &|_| true, anew };
+    let looking = Looking { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..Looking::default() };
     InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
         .map_err(|error| Finding::new(error.to_string()))
 }

@@ -9,7 +9,13 @@ use tidetable_sstable::planted::{Bug, plant};
 #[test]
 fn histories_find_what_is_wrong_with_names() {
     histories::prove(1, 6, 100).unwrap();
-    for bug in [Bug::ForgetCopies, Bug::ForgetIdleDrops, Bug::TakeOutOfOneWindow, Bug::ForgetDropsMeanwhile] {
+    for bug in [
+        Bug::ForgetCopies,
+        Bug::ForgetIdleDrops,
+        Bug::TakeOutOfOneWindow,
+        Bug::ForgetDropsMeanwhile,
+        Bug::AppendWhateverComesLater,
+    ] {
         plant(Some(bug));
         let found = histories::prove(1, 30, 100);
         plant(None);

@@ -40,7 +40,7 @@ pub use compaction::CompactionRecord;
 pub use failing::{FailingRow, failing_path, failing_rows, keep_failing_rows, runs_with_failing_rows};
 pub use failures::{Failure, Failures};
 pub use holder::{FailedRun, Holder, holder, lock_path, read_holder, state_of, unrecorded};
-pub use load::{InputRecord, InputState, LoadRecord};
+pub use load::{Added, InputRecord, InputState, LoadRecord};
 pub use part::{CheckRecord, ExportRecord, PartState, Severity};
 pub use rejects::{rejected_lines, rejected_rows, rejects_path};
 pub use run::{Asked, FORMAT, Outcome, RunRecord};

@@ -68,6 +68,25 @@ pub struct InputRecord {
     /// For [`InputState::SameContent`]: the input it equals. For [`InputState::Renamed`]: the name it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
+    /// For a file that has grown: what it brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<Added>,
+}
+
+/// What a file that has grown brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Added {
+    /// Bytes.
+    pub bytes: u64,
+    /// Rows, rejected ones too.
+    pub rows: u64,
+}
+
+impl InputRecord {
+    /// An input, and what became of it.
+    pub fn new(path: &str, state: InputState) -> Self {
+        Self { path: path.to_owned(), state, same_as: None, added: None }
+    }
 }
 
 /// What became of an input.

@@ -253,7 +253,7 @@ mod tests {
             measured: 0,
             passed: false,
         };
-        let gone = InputRecord { path: "a.csv".to_owned(), state: InputState::Gone, same_as: None };
+        let gone = InputRecord::new("a.csv", InputState::Gone);
         let load = LoadRecord {
             table: "T".to_owned(),
             inputs: vec![gone],

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn input(path: &str, state: InputState) -> InputRecord {
-        InputRecord { path: path.to_owned(), state, same_as: None }
+        InputRecord::new(path, state)
     }
 
     #[test]

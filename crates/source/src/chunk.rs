@@ -7,6 +7,7 @@ use bytes::Bytes;
 pub struct Chunk {
     pub(crate) index: u64,
     pub(crate) first_line: u64,
+    pub(crate) offset: u64,
     pub(crate) body: Body,
 }
 
@@ -25,6 +26,11 @@ impl Chunk {
     /// CSV: the physical line of the first byte, from 1. Parquet: the number of the first row, from 1.
     pub fn first_line(&self) -> u64 {
         self.first_line
+    }
+
+    /// CSV: the bytes of the text before it. Parquet: the rows before it.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// An upper bound of its rows.

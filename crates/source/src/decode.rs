@@ -81,6 +81,24 @@ impl Decoded {
         Ok(Self { path, codec, ended: false })
     }
 
+    /// The file, for messages.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same, keeping the hash of its first `bytes` bytes, if it is not compressed.
+    pub fn with_mark(mut self, bytes: u64) -> Self {
+        if let Codec::Plain(hashed) = &mut self.codec {
+            hashed.tally.mark(bytes);
+        }
+        self
+    }
+
+    /// The hash of the marked bytes, once all of them were read.
+    pub fn marked(&self) -> Option<ContentHash> {
+        self.hashed().tally.marked()
+    }
+
     /// Appends up to `limit` bytes; fewer only at the end.
     pub fn append(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<usize, SourceError> {
         let limit = limit as u64;

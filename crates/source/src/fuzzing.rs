@@ -7,6 +7,7 @@ use arrow::compute::concat_batches;
 
 pub use crate::csv::Outcome;
 use crate::csv::{CsvPlan, Dialect};
+use crate::decode::Decoded;
 use crate::error::SourceError;
 use crate::plan::plans;
 use crate::reader::InputReader;
@@ -47,7 +48,7 @@ pub struct Whole {
 /// Those of a reader and a parser.
 pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<Whole, SourceError> {
     let from = Box::new(Cursor::new(bytes.to_vec()));
-    let mut reader = InputReader::csv(spec, plans(spec)?, "fuzz.csv".to_owned(), from, chunk_bytes)?;
+    let mut reader = InputReader::csv(spec, plans(spec)?, Decoded::new("fuzz.csv".to_owned(), from)?, chunk_bytes)?;
     let parser = reader.parser();
     let (mut batches, mut origins, mut rejected, mut read) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for chunk in &mut reader {

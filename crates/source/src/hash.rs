@@ -49,11 +49,32 @@ impl<'de> Deserialize<'de> for ContentHash {
 pub(crate) struct Tally {
     hasher: Box<Xxh3Default>,
     bytes: u64,
+    /// A number of bytes, and their hash once they have been seen.
+    mark: Option<(u64, Option<ContentHash>)>,
 }
 
 impl Tally {
+    /// Keeps the hash of the first `bytes` bytes, none of which has been seen yet.
+    pub fn mark(&mut self, bytes: u64) {
+        self.mark = Some((bytes, None));
+    }
+
+    /// The hash of the marked bytes, if all of them have been seen.
+    pub fn marked(&self) -> Option<ContentHash> {
+        self.mark.and_then(|(_, hash)| hash)
+    }
+
     pub fn add(&mut self, bytes: &[u8]) {
-        self.hasher.update(bytes);
+        let mut rest = bytes;
+        if let Some((mark, hash @ None)) = &mut self.mark
+            && let Some((first, others)) =
+                usize::try_from(*mark - self.bytes).ok().and_then(|missing| bytes.split_at_checked(missing))
+        {
+            self.hasher.update(first);
+            *hash = Some(ContentHash(self.hasher.digest128()));
+            rest = others;
+        }
+        self.hasher.update(rest);
         self.bytes += bytes.len() as u64;
     }
 

@@ -57,6 +57,7 @@ mod field;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod growth;
 mod hash;
 mod number;
 mod origin;
@@ -77,6 +78,7 @@ mod zip;
 pub use chunk::Chunk;
 pub use columns::ColumnDiff;
 pub use error::SourceError;
+pub use growth::Growth;
 pub use hash::ContentHash;
 pub use origin::Origin;
 pub use parser::{ParsedChunk, Parser};

@@ -82,7 +82,7 @@ impl Parser {
     /// decode; [`SourceError::RowCount`] and [`SourceError::Arrow`] only for faults of this crate. Text never fails: a
     /// row that cannot be read is rejected.
     pub fn parse(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
-        let Chunk { index, first_line, body } = chunk;
+        let Chunk { index, first_line, body, .. } = chunk;
         let (columns, rows_read, rejected, origin, times) = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {
                 let block = Block { bytes: &bytes, first_line, lines, plain };

@@ -1,7 +1,6 @@
 //! A file cut into chunks, in order. Cheap next to parsing: one thread reads for several that parse.
 
 use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,6 +11,7 @@ use crate::columns::{Matched, match_columns};
 use crate::csv::{CsvPlan, Dialect, Scan, Span, split};
 use crate::decode::Decoded;
 use crate::error::SourceError;
+use crate::growth::Growth;
 use crate::hash::{ContentHash, Tally};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::parser::{Parser, Plan, schema_of};
@@ -31,6 +31,10 @@ pub struct InputReader {
     parser: Arc<Parser>,
     next_index: u64,
     next_line: u64,
+    /// Of the next chunk, see [`Chunk::offset`].
+    offset: u64,
+    /// Offsets at which a chunk begins, in order: no chunk reaches across.
+    cuts: Vec<u64>,
     from: Feed,
     ended: bool,
 }
@@ -46,17 +50,18 @@ impl InputReader {
     pub(crate) fn csv(
         spec: &SourceSpec,
         columns: Vec<ColumnPlan>,
-        path: String,
-        from: Box<dyn Read + Send>,
+        mut bytes: Decoded,
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
-        let mut bytes = Decoded::new(path.clone(), from)?;
+        let path = bytes.path().to_owned();
         let dialect = Dialect::new(&spec.csv);
         let mut carry = Vec::new();
         // No less than a byte order mark, however small the chunks.
         let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
+        let mut offset = 0;
         if carry.starts_with(b"\xEF\xBB\xBF") {
             carry.drain(..3);
+            offset = 3;
         }
         let schema = schema_of(&columns);
         let mut next_line = 1;
@@ -82,6 +87,7 @@ impl InputReader {
                 }
             };
             carry.drain(..at);
+            offset += at as u64;
             // A file without a header has no rows either: it is empty.
             matched = match header {
                 Some(header) => match_columns(&path, &header, spec, &columns)?,
@@ -93,7 +99,7 @@ impl InputReader {
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, refused });
         let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff));
         let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        Ok(Self { path, parser, next_index: 0, next_line, from, ended: false })
+        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts: Vec::new(), from, ended: false })
     }
 
     /// A Parquet file, whose footer is read already.
@@ -108,7 +114,12 @@ impl InputReader {
         let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
         let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, wanted };
-        Ok(Self { path, parser, next_index: 0, next_line: 1, from, ended: false })
+        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts: Vec::new(), from, ended: false })
+    }
+
+    /// Lets chunks begin at these offsets too. Records must begin there.
+    pub fn cut_at(&mut self, offsets: &[u64]) {
+        self.cuts = offsets.to_vec();
     }
 
     /// What parses the chunks, on any thread.
@@ -130,6 +141,36 @@ impl InputReader {
         match &self.from {
             Feed::Csv { bytes, .. } => bytes.hash(),
             Feed::Parquet { hash, .. } => hash.map_or_else(|| Tally::default().hash(), |(hash, _)| hash),
+        }
+    }
+
+    /// Reads to the end: how the file has grown, if its first `size` bytes still hash to `hash` and hold whole records.
+    pub(crate) fn growth(mut self, size: u64, hash: ContentHash) -> Result<Option<Growth>, SourceError> {
+        let mut from = None;
+        if size < self.offset {
+            return Ok(None);
+        }
+        while let Some(chunk) = self.next().transpose()? {
+            let (Body::Csv { bytes, .. }, Feed::Csv { dialect, .. }) = (&chunk.body, &self.from) else { break };
+            let end = chunk.offset + bytes.len() as u64;
+            if (chunk.offset..=end).contains(&size) && from.is_none() {
+                let next = dialect.next_record(bytes, (size - chunk.offset) as usize);
+                from = next.map(|next| chunk.offset + next as u64);
+            }
+            let was_there = self.marked().is_none_or(|marked| marked == hash);
+            if !was_there || (from.is_none() && end >= size) {
+                return Ok(None);
+            }
+        }
+        let was_there = self.marked() == Some(hash);
+        let grown = |from| Growth { from, bytes: self.bytes_read(), hash: self.content_hash() };
+        Ok(from.filter(|_| was_there).map(grown))
+    }
+
+    fn marked(&self) -> Option<ContentHash> {
+        match &self.from {
+            Feed::Csv { bytes, .. } => bytes.marked(),
+            Feed::Parquet { .. } => None,
         }
     }
 
@@ -165,13 +206,17 @@ impl InputReader {
         if buffer.is_empty() {
             return Ok(None);
         }
+        let inside = |cut: &&u64| (self.offset + 1..self.offset + end as u64).contains(*cut);
+        let end = self.cuts.iter().find(inside).map_or(end, |cut| (cut - self.offset) as usize);
         carry.extend_from_slice(buffer.get(end..).unwrap_or_default());
         buffer.truncate(end);
         let lines = memchr_iter(b'\n', &buffer).count();
+        let offset = self.offset;
+        self.offset += buffer.len() as u64;
         let plain = dialect.quote.is_none_or(|quote| memchr(quote, &buffer).is_none());
         let first_line = self.next_line;
         self.next_line += lines as u64;
-        Ok(Some(self.chunk(first_line, Body::Csv { bytes: Bytes::from(buffer), lines, plain })))
+        Ok(Some(self.chunk(first_line, offset, Body::Csv { bytes: Bytes::from(buffer), lines, plain })))
     }
 
     fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
@@ -191,7 +236,7 @@ impl InputReader {
             *skip += rows_taken;
             let first_row = self.next_line;
             self.next_line += rows_taken as u64;
-            return Ok(Some(self.chunk(first_row, body)));
+            return Ok(Some(self.chunk(first_row, first_row - 1, body)));
         }
         let mut tally = Tally::default();
         match plan.file.bits() {
@@ -204,10 +249,10 @@ impl InputReader {
         Ok(None)
     }
 
-    fn chunk(&mut self, first_line: u64, body: Body) -> Chunk {
+    fn chunk(&mut self, first_line: u64, offset: u64, body: Body) -> Chunk {
         let index = self.next_index;
         self.next_index += 1;
-        Chunk { index, first_line, body }
+        Chunk { index, first_line, offset, body }
     }
 }
 

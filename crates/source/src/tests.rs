@@ -480,3 +480,85 @@ fn specs_are_checked() {
     assert_eq!(hash.to_string().parse::<ContentHash>().unwrap(), hash);
     assert!("+0000000000000000000000000000001".parse::<ContentHash>().is_err());
 }
+
+/// Rows and rejected rows of a file, as text with their lines, of chunks before and from `cut` on.
+fn parts(storage: &Storage, spec: &SourceSpec, input: &InputFile, cut: u64) -> [Vec<String>; 2] {
+    let mut reader = storage.open(spec, input).unwrap();
+    reader.cut_at(&[cut]);
+    let parser = reader.parser();
+    let mut parts = [Vec::new(), Vec::new()];
+    for chunk in &mut reader {
+        let chunk = chunk.unwrap();
+        let part = &mut parts[usize::from(chunk.offset() >= cut)];
+        let parsed = parser.parse(chunk).unwrap();
+        part.extend((0..parsed.batch.num_rows()).map(|row| format!("{} {}", parsed.origin.line(row), parsed.origin.raw(row))));
+        part.extend(parsed.rejected.iter().map(Rejected::to_string));
+    }
+    parts.map(|mut part| {
+        part.sort();
+        part
+    })
+}
+
+#[test]
+fn a_text_has_grown_where_its_old_records_are_those_of_now() {
+    let root = TempDir::new().unwrap();
+    let csv = CsvOptions { comment: Some(b'#'), ..CsvOptions::default() };
+    let spec = texts(&[("a", FieldType::Text), ("ts", FieldType::Text), ("b", FieldType::Text)], csv);
+    let spec = SourceSpec { time: "a".to_owned(), ..spec };
+    let head = "a,ts,b\n";
+    let texts = [
+        "1,2,3\n4,5,6\n\n# no row\n7,8,9\n".to_owned(),
+        "1,2,3\r\n4,5,6\r\n7,8\r\n9,9,9".to_owned(),
+        "\"1\n,\"\"2\",2,3\n4,\"5\n\",6\n7,8,\"9\"\n".to_owned(),
+        "1,\"open,3\n4,5,6\n7,8,9\n".to_owned(),
+        "1,2,3\r\r\n4,5,\"6\r\n7\"x\n8,9\n".to_owned(),
+    ];
+    for (text, bom) in texts.iter().flat_map(|text| [(text, ""), (text, "\u{feff}")]) {
+        let text = format!("{bom}{head}{text}");
+        let mut grown = Vec::new();
+        for chunk_bytes in [1, 9, 1 << 20] {
+            let storage = Storage::new(root.path().to_owned(), None).with_chunk_bytes(chunk_bytes);
+            for size in 1..text.len() {
+                let write = |bytes: &[u8]| {
+                    std::fs::write(root.path().join("a.csv"), bytes).unwrap();
+                    storage.discover(&spec).unwrap().remove(0)
+                };
+                let input = write(&text.as_bytes()[..size]);
+                let hash = storage.hash(&input).unwrap();
+                let there = (size >= bom.len() + head.len()).then(|| parts(&storage, &spec, &input, u64::MAX)[0].clone());
+                let input = write(text.as_bytes());
+                let found = storage.growth(&spec, &input, (size as u64, hash)).unwrap();
+                assert_eq!(storage.growth(&spec, &input, (size as u64, ContentHash(7))).unwrap(), None);
+                let Some(Growth { from, bytes, hash }) = found else { continue };
+                assert_eq!((bytes, hash), (text.len() as u64, storage.hash(&input).unwrap()));
+                let [before, _] = parts(&storage, &spec, &input, from);
+                assert_eq!(Some(before), there, "{text:?} from {size}, in chunks of {chunk_bytes}");
+                grown.push((chunk_bytes, size));
+            }
+        }
+        // How a file is cut makes no difference, and every line of plain text is a place to go on from.
+        let sizes = |chunk: usize| grown.iter().filter(move |(bytes, _)| *bytes == chunk).map(|(_, size)| *size);
+        assert!(sizes(1).eq(sizes(9)) && sizes(1).eq(sizes(1 << 20)), "{text:?}: {grown:?}");
+        if !text.contains('"') {
+            let ends = text.match_indices('\n').map(|(at, _)| at + 1).filter(|end| *end < text.len());
+            assert!(ends.into_iter().all(|end| grown.contains(&(1, end))), "{text:?}: {grown:?}");
+        }
+    }
+    let input = |name: &str, bytes: &[u8]| {
+        std::fs::write(root.path().join(name), bytes).unwrap();
+        let spec = SourceSpec { files: vec![name.to_owned()], ..spec.clone() };
+        Storage::new(root.path().to_owned(), None).discover(&spec).unwrap().remove(0)
+    };
+    // Packed bytes are no records.
+    let packed = |text: &str| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(text.as_bytes()).unwrap();
+        gzip.finish().unwrap()
+    };
+    let (old, new) = (packed("a,ts,b\n1,2,3\n"), [packed("a,ts,b\n1,2,3\n"), packed("4,5,6\n")].concat());
+    let before = input("b.csv.gz", &old);
+    let storage = Storage::new(root.path().to_owned(), None);
+    let held = (before.size, storage.hash(&before).unwrap());
+    assert_eq!(storage.growth(&spec, &input("b.csv.gz", &new), held).unwrap(), None);
+}

@@ -52,11 +52,13 @@ pub enum Bug {
     TakeOutOfOneWindow,
     /// A window that is built anew while rows are deleted brings them back.
     ForgetDropsMeanwhile,
+    /// What a grown input adds is put behind inputs that come later, whatever they hold.
+    AppendWhateverComesLater,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::IgnoreChecksum,
         Self::SeparatorOffByOne,
         Self::LoseLastStripe,
@@ -80,6 +82,7 @@ impl Bug {
         Self::ForgetIdleDrops,
         Self::TakeOutOfOneWindow,
         Self::ForgetDropsMeanwhile,
+        Self::AppendWhateverComesLater,
     ];
 }
 

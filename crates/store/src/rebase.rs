@@ -59,10 +59,15 @@ impl Version {
         if !same || known != planned.drops.as_slice() {
             return Err(newer());
         }
-        if edit.reset.is_none() && edit.rebuilt.is_empty() {
+        let next = planned.next_sequence();
+        // Rows of inputs that were there before the drops were made.
+        let brings_known = |input: &Input| {
+            let at = planned.inputs.binary_search_by_key(&input.sequence, |held| held.sequence);
+            at.is_ok_and(|at| planned.inputs[at].hash != input.hash)
+        };
+        if edit.reset.is_none() && edit.rebuilt.is_empty() && !edit.inputs.iter().any(brings_known) {
             return Ok(Edit { base: self.number, ..edit.clone() });
         }
-        let next = planned.next_sequence();
         let has_new = edit.inputs.iter().any(|input| input.sequence >= next)
             || edit.names.iter().any(|name| name.sequence >= next);
         if has_new && !since.is_empty() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tidetable_source::{ContentHash, InputFile};
-use tidetable_store::{Feed, FeedEnd, Piece, StoreError};
+use tidetable_source::{ContentHash, Growth, InputFile};
+use tidetable_store::{Feed, FeedEnd, Input, Piece, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};
@@ -17,7 +17,7 @@ const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 #[derive(Debug, Clone, Default)]
 pub struct Folder {
     files: BTreeMap<String, File>,
-    contents: Vec<Arc<Vec<Event>>>,
+    contents: Vec<(ContentHash, Arc<Vec<Event>>)>,
     /// Counts changes, for fingerprints.
     changes: u64,
 }
@@ -34,6 +34,8 @@ struct File {
 pub enum Change {
     /// A name gets rows that no file had.
     Write,
+    /// A file gets more rows behind those it has.
+    Grow,
     /// A name gets the rows of another file, or of one of the past.
     Copy,
     /// A file gets another name, which may have been that of another.
@@ -48,10 +50,11 @@ impl Folder {
     /// Does something to one of the files, or to none; `rows` makes rows that no file had.
     pub fn change(&mut self, random: &mut Random, rows: impl FnOnce() -> Vec<Event>) -> Change {
         let change = match random.below(100) {
-            0..40 => Change::Write,
-            40..60 => Change::Copy,
-            60..80 => Change::Rename,
-            80..95 => Change::Remove,
+            0..30 => Change::Write,
+            30..55 => Change::Grow,
+            55..70 => Change::Copy,
+            70..83 => Change::Rename,
+            83..95 => Change::Remove,
             _ => Change::Touch,
         };
         let names: Vec<String> = self.files.keys().cloned().collect();
@@ -62,8 +65,15 @@ impl Folder {
         match change {
             Change::Write => {
                 // Now and then one without rows: those are all alike.
-                self.contents.push(Arc::new(if random.one_in(12) { Vec::new() } else { rows() }));
-                self.files.insert(other, File { content: self.contents.len() - 1, fingerprint });
+                let content = self.keep(if random.one_in(12) { Vec::new() } else { rows() });
+                self.files.insert(other, File { content, fingerprint });
+            }
+            Change::Grow => {
+                if let Some(grown) = self.files.get(&file).copied() {
+                    let events = self.contents[grown.content].1.iter().cloned().chain(rows()).collect();
+                    let content = self.keep(events);
+                    self.files.insert(file, File { content, fingerprint });
+                }
             }
             Change::Copy if !self.contents.is_empty() => {
                 let past = random.place(self.contents.len());
@@ -87,21 +97,26 @@ impl Folder {
         change
     }
 
+    fn keep(&mut self, events: Vec<Event>) -> usize {
+        self.contents.push((hash_of(&events), Arc::new(events)));
+        self.contents.len() - 1
+    }
+
     /// Each file with the hash of what it holds.
     pub fn files(&self) -> impl Iterator<Item = (&str, ContentHash)> {
-        self.files.iter().map(|(name, file)| (name.as_str(), self.hash_of(file.content)))
+        self.files.iter().map(|(name, file)| (name.as_str(), self.contents[file.content].0))
     }
 
     /// The rows that hash to this.
     pub fn rows(&self, content: ContentHash) -> &[Event] {
-        let found = (0..self.contents.len()).find(|at| self.hash_of(*at) == content);
-        found.map_or(&[], |at| self.contents[at].as_slice())
+        let found = self.contents.iter().find(|(hash, _)| *hash == content);
+        found.map_or(&[], |(_, events)| events.as_slice())
     }
 
     /// Puts back files that are gone, with what they held.
     pub fn put_back(&mut self, names: &[String], content: impl Fn(&str) -> Option<ContentHash>) {
         for name in names {
-            let held = content(name).and_then(|held| (0..self.contents.len()).find(|at| self.hash_of(*at) == held));
+            let held = content(name).and_then(|held| self.contents.iter().position(|(hash, _)| *hash == held));
             self.changes += 1;
             if let Some(content) = held {
                 self.files.insert(name.clone(), File { content, fingerprint: self.changes });
@@ -113,34 +128,48 @@ impl Folder {
     pub fn any_name(random: &mut Random) -> String {
         random.pick(&NAMES).unwrap_or("a").to_owned()
     }
+}
 
-    fn hash_of(&self, content: usize) -> ContentHash {
-        let first = self.contents[content].first().map_or(0, |event| event.v);
-        ContentHash(xxh3_128(&first.to_le_bytes()))
-    }
+/// No two rows share their values.
+fn hash_of(events: &[Event]) -> ContentHash {
+    let values: Vec<u8> = events.iter().flat_map(|event| event.v.to_le_bytes()).collect();
+    ContentHash(xxh3_128(&values))
 }
 
 impl Source for Folder {
     fn found(&self) -> Vec<InputFile> {
         let found = |(name, file): (&String, &File)| {
             let mut input = InputFile::of_rows(name, &file.fingerprint.to_string());
-            input.size = self.contents[file.content].len() as u64;
+            input.size = self.contents[file.content].1.len() as u64;
             input
         };
         self.files.iter().map(found).collect()
     }
 
     fn hash(&self, input: &InputFile) -> ContentHash {
-        self.files.get(&input.path).map_or(ContentHash(0), |file| self.hash_of(file.content))
+        self.files.get(&input.path).map_or(ContentHash(0), |file| self.contents[file.content].0)
+    }
+
+    fn growth(&self, input: &InputFile, held: &Input) -> Option<Growth> {
+        let (hash, events) = &self.contents[self.files.get(&input.path)?.content];
+        let before = events.get(..held.size as usize).filter(|before| !before.is_empty())?;
+        let growth = Growth { from: held.size, bytes: events.len() as u64, hash: *hash };
+        (hash_of(before) == held.hash).then_some(growth)
     }
 }
 
 impl Feed for Folder {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>, StoreError> {
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> Result<Option<FeedEnd>, StoreError> {
         let Some(file) = self.files.get(&input.path) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });
         };
-        let all_given = give_events(&self.contents[file.content], give)?;
-        Ok(all_given.then(|| FeedEnd { hash: self.hash_of(file.content), bytes: 0 }))
+        let (hash, events) = &self.contents[file.content];
+        let all_given = give_events(events, cuts, give)?;
+        Ok(all_given.then(|| FeedEnd { hash: *hash, bytes: 0 }))
     }
 }

@@ -41,6 +41,8 @@ pub struct Names {
 pub struct Ran {
     /// Whether windows are built anew.
     pub builds_anew: bool,
+    /// Whether names that were seen before brought more rows.
+    pub appends: bool,
     /// Whether names came that were not seen before.
     pub has_new: bool,
 }
@@ -66,11 +68,19 @@ impl Names {
         names.chain(self.drops.iter().map(|(sequence, _)| *sequence)).fold(1, u64::max)
     }
 
-    /// A run over `folder`, without the names `without` if they are gone.
+    /// Whether a file of `folder` holds more than the table does of it, behind what the table holds.
+    pub fn has_grown(&self, folder: &Folder) -> bool {
+        folder.files().any(|(name, content)| {
+            let held = self.known.get(name).and_then(|known| known.rows).filter(|held| *held != content);
+            held.is_some_and(|held| folder.rows(content).starts_with(folder.rows(held)))
+        })
+    }
+
+    /// A run over `folder`, without the names `without` if they are gone. What `grown` brought is added to what there is.
     ///
     /// # Errors
     /// The names that are gone and would have to be read; then nothing has changed.
-    pub fn run(&mut self, folder: &Folder, without: &[String]) -> Result<Ran, Vec<String>> {
+    pub fn run(&mut self, folder: &Folder, without: &[String], grown: &[String]) -> Result<Ran, Vec<String>> {
         let before = self.known.clone();
         let next = self.next_sequence();
         let mut known = self.named(folder);
@@ -86,8 +96,10 @@ impl Names {
         let rows_of = |all: &BTreeMap<String, Known>, sequence: u64| {
             all.values().find(|known| known.sequence == sequence).and_then(|known| known.rows)
         };
+        let grown: Vec<u64> = grown.iter().filter_map(|name| known.get(name)).map(|known| known.sequence).collect();
         let changed: Vec<u64> = {
-            let all = known.values().chain(before.values()).map(|known| known.sequence).filter(|at| *at < next);
+            let all = known.values().chain(before.values()).map(|known| known.sequence);
+            let all = all.filter(|at| *at < next && !grown.contains(at));
             all.filter(|sequence| rows_of(&known, *sequence) != rows_of(&before, *sequence)).collect()
         };
         let mut rebuilt: BTreeSet<i64> = BTreeSet::new();
@@ -97,10 +109,15 @@ impl Names {
         for known in known.values_mut() {
             let was = before.values().find(|before| before.sequence == known.sequence);
             if was.and_then(|was| was.rows) != known.rows {
-                known.windows = match known.rows {
+                let now = match known.rows {
                     Some(rows) => self.windows(folder.rows(rows), known.sequence),
                     None => BTreeSet::new(),
                 };
+                if grown.contains(&known.sequence) {
+                    known.windows.extend(now);
+                    continue;
+                }
+                known.windows = now;
                 if known.sequence < next {
                     rebuilt.extend(&known.windows);
                 }
@@ -113,7 +130,7 @@ impl Names {
         let has_new = known.values().any(|known| known.sequence >= next);
         self.known = known;
         self.show(folder);
-        Ok(Ran { builds_anew: !rebuilt.is_empty(), has_new })
+        Ok(Ran { builds_anew: !rebuilt.is_empty(), appends: !grown.is_empty(), has_new })
     }
 
     /// As [`Self::run`], of a table that is built anew as a whole.
@@ -124,7 +141,7 @@ impl Names {
         let mut tried = self.clone();
         // All windows are built anew, so those of no input stand in the way of a run.
         tried.known.values_mut().for_each(|known| known.windows.clear());
-        let ran = tried.run(folder, without).map_err(|_| Vec::new())?;
+        let ran = tried.run(folder, without, &[]).map_err(|_| Vec::new())?;
         let there: BTreeSet<&str> = folder.files().map(|(name, _)| name).collect();
         let gone = tried.known.iter().filter(|(name, known)| known.rows.is_some() && !there.contains(name.as_str()));
         let mut gone: Vec<(u64, String)> = gone.map(|(name, known)| (known.sequence, name.clone())).collect();

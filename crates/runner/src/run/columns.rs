@@ -64,8 +64,13 @@ pub(super) struct Looking<'a> {
 }
 
 impl Feed for Looking<'_> {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>> {
-        self.feed.read(input, &mut |piece, bytes| {
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> Result<Option<FeedEnd>> {
+        self.feed.read(input, cuts, &mut |piece, bytes| {
             if let Piece::Chunk { parser, .. } = &piece
                 && !parser.diff().is_empty()
             {

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use tidetable_layout::{Field, KeyRange, Projection, TimestampSpec, Window, window_bounds, window_name, window_of};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
-use tidetable_store::{Feed, FeedEnd, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version};
+use tidetable_store::{Feed, FeedEnd, Grown, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -33,7 +33,7 @@ impl LoadStage<'_> {
         let found: Vec<InputFile> =
             windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
         // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
-        let looking = Looking { without: &|_| true, wants: &|_| true, anew: base.reset.is_some() };
+        let looking = Looking { without: &|_| true, anew: base.reset.is_some(), ..Looking::default() };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
         plan.read_again(&self.options.reread);
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
@@ -78,7 +78,8 @@ impl PlannedDerived<'_> {
         for (_, file) in new.iter().chain(resumed) {
             days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since("")));
         }
-        for (file, old) in changed.iter().chain(grown) {
+        let grown = grown.iter().map(|grown| (&grown.file, &grown.held));
+        for (file, old) in changed.iter().map(|(file, old)| (file, old)).chain(grown) {
             days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since(&old.version)));
         }
         days
@@ -202,11 +203,8 @@ fn keep_what_is_newer(
     plan: &mut InputPlan,
 ) -> Result<(), StoreError> {
     let days = days_shown(&Snapshot::new(stored.clone(), std::sync::Arc::new(version.clone()))?)?;
-    let (changed, grown) = std::mem::take(&mut plan.changed)
-        .into_iter()
-        .partition(|(_, old)| old.days.iter().any(|day| days.contains(day)));
-    plan.changed = changed;
-    plan.grown = grown;
+    let hidden = plan.changed.extract_if(.., |(_, old)| !old.days.iter().any(|day| days.contains(day)));
+    plan.grown = hidden.map(|(file, held)| Grown { file, held, from: 0, hash: None }).collect();
     Ok(())
 }
 
@@ -257,7 +255,12 @@ impl fmt::Debug for QueryFeed<'_> {
 }
 
 impl Feed for QueryFeed<'_> {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> StoreResult<Option<FeedEnd>> {
+    fn read(
+        &self,
+        input: &InputFile,
+        _: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> StoreResult<Option<FeedEnd>> {
         let failed = |error: SqlError| StoreError::Feed { input: input.path.clone(), source: Box::new(error) };
         let Some(time) = self.times.get(&input.path) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });

@@ -1,11 +1,12 @@
 //! The load stage: the inputs of each source into its tables, each input read once.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tidetable_layout::window_name;
-use tidetable_source::{Found, InputFile, SourceError, SourceSpec, Storage};
+use tidetable_source::{ContentHash, Found, Growth, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Edit, Feed, FileFeed, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
+    Edit, Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
     Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Target, Version,
 };
 
@@ -15,7 +16,7 @@ use super::error::RunError;
 use super::stop::Stoppable;
 use crate::job::{From, Job, Source, Table};
 use crate::observe::{Event, Observer, Unit};
-use tidetable_record::{InputRecord, InputState, LoadRecord, Seen};
+use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
 
 /// A load that is done but for its commit.
 pub(super) struct Pending {
@@ -24,6 +25,8 @@ pub(super) struct Pending {
     edit: Edit,
     /// Rows that the version before had rejected of inputs that were to be read again.
     pub(super) let_pass: u64,
+    /// Rows rejected and read of inputs before they grew: a file is judged as a whole, however it came.
+    held: (u64, u64),
     pub(super) record: LoadRecord,
 }
 
@@ -84,7 +87,8 @@ impl<'a> LoadStage<'a> {
         }
         let Found { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
-        let mut hashes: HashMap<String, tidetable_source::ContentHash> = HashMap::new();
+        let mut hashes: HashMap<String, ContentHash> = HashMap::new();
+        let growths: RefCell<HashMap<(String, ContentHash), Option<Growth>>> = RefCell::default();
         let last = tables.len().saturating_sub(1);
         let mut files = Some(files);
         for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
@@ -101,7 +105,19 @@ impl<'a> LoadStage<'a> {
             // wanted: a window is built from all its inputs as they stand.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
             let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
-            let looking = LookingAtInputs { without: &without, wants: &wants, anew: base.reset.is_some() };
+            let growth = |file: &InputFile, held: &Input| {
+                let known = growths.borrow().get(&(file.path.clone(), held.hash)).copied();
+                known.map_or_else(
+                    || {
+                        let growth = self.storage.growth(&source.spec, file, (held.size, held.hash))?;
+                        growths.borrow_mut().insert((file.path.clone(), held.hash), growth);
+                        Ok(growth)
+                    },
+                    Ok,
+                )
+            };
+            let anew = base.reset.is_some();
+            let looking = LookingAtInputs { without: &without, wants: &wants, growth: &growth, anew };
             let found = if at == last { files.take() } else { files.clone() };
             let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
             // What was asked to stop fails for that reason, whatever it said first.
@@ -178,16 +194,22 @@ impl<'a> LoadStage<'a> {
         }
         let mut loaded = loaded?.into_iter();
         let mut pending = Vec::with_capacity(planned.len());
-        for planned in planned {
+        for mut planned in planned {
             let loaded = if planned.has_work() { loaded.next() } else { None };
+            if let Some(loaded) = &loaded {
+                planned.plan.rebuild_grown(&loaded.overtaken);
+            }
+            let mut inputs = self.inputs_of(&planned.plan);
+            planned.count_growth(loaded.as_ref(), &mut inputs);
             let found = self.seen.changes(
                 &planned.table.spec.name,
-                self.inputs_of(&planned.plan),
+                inputs,
                 (planned.plan.unchanged.len() - planned.plan.renamed.len()) as u64,
             );
             let let_pass = planned.rejected_before(&self.options.reread);
+            let held = planned.held();
             let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
-            pending.push(Pending { let_pass, ..planned.pending(source, loaded, found) });
+            pending.push(Pending { let_pass, held, ..planned.pending(source, loaded, found) });
         }
         Ok(pending)
     }
@@ -231,11 +253,11 @@ impl<'a> LoadStage<'a> {
 
     /// What becomes of each input that does not stay as it is.
     pub(super) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
-        let record = |path: &str, state| InputRecord { path: path.to_owned(), state, same_as: None };
+        let record = InputRecord::new;
         let brought = plan.new.iter().chain(&plan.resumed);
         let mut inputs: Vec<InputRecord> = brought.map(|(_, file)| record(&file.path, InputState::New)).collect();
         inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
-        inputs.extend(plan.grown.iter().map(|(file, _)| record(&file.path, InputState::Grown)));
+        inputs.extend(plan.grown.iter().map(|grown| record(&grown.file.path, InputState::Grown)));
         let renamed = plan.renamed.iter();
         inputs.extend(
             renamed.map(|(from, now)| InputRecord { same_as: Some(from.clone()), ..record(now, InputState::Renamed) }),
@@ -293,6 +315,23 @@ impl Planned<'_> {
         again.map(|(_, old)| old.rejected).sum()
     }
 
+    /// Rows rejected and read of what the table holds of inputs that have grown.
+    fn held(&self) -> (u64, u64) {
+        let held = self.plan.grown.iter().filter(|grown| grown.from > 0).map(|grown| &grown.held);
+        held.fold((0, 0), |(rejected, read), held| (rejected + held.rejected, read + held.read))
+    }
+
+    /// Says in `inputs` by how much files have grown.
+    fn count_growth(&self, loaded: Option<&Loaded>, inputs: &mut [InputRecord]) {
+        for Grown { file, held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
+            let now = loaded.and_then(|loaded| loaded.edit.inputs.iter().find(|input| input.path == file.path));
+            if let (Some(now), Some(record)) = (now, inputs.iter_mut().find(|record| record.path == file.path)) {
+                record.added =
+                    Some(Added { bytes: now.size.saturating_sub(held.size), rows: now.read.saturating_sub(held.read) });
+            }
+        }
+    }
+
     /// What was loaded, but nothing to commit if inputs were read again and gave what the table holds already.
     fn unless_the_same(&self, mut loaded: Loaded, reread: &[String]) -> Loaded {
         let same = |input: &Input| {
@@ -319,9 +358,10 @@ impl Planned<'_> {
     /// What is to be committed, with its record; `found` says what became of the inputs.
     fn pending(self, source: &str, loaded: Option<Loaded>, found: LoadRecord) -> Pending {
         let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
-        let Loaded { edit, stats } = loaded.unwrap_or_else(|| Loaded {
+        let Loaded { edit, stats, .. } = loaded.unwrap_or_else(|| Loaded {
             edit: Edit { base: base.number, ..Edit::default() },
             stats: LoadStats::default(),
+            overtaken: Vec::new(),
         });
         let record = LoadRecord {
             source: source.to_owned(),
@@ -332,7 +372,7 @@ impl Planned<'_> {
             stats,
             ..found
         };
-        Pending { table: stored, base, edit: Edit { reset, gc, ..edit }, let_pass: 0, record }
+        Pending { table: stored, base, edit: Edit { reset, gc, ..edit }, let_pass: 0, held: (0, 0), record }
     }
 }
 
@@ -341,6 +381,7 @@ pub(super) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(),
     let record = &load.record;
     let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
     let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
+    let (rejected, read) = (rejected + load.held.0, read + load.held.1);
     if !source.max_rejected.exceeded(rejected.saturating_sub(load.let_pass), read) {
         return Ok(());
     }

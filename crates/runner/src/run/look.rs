@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_record::{Failures, InputState};
 use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
-use tidetable_store::InputPlan;
+use tidetable_store::{Grown, InputPlan};
 
 use super::error::RunError;
 use super::load::{Planned, PlannedSource, taken_out};
@@ -94,7 +94,8 @@ impl Run<'_> {
         };
         let InputPlan { changed, grown, given_up, vanished, .. } = &planned.plan;
         let left_out = vanished.iter().filter(|input| self.options.without.contains(&input.path));
-        let inputs = changed.iter().chain(grown).map(|(_, old)| old).chain(given_up).chain(left_out);
+        let grown = grown.iter().map(|grown| &grown.held);
+        let inputs = changed.iter().map(|(_, old)| old).chain(grown).chain(given_up).chain(left_out);
         let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();
         if planned.base.reset.is_some() || planned.base.gc.is_some() {
             utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
@@ -248,13 +249,14 @@ fn inputs(held: &HeldDays<'_>, plan: &InputPlan, options: &RunOptions) -> Vec<Pl
     let brought = plan.new.iter().chain(&plan.resumed);
     let mut inputs: Vec<PlannedInput> =
         brought.map(|(_, file)| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();
-    let changed = plan.changed.iter().map(|pair| (options.state_of(&pair.0, &pair.1), pair));
-    let grown = plan.grown.iter().map(|pair| (InputState::Grown, pair));
-    for (state, (file, old)) in changed.chain(grown) {
+    let changed = plan.changed.iter().map(|(file, old)| (options.state_of(file, old), file, old, file.size));
+    let grown = plan.grown.iter();
+    let grown = grown.map(|Grown { file, held, from, .. }| (InputState::Grown, file, held, file.size - from));
+    for (state, file, old, bytes) in changed.chain(grown) {
         inputs.push({
             let mut days = of_path(file.day);
             days.add(&held(&old.days));
-            input(&file.path, state, file.size, days)
+            input(&file.path, state, bytes, days)
         });
     }
     inputs.extend(plan.renamed.iter().map(|(_, now)| input(now, InputState::Renamed, 0, Days::default())));

@@ -76,8 +76,13 @@ pub(super) struct Stoppable<'a> {
 }
 
 impl Feed for Stoppable<'_> {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> StoreResult<Option<FeedEnd>> {
-        let end = self.feed.read(input, &mut |piece, bytes| self.stop.asked().is_none() && give(piece, bytes))?;
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> StoreResult<Option<FeedEnd>> {
+        let end = self.feed.read(input, cuts, &mut |piece, bytes| self.stop.asked().is_none() && give(piece, bytes))?;
         self.stop.go_on(&input.path).map(|()| end)
     }
 

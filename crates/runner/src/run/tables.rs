@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
-use tidetable_record::{AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path};
+use tidetable_record::{Added, AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path};
 use tidetable_sql::QueryShape;
 use tidetable_store::{CompactionExtent, CompactionPlan, LoadStats, RejectedRow, StoreError};
 
@@ -243,6 +243,9 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are taken out for good", input.path)),
         (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
+        (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
+            format!("{} grew by {bytes} bytes: {rows} rows are appended", input.path)
+        }),
         (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,
     }

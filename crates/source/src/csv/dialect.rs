@@ -109,6 +109,25 @@ impl Dialect {
         }
     }
 
+    /// The start of the first record behind the first `size` of `bytes`, if those are whole records; the last of them may
+    /// lack its line end there, as at the end of a file. More follows behind them.
+    pub fn next_record(&self, bytes: &[u8], size: usize) -> Option<usize> {
+        let mut at = 0;
+        while at < size {
+            match self.scan(bytes, at, true) {
+                Scan::Record(end) | Scan::Open { resume: end, .. } if end <= size => at = end,
+                Scan::Record(end) => {
+                    let line_end = bytes.get(size..end)?;
+                    // A line ends with one `\r` at most.
+                    let is_one = line_end == b"\n" || (line_end == b"\r\n" && bytes.get(size - 1) != Some(&b'\r'));
+                    return is_one.then_some(end);
+                }
+                Scan::Open { .. } | Scan::More => return None,
+            }
+        }
+        Some(at)
+    }
+
     /// The end of the last complete record of `bytes`, which start with a record; 0 if there is none.
     pub fn last_end(&self, bytes: &[u8]) -> usize {
         let last_line = |bytes: &[u8]| memrchr(b'\n', bytes).map_or(0, |at| at + 1);

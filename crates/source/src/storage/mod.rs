@@ -20,7 +20,9 @@ use object_store::{ObjectStore, parse_url_opts};
 use tokio::runtime::Handle;
 use url::Url;
 
+use crate::decode::Decoded;
 use crate::error::SourceError;
+use crate::growth::Growth;
 use crate::hash::{ContentHash, Tally};
 use crate::parquet::ParquetFile;
 use crate::plan::plans;
@@ -187,10 +189,40 @@ impl Storage {
         spec.check()?;
         let columns = plans(spec)?;
         match input.format {
-            Format::Csv => InputReader::csv(spec, columns, input.path.clone(), self.raw(input)?, self.chunk_bytes),
+            Format::Csv => {
+                let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?;
+                InputReader::csv(spec, columns, bytes, self.chunk_bytes)
+            }
             Format::Parquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.wanted.clone())
             }
+        }
+    }
+
+    /// How a file has grown of which the first `size` bytes hashed to `hash` when it was loaded, reading all of it once.
+    /// `None` if it has not, if it is no plain text, or if its old content does not end where a record does: then the
+    /// records of before are not those of now.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`] or [`SourceError::Store`].
+    pub fn growth(
+        &self,
+        spec: &SourceSpec,
+        input: &InputFile,
+        (size, hash): (u64, ContentHash),
+    ) -> Result<Option<Growth>, SourceError> {
+        if input.format != Format::Csv || size == 0 || input.size <= size {
+            return Ok(None);
+        }
+        let looked = plans(spec).and_then(|columns| {
+            let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_mark(size);
+            InputReader::csv(spec, columns, bytes, self.chunk_bytes)?.growth(size, hash)
+        });
+        match looked {
+            Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => Err(error),
+            // Whatever else is wrong with it stops the load, which says so.
+            Err(_) => Ok(None),
+            Ok(growth) => Ok(growth.filter(|growth| growth.bytes == input.size)),
         }
     }
 

@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_row_has_a_value_of_the_right_type_for_each_column() {
         let (name, state) = (|| "x".to_owned(), PartState::Failed);
-        let input = InputRecord { path: name(), state: InputState::SameContent, same_as: Some(name()) };
+        let input = InputRecord { same_as: Some(name()), ..InputRecord::new(&name(), InputState::SameContent) };
         let record = RunRecord {
             error: Some(name()),
             continues: Some(name()),

@@ -71,7 +71,7 @@ fn runs(blobs: &dyn Blobs) {
         error: Some(text("no room")),
         ..part.clone()
     };
-    let input = InputRecord { path: text("a.csv"), state: InputState::New, same_as: None };
+    let input = InputRecord::new("a.csv", InputState::New);
     let stats = LoadStats { rows_read: 1728, rows_accepted: 1728, cells: 1746, ..LoadStats::default() };
     let load = LoadRecord {
         table: text("SENSOR"),

@@ -22,6 +22,16 @@ pub enum Piece {
     Rows(RecordBatch),
 }
 
+impl Piece {
+    /// Where it begins in its input: the bytes before a chunk, or the rows before rows, of which `first_row` is the first.
+    pub(super) fn offset(&self, first_row: u64) -> u64 {
+        match self {
+            Self::Chunk { chunk, .. } => chunk.offset(),
+            Self::Rows(_) => first_row.saturating_sub(1),
+        }
+    }
+}
+
 /// What is known of an input at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedEnd {
@@ -33,12 +43,18 @@ pub struct FeedEnd {
 
 /// Gives the rows of inputs.
 pub trait Feed: Debug + Sync {
-    /// Gives the pieces of `input` in order, each with the bytes read since the one before. `None` if
-    /// `give` answers false: nobody wants more.
+    /// Gives the pieces of `input` in order, each with the bytes read since the one before. At `cuts` pieces begin: offsets
+    /// in bytes of what is given as chunks, in rows of what is given as rows. `None` if `give` answers false: nobody wants
+    /// more.
     ///
     /// # Errors
     /// Those of reading; [`StoreError::InputMoved`] if the input changed meanwhile.
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>>;
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> Result<Option<FeedEnd>>;
 
     /// Whether the load is to go on: asked between the pieces of all long work.
     ///
@@ -59,8 +75,14 @@ pub struct FileFeed<'a> {
 }
 
 impl Feed for FileFeed<'_> {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>> {
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> Result<Option<FeedEnd>> {
         let mut reader = self.storage.open(self.source, input)?;
+        reader.cut_at(cuts);
         let parser = reader.parser();
         let mut seen = 0;
         while let Some(chunk) = reader.next() {

@@ -23,8 +23,12 @@ pub(super) enum Outcome {
     /// For each use of the input, in their order, what it became.
     Laid {
         input: usize,
+        /// Where the piece begins.
+        offset: u64,
         parts: Vec<Part>,
     },
+    /// All that it holds is there already.
+    Skipped,
     End {
         input: usize,
         end: FeedEnd,
@@ -65,19 +69,23 @@ impl Loader<'_> {
             ReadMessage::End { input, end } => return Ok(Outcome::End { input, end }),
             ReadMessage::Piece { input, index, first_row, piece } => (input, index, first_row, piece),
         };
-        let rows = self.rows(piece, first_row)?;
         let reading = &readings[input];
-        let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
+        let offset = piece.offset(first_row);
         let used = || reading.uses.iter().map(|(target, input)| (*target, &works[*target].inputs[*input]));
-        if used().any(|(_, to_read)| to_read.counts) {
+        if used().all(|(_, to_read)| to_read.skips(offset)) {
+            return Ok(Outcome::Skipped);
+        }
+        let rows = self.rows(piece, first_row)?;
+        let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
+        if used().any(|(_, to_read)| to_read.tells_at(offset)) {
             reject.report_rows(&rows.rejected, &rows.derived);
         }
         let part = |(at, to_read): (usize, &ToRead)| {
             let (target, encoders, rebuilt) = (&self.targets[at], &encoders[at], works[at].edit.rebuilt.as_slice());
-            lay_out_for(target, encoders, (to_read, index), rebuilt, &rows, &reject)
+            lay_out_for(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
         };
         let parts = used().map(part).collect::<Result<_>>()?;
-        Ok(Outcome::Laid { input, parts })
+        Ok(Outcome::Laid { input, offset, parts })
     }
 
     fn rows(&self, piece: Piece, first_row: u64) -> Result<Rows> {
@@ -105,7 +113,7 @@ impl Loader<'_> {
 fn lay_out_for(
     target: &Target<'_>,
     encoders: &Encoders<'_>,
-    (to_read, index): (&ToRead, u64),
+    (to_read, index, offset): (&ToRead, u64, u64),
     rebuilt: &[i64],
     rows: &Rows,
     reject: &RejectedRows<'_>,
@@ -140,12 +148,12 @@ fn lay_out_for(
         empty: empty.len() as u64,
     };
     counts.assert_complete(&to_read.file.path)?;
-    if to_read.counts {
+    if to_read.tells_at(offset) {
         reject.report_table(target.table.name(), &rows.derived, &prepared, &laid.rejected);
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
     let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
-    let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, rebuilt));
+    let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
     let windows = hidden.leave_out(windows);
     let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
     // It has decided the windows; cells have timestamps of their own.

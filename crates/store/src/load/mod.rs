@@ -11,6 +11,7 @@ mod finish;
 mod gather;
 mod lay;
 mod order;
+mod overtaken;
 mod pass;
 mod pick;
 mod plan;
@@ -44,7 +45,7 @@ use gather::Gather;
 #[doc(hidden)]
 pub use order::order_events;
 use pass::{Pass, passes};
-pub use plan::{InputPlan, Looking};
+pub use plan::{Grown, InputPlan, Looking};
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
 pub use read::RejectedRow;
 use read::read_ahead;
@@ -83,6 +84,7 @@ pub struct Loader<'a> {
 }
 
 /// A table to load into.
+#[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The table.
     pub table: &'a Table,
@@ -137,16 +139,48 @@ pub struct Loaded {
     pub edit: Edit,
     /// Counts and times. What tables read together cost together is told of the first.
     pub stats: LoadStats,
+    /// Inputs that have grown, but the windows they touch were built anew: later inputs write the same cells.
+    pub overtaken: Vec<String>,
 }
 
 impl<'a> Loader<'a> {
     /// Loads what each target's plan says is new or changed: for each target what to commit.
     ///
+    /// What a grown input brings is added to its windows, unless it turns out that cells of later inputs would be hidden by
+    /// it: then the load begins again and builds those windows anew.
+    ///
     /// # Errors
     /// Those of reading, laying out and writing; [`crate::StoreError::InputsGone`] if a window must be
     /// built anew and one of its inputs is gone. SSTs written so far are removed then.
     pub fn load(&self) -> Result<Vec<Loaded>> {
+        let loaded = self.load_once(&[])?;
+        let discard = || self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
+        let overtaken = self.targets.iter().zip(&loaded).map(|(target, loaded)| target.overtaken(&loaded.edit));
+        let overtaken: Vec<Vec<String>> = overtaken.collect::<Result<_>>().inspect_err(|_| discard())?;
+        if overtaken.iter().all(Vec::is_empty) {
+            return Ok(loaded);
+        }
+        discard();
+        let plans = self.targets.iter().zip(&overtaken).map(|(target, paths)| {
+            let mut plan = target.plan.clone();
+            plan.rebuild_grown(paths);
+            plan
+        });
+        let plans: Vec<InputPlan> = plans.collect();
+        let targets = self.targets.iter().zip(&plans).map(|(target, plan)| Target { plan, ..*target }).collect();
+        let again = Loader { targets, ..*self };
+        let told: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
+        let loaded = again.load_once(&told)?;
+        Ok(loaded.into_iter().zip(overtaken).map(|(loaded, overtaken)| Loaded { overtaken, ..loaded }).collect())
+    }
+
+    /// As [`Self::load`], where no input is overtaken. If it is not the first time, `told` are the inputs of each target that
+    /// had grown then: only what they held before has rejected rows that were not told.
+    fn load_once(&self, told: &[&[Grown]]) -> Result<Vec<Loaded>> {
         let mut works = rebuild::plan(self)?;
+        for (work, grown) in works.iter_mut().zip(told) {
+            work.tell_only_held(grown);
+        }
         let encoders: Vec<Encoders<'a>> = self.targets.iter().map(|target| Encoders::new(target.layout)).collect();
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
         let passes = passes(&works);
@@ -157,7 +191,7 @@ impl<'a> Loader<'a> {
         let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
         let loaded = works.into_iter().zip(states).map(|(work, state)| {
             let (ssts, stats) = state.into_written();
-            Loaded { edit: Edit { ssts, ..work.edit }, stats }
+            Loaded { edit: Edit { ssts, ..work.edit }, stats, overtaken: Vec::new() }
         });
         let loaded: Vec<Loaded> = loaded.collect();
         if done.is_err() {
@@ -175,8 +209,7 @@ impl<'a> Loader<'a> {
     ) -> Result<()> {
         let Some(first) = pass.targets.first().copied() else { return Ok(()) };
         let on_bytes = |bytes| (self.on_progress)(Progress::Read { bytes, rows: 0 });
-        let files: Vec<_> = pass.readings.iter().map(|reading| &reading.file).collect();
-        read_ahead(self.feed, &files, READ_AHEAD, &on_bytes, |messages| {
+        read_ahead(self.feed, &pass.files(works), READ_AHEAD, &on_bytes, |messages| {
             let messages = Mutex::new(messages.fuse());
             loop {
                 let gather = Gather { loader: self, pass, works, encoders, messages: &messages };

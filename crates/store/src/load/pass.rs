@@ -1,6 +1,6 @@
 //! Which inputs are read together: each once for all the tables that want it, where their orders allow it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tidetable_source::InputFile;
 
@@ -38,6 +38,16 @@ pub(super) fn passes(works: &[Work]) -> Vec<Pass> {
 }
 
 impl Pass {
+    /// What it reads, each with the offsets at which pieces must begin.
+    pub(super) fn files(&self, works: &[Work]) -> Vec<(&InputFile, Vec<u64>)> {
+        let files = self.readings.iter().map(|reading| {
+            let cut = |(target, input): &(usize, usize)| works[*target].inputs[*input].cut;
+            let cuts: BTreeSet<u64> = reading.uses.iter().filter_map(cut).collect();
+            (&reading.file, cuts.into_iter().collect())
+        });
+        files.collect()
+    }
+
     /// Adds a target's inputs, if those that are here already come in the target's order.
     fn join(&mut self, target: usize, work: &Work) -> bool {
         let known: HashMap<&str, usize> =
@@ -87,13 +97,8 @@ mod tests {
     use crate::version::Edit;
 
     fn work(paths: &[&str]) -> Work {
-        let input = |(sequence, path): (usize, &&str)| ToRead {
-            file: InputFile::of_rows(path, "1"),
-            sequence: sequence as u64,
-            counts: true,
-            changed: false,
-            expected: None,
-        };
+        let input =
+            |(sequence, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), sequence as u64);
         Work { edit: Edit::default(), inputs: paths.iter().enumerate().map(input).collect() }
     }
 

@@ -9,21 +9,34 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tidetable_source::{ContentHash, InputFile, SourceError};
+use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
 
 use crate::names::{Content, Name};
 use crate::version::{Input, Version};
 
+/// An input that brings more than it did: what the table holds of it stays.
+#[derive(Debug, Clone)]
+pub struct Grown {
+    /// What is there now.
+    pub file: InputFile,
+    /// What the table holds.
+    pub held: Input,
+    /// Where what it brings begins, see [`Piece`](super::Piece); 0 if all that is there now comes beside what is held.
+    pub from: u64,
+    /// What it must hold now, if that is known.
+    pub hash: Option<ContentHash>,
+}
+
 /// The inputs of a source compared with those a table holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct InputPlan {
     /// Not seen before, each with the sequence it gets. Of a table that is built anew: all inputs.
     pub new: Vec<(u64, InputFile)>,
     /// Same path, other content: what is there now, and what the table holds.
     pub changed: Vec<(InputFile, Input)>,
-    /// As `changed`, but what the table holds of it may stay beside what is there now: for the caller to
-    /// say, since a comparison of contents cannot know.
-    pub grown: Vec<(InputFile, Input)>,
+    /// As `changed`, but what the table holds of it stays beside what comes: files whose old content is the start of the
+    /// new, and what the caller adds, since it may know more than a comparison of contents.
+    pub grown: Vec<Grown>,
     /// Names that were seen before and bring rows only now, each with its sequence: the windows they touch are built anew.
     pub resumed: Vec<(u64, InputFile)>,
     /// Held as they are, with what the next version says of each.
@@ -55,13 +68,15 @@ pub struct Looking<'a> {
     pub without: &'a dyn Fn(&str) -> bool,
     /// Whether an input that was not seen before is wanted; one that is not stays unseen.
     pub wants: &'a dyn Fn(&InputFile) -> bool,
+    /// How a file has grown since the table held this of it, if it has and only that. Asked of larger files.
+    pub growth: &'a dyn Fn(&InputFile, &Input) -> Result<Option<Growth>, SourceError>,
     /// Whether all of them are to be read, into a table without rows.
     pub anew: bool,
 }
 
 impl Default for Looking<'_> {
     fn default() -> Self {
-        Self { without: &|_| false, wants: &|_| true, anew: false }
+        Self { without: &|_| false, wants: &|_| true, growth: &|_, _| Ok(None), anew: false }
     }
 }
 
@@ -94,7 +109,7 @@ impl InputPlan {
         let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
         for (entry, of) in entries.into_iter().zip(copies) {
             match (&entry.file, of) {
-                (Some(_), None) => plan.carry(entry, looking.anew),
+                (Some(_), None) => plan.carry(entry, looking)?,
                 (Some(_), Some(of)) => plan.copy(entry, of, looking),
                 (None, of) => plan.miss(entry, of.is_none(), looking),
             }
@@ -104,10 +119,10 @@ impl InputPlan {
     }
 
     /// An input whose rows the table shall hold.
-    fn carry(&mut self, entry: Entry<'_>, anew: bool) {
-        let Entry { sequence, file: Some(file), held, content, renamed, .. } = entry else { return };
+    fn carry(&mut self, entry: Entry<'_>, looking: Looking<'_>) -> Result<(), SourceError> {
+        let Entry { sequence, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
         match held {
-            _ if anew => self.new.push((sequence, file)),
+            _ if looking.anew => self.new.push((sequence, file)),
             Some(held) if content == Some(held.hash) => {
                 let looks_other = match file.is_young() {
                     true => !file.looks_as(&held.version),
@@ -125,10 +140,19 @@ impl InputPlan {
                 self.renamed.extend(renamed.map(|before| (before, file.path.clone())));
                 self.unchanged.push((file, now));
             }
-            Some(held) => self.changed.push((file, Input::clone(held))),
+            Some(held) => {
+                // What a repair or an older build left of an input in parts must be read as a whole.
+                let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
+                let held = Input::clone(held);
+                match if may_have_grown { (looking.growth)(&file, &held)? } else { None } {
+                    Some(Growth { from, hash, .. }) => self.grown.push(Grown { file, held, from, hash: Some(hash) }),
+                    None => self.changed.push((file, held)),
+                }
+            }
             None if entry.is_new => self.new.push((sequence, file)),
             None => self.resumed.push((sequence, file)),
         }
+        Ok(())
     }
 
     /// A file that holds what another holds.
@@ -174,11 +198,19 @@ impl InputPlan {
         self.renames = true;
     }
 
-    /// Takes those of `paths` that are as they were for changed, so that the windows they touch are built anew.
+    /// Takes those of `paths` that have grown for changed, so that the windows they touch are built anew.
+    pub fn rebuild_grown(&mut self, paths: &[String]) {
+        let is_asked = |grown: &mut Grown| paths.contains(&grown.file.path);
+        self.changed.extend(self.grown.extract_if(.., is_asked).map(|grown| (grown.file, grown.held)));
+    }
+
+    /// Takes those of `paths` that are as they were, or have grown, for changed, so that the windows they touch are built
+    /// anew.
     pub fn read_again(&mut self, paths: &[String]) {
         if paths.is_empty() {
             return;
         }
+        self.rebuild_grown(paths);
         let (again, unchanged) =
             std::mem::take(&mut self.unchanged).into_iter().partition(|(file, _)| paths.contains(&file.path));
         self.unchanged = unchanged;

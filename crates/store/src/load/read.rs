@@ -35,10 +35,10 @@ pub(super) enum ReadMessage {
     End { input: usize, end: FeedEnd },
 }
 
-/// Reads `inputs` in order on a thread of its own while `consume` takes what it reads; at most `ahead` pieces wait.
+/// Reads `inputs`, in pieces that begin at the offsets given too, in order on a thread of its own while `consume` takes what it reads; at most `ahead` pieces wait.
 pub(super) fn read_ahead(
     feed: &dyn Feed,
-    inputs: &[&InputFile],
+    inputs: &[(&InputFile, Vec<u64>)],
     ahead: usize,
     on_bytes: &(dyn Fn(u64) + Sync),
     consume: impl FnOnce(&mut (dyn Iterator<Item = Result<ReadMessage>> + Send)) -> Result<()>,
@@ -66,12 +66,12 @@ pub(super) fn read_ahead(
 fn send_input(
     feed: &dyn Feed,
     at: usize,
-    input: &InputFile,
+    (input, cuts): &(&InputFile, Vec<u64>),
     on_bytes: &(dyn Fn(u64) + Sync),
     sender: &SyncSender<Result<ReadMessage>>,
 ) -> Result<bool> {
     let (mut index, mut seen, mut rows) = (0, 0, 1);
-    let end = feed.read(input, &mut |piece, bytes| {
+    let end = feed.read(input, cuts, &mut |piece, bytes| {
         on_bytes(bytes);
         seen += bytes;
         let first_row = rows;

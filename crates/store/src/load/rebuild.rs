@@ -4,6 +4,7 @@
 //! inputs of those windows; so they are read again, but only for those windows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_layout::{Window, window_bounds, window_name};
@@ -12,6 +13,7 @@ use tidetable_sstable::planted::{self, Bug};
 
 use super::lay::Outcome;
 use super::pass::passes;
+use super::plan::Grown;
 use super::read::read_ahead;
 use super::state::{Encoders, InputRead};
 use super::{Loader, MICROS_PER_DAY, Target};
@@ -28,8 +30,24 @@ pub(super) struct ToRead {
     pub(super) counts: bool,
     /// Whether it is changed, so that all its windows must be among those built anew.
     pub(super) changed: bool,
-    /// What it must hold, if it is only read again.
+    /// What it must hold, if that is known.
     pub(super) expected: Option<ContentHash>,
+    /// Where a piece of it must begin.
+    pub(super) cut: Option<u64>,
+    /// What the table holds of it and keeps, if it has grown.
+    pub(super) held: Option<Held>,
+    /// The pieces whose rejected rows are to be told: a load that begins again has told some already.
+    pub(super) tells: Range<u64>,
+}
+
+/// The part of a grown input that a table holds already.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) input: Input,
+    /// Where it ends.
+    pub(super) end: u64,
+    /// Whether some of it lies in windows that are built anew.
+    pub(super) again: bool,
 }
 
 /// What a load has to do.
@@ -39,6 +57,16 @@ pub(super) struct Work {
     pub(super) edit: Edit,
     /// In order of sequence.
     pub(super) inputs: Vec<ToRead>,
+}
+
+impl Work {
+    /// Tells no rejected rows but those of what inputs of `grown` held before they grew.
+    pub(super) fn tell_only_held(&mut self, grown: &[Grown]) {
+        for input in &mut self.inputs {
+            let held = grown.iter().find(|grown| grown.file.path == input.file.path).map_or(0, |grown| grown.from);
+            (input.tells, input.cut) = (0..held, Some(held).filter(|held| *held > 0));
+        }
+    }
 }
 
 /// Works out what each table has to read.
@@ -64,11 +92,11 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);
         }
-        inputs.push(ToRead { file: file.clone(), sequence: old.sequence, counts: true, changed: true, expected: None });
+        inputs.push(ToRead { changed: true, ..ToRead::new(file, old.sequence) });
     }
     for ((sequence, file), now_in) in plan.resumed.iter().zip(now_in.iter().skip(plan.changed.len())) {
         rebuilt.extend(now_in.iter().copied());
-        inputs.push(ToRead { file: file.clone(), sequence: *sequence, counts: true, changed: true, expected: None });
+        inputs.push(ToRead { changed: true, ..ToRead::new(file, *sequence) });
     }
     for old in &plan.given_up {
         let all = if planted::is(Bug::TakeOutOfOneWindow) { 1 } else { usize::MAX };
@@ -78,22 +106,19 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
         }
         edit.removed.push(old.path.clone());
     }
-    for (file, old) in &plan.grown {
-        inputs.push(ToRead {
-            file: file.clone(),
-            sequence: old.sequence,
-            counts: true,
-            changed: false,
-            expected: None,
-        });
+    for Grown { file, held, from, hash } in &plan.grown {
+        let again = held.windows.iter().any(|start| rebuilt.contains(start));
+        let input = Some(Held { input: held.clone(), end: *from, again }).filter(|held| held.end > 0);
+        let cut = input.as_ref().map(|held| held.end);
+        inputs.push(ToRead { expected: *hash, held: input, cut, ..ToRead::new(file, held.sequence) });
     }
     for (sequence, file) in &plan.new {
-        inputs.push(ToRead { file: file.clone(), sequence: *sequence, counts: true, changed: false, expected: None });
+        inputs.push(ToRead::new(file, *sequence));
     }
     let shares = |input: &&(InputFile, Arc<Input>)| input.1.windows.iter().any(|start| rebuilt.contains(start));
     for (file, input) in plan.unchanged.iter().filter(shares) {
         let expected = Some(input.hash);
-        inputs.push(ToRead { file: file.clone(), sequence: input.sequence, counts: false, changed: false, expected });
+        inputs.push(ToRead { counts: false, expected, ..ToRead::new(file, input.sequence) });
     }
     none_is_gone(target, &rebuilt)?;
     inputs.sort_by_key(|input| input.sequence);
@@ -133,12 +158,9 @@ fn none_is_gone(target: &Target<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> {
 /// For each target the windows that its changed inputs touch, then those that its resumed ones do, in the order of its
 /// plan, found by reading them.
 fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
-    let look = |(sequence, file): (u64, &InputFile)| ToRead {
-        file: file.clone(),
-        sequence,
-        counts: false,
-        changed: true,
-        expected: None,
+    let look = |(sequence, file): (u64, &InputFile)| {
+        let to_read = ToRead::new(file, sequence);
+        ToRead { counts: false, changed: true, ..to_read }
     };
     let of_target = |target: &Target<'_>| {
         let changed = target.plan.changed.iter().map(|(file, old)| (old.sequence, file));
@@ -150,11 +172,10 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
     let mut found: Vec<Vec<BTreeSet<i64>>> =
         works.iter().map(|work| vec![BTreeSet::new(); work.inputs.len()]).collect();
     for pass in passes(&works) {
-        let files: Vec<&InputFile> = pass.readings.iter().map(|reading| &reading.file).collect();
-        read_ahead(loader.feed, &files, 2, &|_| {}, |messages| {
+        read_ahead(loader.feed, &pass.files(&works), 2, &|_| {}, |messages| {
             for message in messages {
                 let outcome = loader.lay_out(message?, &pass.readings, &works, &encoders)?;
-                let Outcome::Laid { input, parts } = outcome else { continue };
+                let Outcome::Laid { input, parts, .. } = outcome else { continue };
                 for ((target, index), part) in pass.readings[input].uses.iter().zip(parts) {
                     found[*target][*index].extend(part.chunk.windows.into_keys());
                 }
@@ -180,9 +201,35 @@ fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
 }
 
 impl ToRead {
-    /// Whether its cells in the window at `start` are wanted.
-    pub(super) fn wants(&self, start: i64, rebuilt: &[i64]) -> bool {
-        self.counts || self.changed || rebuilt.binary_search(&start).is_ok()
+    /// An input of which all rows are to be loaded.
+    pub(super) fn new(file: &InputFile, sequence: u64) -> Self {
+        let (file, tells) = (file.clone(), 0..u64::MAX);
+        Self { file, sequence, counts: true, changed: false, expected: None, cut: None, held: None, tells }
+    }
+
+    /// Whether the table holds what begins at `offset` already.
+    fn holds(&self, offset: u64) -> bool {
+        self.held.as_ref().is_some_and(|held| offset < held.end)
+    }
+
+    /// Whether the rows that begin at `offset` count.
+    pub(super) fn counts_at(&self, offset: u64) -> bool {
+        self.counts && !self.holds(offset)
+    }
+
+    /// Whether rejected rows that begin at `offset` are to be told.
+    pub(super) fn tells_at(&self, offset: u64) -> bool {
+        self.counts_at(offset) && self.tells.contains(&offset)
+    }
+
+    /// Whether nothing is wanted of the rows that begin at `offset`.
+    pub(super) fn skips(&self, offset: u64) -> bool {
+        self.holds(offset) && self.held.as_ref().is_some_and(|held| !held.again)
+    }
+
+    /// Whether its cells in the window at `start`, of rows that begin at `offset`, are wanted.
+    pub(super) fn wants(&self, start: i64, offset: u64, rebuilt: &[i64]) -> bool {
+        self.counts_at(offset) || self.changed || rebuilt.binary_search(&start).is_ok()
     }
 
     /// Checks that an input that was read again is the one the version holds.
@@ -201,16 +248,22 @@ impl ToRead {
         let Some(hash) = read.hash.filter(|_| !moved) else {
             return Err(StoreError::InputMoved { path: self.file.path.clone() });
         };
+        let held = self.held.as_ref().map(|held| &held.input);
+        let count = |of: fn(&Input) -> u64| held.map_or(0, of);
+        let days = held.into_iter().flat_map(|held| &held.days).chain(read.days.values().flatten());
+        let windows = held.into_iter().flat_map(|held| &held.windows).chain(read.days.keys());
+        let days: BTreeSet<i32> = days.copied().collect();
+        let windows: BTreeSet<i64> = windows.copied().collect();
         Ok(Input {
             sequence: self.sequence,
             path: self.file.path.clone(),
             size: self.file.size,
             version: self.file.version.clone(),
             hash,
-            read: read.counts.read,
-            rejected: read.counts.rejected,
-            days: read.days.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect(),
-            windows: read.days.keys().copied().collect(),
+            read: count(|held| held.read) + read.counts.read,
+            rejected: count(|held| held.rejected) + read.counts.rejected,
+            days: days.into_iter().collect(),
+            windows: windows.into_iter().collect(),
         })
     }
 }

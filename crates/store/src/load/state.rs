@@ -75,12 +75,15 @@ impl TargetState {
     /// Adds what one piece of input `input` became; it tells in the counts if `counts`.
     fn put(&mut self, input: usize, counts: bool, part: Part) {
         let Part { counts: rows, times, days, chunk, first_empty } = part;
-        let read = &mut self.read[input];
-        read.counts.read += rows.read;
-        read.counts.accepted += rows.accepted;
-        read.counts.filtered += rows.filtered;
-        read.counts.rejected += rows.rejected;
         if counts {
+            let read = &mut self.read[input];
+            read.counts.read += rows.read;
+            read.counts.accepted += rows.accepted;
+            read.counts.filtered += rows.filtered;
+            read.counts.rejected += rows.rejected;
+            for (window, days) in days {
+                read.days.entry(window).or_default().extend(days);
+            }
             self.stats.rows_read += rows.read;
             self.stats.rows_accepted += rows.accepted;
             self.stats.rows_filtered += rows.filtered;
@@ -93,9 +96,6 @@ impl TargetState {
             self.first_empty = first.min_by_key(place);
             self.stats.repeated_times += times.repeated;
             self.stats.cut_times += times.cut;
-        }
-        for (window, days) in days {
-            read.days.entry(window).or_default().extend(days);
         }
         self.bytes += chunk.bytes;
         self.chunks.push(chunk);
@@ -130,16 +130,19 @@ impl Outcome {
                 for (target, index) in &readings[input].uses {
                     let state = &mut states[*target];
                     state.read[*index].hash = Some(end.hash);
-                    if works[*target].inputs[*index].counts {
-                        state.stats.bytes_in += end.bytes;
+                    let to_read = &works[*target].inputs[*index];
+                    if to_read.counts {
+                        let held = to_read.held.as_ref().map_or(0, |held| held.end);
+                        state.stats.bytes_in += end.bytes.saturating_sub(held);
                     }
                 }
             }
-            Self::Laid { input, parts } => {
+            Self::Laid { input, offset, parts } => {
                 for ((target, index), part) in readings[input].uses.iter().zip(parts) {
-                    states[*target].put(*index, works[*target].inputs[*index].counts, part);
+                    states[*target].put(*index, works[*target].inputs[*index].counts_at(offset), part);
                 }
             }
+            Self::Skipped => {}
         }
     }
 }

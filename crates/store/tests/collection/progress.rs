@@ -13,8 +13,13 @@ use super::{event, path};
 struct Unwanted<'a>(FileFeed<'a>);
 
 impl Feed for Unwanted<'_> {
-    fn read(&self, input: &InputFile, give: &mut dyn FnMut(Piece, u64) -> bool) -> Result<Option<FeedEnd>> {
-        self.0.read(input, give)
+    fn read(
+        &self,
+        input: &InputFile,
+        cuts: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> Result<Option<FeedEnd>> {
+        self.0.read(input, cuts, give)
     }
 
     fn go_on(&self) -> Result<()> {

@@ -1,0 +1,197 @@
+//! Whether what grown inputs bring may be added behind everything else.
+//!
+//! Of two cells alike the later input wins. What a grown input adds is written last, though inputs of later sequences lie in
+//! the same windows already. That makes no difference where none of its cells is alike to one of theirs, or both hold the
+//! same: then the windows read the same with the new files before all others as behind all others, and so wherever between
+//! the inputs belong. Which input an SST's cells came from is not known, so all of the window are compared.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::Array;
+use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Merge, Projection, TimestampKind};
+use tidetable_sstable::planted::{self, Bug};
+
+use super::{Grown, Target};
+use crate::error::Result;
+use crate::fold::Overflow;
+use crate::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::snapshot::{ALWAYS, Snapshot};
+use crate::version::{Edit, Sst};
+
+impl Target<'_> {
+    /// The grown inputs whose new cells, written by `edit` behind all others, would hide cells of later inputs.
+    pub(super) fn overtaken(&self, edit: &Edit) -> Result<Vec<String>> {
+        let suspects = self.suspects(edit);
+        if suspects.is_empty() || planted::is(Bug::AppendWhateverComesLater) {
+            return Ok(Vec::new());
+        }
+        let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
+        let mut overtaken: HashSet<&str> = HashSet::new();
+        for (window, paths) in suspects {
+            let is_near = |start: i64| window.is_none_or(|window| window == start);
+            let new: Vec<&Sst> = edit.ssts.iter().filter(|(start, _)| is_near(**start)).flat_map(|(_, ssts)| ssts).collect();
+            let mut old: Vec<&Sst> = Vec::new();
+            for state in &self.base.windows {
+                let stays = !edit.rebuilt.contains(&state.start) && is_near(state.start);
+                old.extend(state.ssts.iter().filter(|sst| match &sst.joined {
+                    Some(joined) => joined.windows.iter().any(|start| is_near(*start)),
+                    None => stays,
+                }));
+            }
+            if order_matters(&snapshot, &old, &new)? {
+                overtaken.extend(paths);
+            }
+        }
+        Ok(overtaken.into_iter().map(str::to_owned).collect())
+    }
+
+    /// By window, the grown inputs that bring rows to it though later inputs lie in it; by `None` those of all windows, where
+    /// a row may lie in several.
+    fn suspects<'e>(&self, edit: &'e Edit) -> BTreeMap<Option<i64>, Vec<&'e str>> {
+        let keeps = self.layout.rows_keep_to_windows();
+        let mut suspects: BTreeMap<Option<i64>, Vec<&str>> = BTreeMap::new();
+        for Grown { held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
+            let later = || self.base.inputs.iter().rev().take_while(|input| input.sequence > held.sequence);
+            let Some(now) = edit.inputs.iter().find(|input| input.sequence == held.sequence) else { continue };
+            if !keeps && later().any(|input| !input.windows.is_empty()) {
+                suspects.entry(None).or_default().push(&now.path);
+            }
+            // Windows that are built anew are in order.
+            let added = now.windows.iter().filter(|start| keeps && !edit.rebuilt.contains(start));
+            for start in added.filter(|start| edit.ssts.contains_key(start)) {
+                if later().any(|input| input.windows.binary_search(start).is_ok()) {
+                    suspects.entry(Some(*start)).or_default().push(&now.path);
+                }
+            }
+        }
+        suspects
+    }
+}
+
+/// Whether a read of `old` and `new` depends on which come later.
+fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool> {
+    if new.is_empty() || (times_decide(snapshot.layout()) && new.iter().all(|new| old.iter().all(|old| apart(old, new)))) {
+        return Ok(false);
+    }
+    let shares = |sst: &Sst, new: &Sst| sst.first_key <= new.last_key && new.first_key <= sst.last_key;
+    let near: Vec<&Sst> = old.iter().copied().filter(|sst| new.iter().any(|new| shares(sst, new))).collect();
+    let (Some(first), Some(last)) =
+        (new.iter().map(|sst| &sst.first_key).min(), new.iter().map(|sst| &sst.last_key).max())
+    else {
+        return Ok(false);
+    };
+    if near.is_empty() {
+        return Ok(false);
+    }
+    let keys = KeyRange { start: first.clone(), end: Some([last.as_slice(), &[0]].concat()) };
+    let (count, top) = (new.len() as u64, near.iter().map(|sst| sst.order).max().unwrap_or(0) + 1);
+    let scan = |is_last: bool| -> Result<BlockScan> {
+        let mut sources: Vec<SstSource> = Vec::with_capacity(near.len() + new.len());
+        for sst in &near {
+            let source = snapshot.source(sst, &ALWAYS)?;
+            sources.push(SstSource { order: source.order + count, ..source });
+        }
+        for (at, sst) in new.iter().enumerate() {
+            let order = at as u64 + if is_last { count + top } else { 0 };
+            // Drops took from them what they hide when they were loaded.
+            sources.push(SstSource { order, mask: None, ..snapshot.source(sst, &ALWAYS)? });
+        }
+        let (schema, all) = (Arc::clone(snapshot.schema()), Projection::all(snapshot.schema()));
+        let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true };
+        Ok(BlockScan::new(schema, sources, keys.clone(), &all, None, &ScanOptions::default(), mode))
+    };
+    differ(scan(false)?, scan(true)?)
+}
+
+/// Whether cells that are alike in row and column can only differ where their times are the same.
+fn times_decide(layout: &Layout) -> bool {
+    let schema = layout.stored();
+    let mut groups = schema.groups.iter().enumerate();
+    !schema.upsert
+        && groups.all(|(at, group)| {
+            let mut columns = group.columns.iter().enumerate();
+            let commutes =
+                |(place, merge): (usize, &Merge)| *merge != Merge::Newest || layout.follows_from_key(at, place);
+            group.timestamps == TimestampKind::Stored || columns.all(|(place, column)| commutes((place, &column.merge)))
+        })
+}
+
+/// Whether no cell of one has the time of a cell of the other, but for those without a time.
+fn apart(one: &Sst, other: &Sst) -> bool {
+    let times = |sst: &Sst| sst.min_timestamp.zip(sst.max_timestamp);
+    match (times(one), times(other)) {
+        (Some((first, last)), Some((other_first, other_last))) => last < other_first || other_last < first,
+        _ => true,
+    }
+}
+
+/// Whether two scans of the same rows give other cells.
+fn differ(one: BlockScan, other: BlockScan) -> Result<bool> {
+    let (mut one, mut other) = (Rows::new(one), Rows::new(other));
+    loop {
+        match (one.fill()?, other.fill()?) {
+            (false, false) => return Ok(false),
+            (true, true) => {}
+            _ => return Ok(true),
+        }
+        let rows = one.left().min(other.left());
+        if !same(&one.take(rows), &other.take(rows)) {
+            return Ok(true);
+        }
+    }
+}
+
+/// A scan, and how far its block was compared.
+struct Rows {
+    scan: BlockScan,
+    block: Option<Block>,
+}
+
+impl Rows {
+    fn new(scan: BlockScan) -> Self {
+        Self { scan, block: None }
+    }
+
+    /// Whether there is another row.
+    fn fill(&mut self) -> Result<bool> {
+        while self.left() == 0 {
+            match self.scan.next().transpose()? {
+                Some(block) => self.block = Some(block),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    fn left(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.keys.len())
+    }
+
+    fn take(&mut self, rows: usize) -> Option<Block> {
+        let block = self.block.take()?;
+        let taken = crate::merge::slice(&block, 0..rows);
+        self.block = Some(crate::merge::slice(&block, rows..block.keys.len()));
+        Some(taken)
+    }
+}
+
+/// Whether both hold the same rows.
+fn same(one: &Option<Block>, other: &Option<Block>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+    let keys = (0..one.keys.len()).all(|row| one.keys.compare(row, &other.keys, row).is_eq());
+    let groups = || one.groups.iter().flatten().zip(other.groups.iter().flatten());
+    keys && groups().all(|(one, other)| same_records(one, other))
+}
+
+fn same_records(one: &GroupBlock, other: &GroupBlock) -> bool {
+    let names = |group: &GroupBlock| -> Option<Vec<Box<[u8]>>> {
+        let names = group.qualifiers.as_ref()?;
+        Some(names.codes.iter().map(|code| names.dictionary[*code as usize].clone()).collect())
+    };
+    let values = || one.columns.iter().flatten().zip(other.columns.iter().flatten());
+    one.row_ends == other.row_ends
+        && one.timestamps == other.timestamps
+        && names(one) == names(other)
+        && values().all(|(one, other)| one.to_data() == other.to_data())
+}
