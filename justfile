@@ -50,8 +50,9 @@ test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
     INSTA_UPDATE=no cargo test --workspace
 
-# Write what people read anew, where it was changed on purpose: `git diff tests/snapshots` shows how.
+# Write what people read anew, where it was changed on purpose: `git diff tests/snapshots docs/reference` shows how.
 snapshots:
+    INSTA_UPDATE=always cargo test --workspace --lib objects::
     INSTA_UPDATE=always cargo test --workspace --test e2e snapshots::
 
 # Formatting, lints, documentation, and the sample data against its description.

@@ -67,7 +67,7 @@ class Tidetable:
         (self.home / "tidetable.toml").write_text('root = "data"\n')
         seconds, peak, text = self.command("run", given.shape.name, *self.options, "--output", "json")
         record = json.loads(text.strip().splitlines()[-1])
-        taken = lambda step: sum(load.get(step, 0.0) for load in record["loads"])
+        taken = lambda step: sum(load.get(f"{step}_seconds", 0.0) for load in record["loads"])
         self.stages = record["seconds"] | {step: taken(step) for step in STEPS}
         return seconds, peak
 

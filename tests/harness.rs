@@ -134,6 +134,11 @@ impl Project {
         json_lines(&self.ok(&["run", job, "--output", "json"])).remove(0)
     }
 
+    /// The record of a run as it is stored.
+    pub fn stored_record(&self, run: &Value) -> Value {
+        serde_json::from_str(&self.read(&format!("data/runs/{}.json", run.as_str().unwrap()))).unwrap()
+    }
+
     /// Every file below `folder` with its bytes, but for run records and what goes with them.
     pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();

@@ -55,7 +55,7 @@ fn text(value: &Value) -> &str {
 
 /// Puts the record of the last run in the place of another that began and did not end.
 fn began(project: &Project, record: &Value, run: &str) {
-    let mut record = record.clone();
+    let mut record = project.stored_record(&record["run"]);
     (record["run"], record["outcome"], record["finished"]) = (json!(run), json!("running"), json!(null));
     project.write(&format!("data/runs/{run}.json"), record.to_string());
 }

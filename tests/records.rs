@@ -118,6 +118,7 @@ fn what_is_gone_is_told_once() {
 fn records_of_former_builds_are_read() {
     let project = project(3);
     let mut record = project.run_job("j");
+    record = project.stored_record(&record["run"]);
     let path = format!("data/runs/{}.json", text(&record["run"]));
     // As they were written: every field, every input.
     record["format"] = json!(2);
@@ -154,7 +155,7 @@ fn a_run_is_found_by_the_beginning_of_its_name() {
     let shown = project.ok(&["history", "--run", "last"]);
     assert!(shown.contains("rejected rows") && shown.contains("published M: 2 months"), "{shown}");
     let copy = format!("{}Z", &run[..25]);
-    let mut other = record.clone();
+    let mut other = project.stored_record(&record["run"]);
     other["run"] = json!(copy);
     project.write(&format!("data/runs/{copy}.json"), other.to_string());
     let said = project.fails(2, &["history", "--run", &run[..25]]);

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod error;
 mod log;
+mod objects;
 mod output;
 mod progress;
 mod signals;

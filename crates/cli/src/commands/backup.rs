@@ -10,6 +10,7 @@ use tidetable_store::{Ids, ulid_text};
 use super::{project_of_store, store, time};
 use crate::args::{Backup, Global, Output, Restore};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 use crate::signals::stop_on_signals;
@@ -106,7 +107,7 @@ fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
         let (backups, objects) = (count(report.backups as u64, "backup"), count(report.objects, "file"));
         writeln!(out, "{state}: {backups}, {objects} read back")?;
     } else {
-        let mut rows = Rows::new(&["damage"]);
+        let mut rows = Rows::of(objects::BACKUP_DAMAGE);
         report.damaged.iter().for_each(|damage| rows.push(vec![json!(damage)]));
         rows.write(global.output, &mut out)?;
     }
@@ -116,8 +117,7 @@ fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
 
 /// A row for each backup; of one that was just made, with what was copied.
 fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> Rows {
-    let mut rows =
-        Rows::new(&["backup", "taken", "root", "tables", "files", "bytes", "damaged", "copied", "copied_bytes"]);
+    let mut rows = Rows::of(objects::BACKUPS);
     for (backup, copied) in backups {
         rows.push(vec![
             json!(backup.id),

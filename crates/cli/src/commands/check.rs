@@ -18,6 +18,7 @@ use super::project;
 use super::run::clock;
 use crate::args::{Check, Global, Output};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::count;
 
@@ -68,7 +69,7 @@ fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
     if tables <= MOST_TABLES {
         return Ok(());
     }
-    let mut rows = Rows::new(&["kind", "name", "finding"]);
+    let mut rows = Rows::of(objects::FINDINGS);
     let finding = format!(
         "{tables} tables in the store and the jobs: an instance of Bigtable holds {MOST_TABLES} at most; put what is read \
          together into one table"
@@ -86,7 +87,7 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
     let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
-    let mut rows = Rows::new(&["check", "on", "label", "rule", "severity", "measured", "passed"]);
+    let mut rows = Rows::of(objects::MEASURED);
     for check in &found {
         let severity = if check.severity == Severity::Error { "error" } else { "warn" };
         rows.push(vec![
@@ -145,7 +146,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
             return Err(RunError::NamesMeet { name, both, other: theirs, job: other.name.clone() }.into());
         }
     }
-    let mut rows = Rows::new(&["kind", "name", "finding"]);
+    let mut rows = Rows::of(objects::FINDINGS);
     let mut not_stored = Vec::new();
     for table in &job.tables {
         let name = &table.spec.name;

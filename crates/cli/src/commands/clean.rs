@@ -9,6 +9,7 @@ use tidetable_runner::{CleanOptions, CleanPlan, CleanedKind};
 use super::{project_if_any, store};
 use crate::args::{Clean, Global, Output};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 
@@ -25,7 +26,7 @@ pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
     if global.output == Output::Table {
         summary(&plan, args.yes, &mut out)?;
     } else {
-        let mut files = Rows::new(&["file", "what", "bytes", "removed"]);
+        let mut files = Rows::of(objects::CLEANED);
         for removal in &plan.removals {
             files.push(vec![json!(removal.path), json!(removal.kind.name()), json!(removal.bytes), json!(args.yes)]);
         }

@@ -10,6 +10,7 @@ use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergeP
 use super::store;
 use crate::args::{Compact, Global, Output};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 use crate::signals::stop_on_signals;
@@ -36,7 +37,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     }
     let done = done?;
     match global.output {
-        Output::Json => writeln!(out, "{}", json!(done))?,
+        Output::Json => write_object(&mut out, json!(done), objects::COMPACTION)?,
         Output::Table if is_empty => writeln!(out, "{}: nothing to compact", args.table)?,
         Output::Table => {
             let windows = count(done.windows as u64, "window");
@@ -54,7 +55,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
 
 /// A line for each merge.
 fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> Rows {
-    let mut rows = Rows::new(&["window", "why", "SSTs", "rows", "cells", "bytes"]);
+    let mut rows = Rows::of(objects::MERGES);
     for merge in &plan.merges {
         let sum = |of: fn(&Sst) -> u64| merge.ssts.iter().map(of).sum::<u64>();
         let why = match merge.reason {

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-use chrono::{Days, NaiveDate};
 use serde_json::json;
 use tidetable_runner::UlidIds;
 use tidetable_store::{DropPlan, DropTarget};
 
-use super::store;
+use super::{day, store};
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::error::CliError;
-
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::count;
 
@@ -106,7 +105,7 @@ enum Done {
 fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) -> Result<(), CliError> {
     let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
     let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
-    let days: Vec<String> = days.into_iter().filter_map(day_name).collect();
+    let days: Vec<String> = days.into_iter().filter_map(day).collect();
     let (rows, cells) = if counts { (plan.rows, plan.cells) } else { (0, 0) };
     let mut out = stdout();
     match (global.output, done) {
@@ -128,19 +127,11 @@ fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) ->
         (output, done) => {
             // None: nothing was done.
             let version = if let Done::Hidden { version } = done { Some(version) } else { None };
-            let mut shown = Rows::new(&["table", "version", "rows", "cells", "days"]);
+            let mut shown = Rows::of(objects::DELETED);
             shown.push(vec![json!(table), json!(version), json!(rows), json!(cells), json!(days)]);
             shown.write(output, &mut out)?;
         }
     }
     out.flush()?;
     Ok(())
-}
-
-/// A UTC day by its number since the epoch.
-fn day_name(day: i32) -> Option<String> {
-    let epoch = NaiveDate::default();
-    let distance = Days::new(u64::from(day.unsigned_abs()));
-    let date = if day < 0 { epoch.checked_sub_days(distance) } else { epoch.checked_add_days(distance) };
-    date.map(|date| date.to_string())
 }

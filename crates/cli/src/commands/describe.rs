@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use serde_json::json;
-use tidetable_layout::{PackedSpec, window_name};
-use tidetable_store::{Sst, Version};
+use serde_json::{Value, json};
+use tidetable_layout::{ColumnSpec, PackedSpec, TimestampSpec, window_name};
+use tidetable_store::{Snapshot, Sst, Version};
 
 use super::store;
 use crate::args::{Describe, Global, Output};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{Rows, stdout};
 
 /// Describes the table.
@@ -17,7 +18,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     let version = snapshot.version();
     let mut out = stdout();
     match global.output {
-        Output::Json => writeln!(out, "{}", serde_json::to_string(version)?)?,
+        Output::Json => write_object(&mut out, manifest(&snapshot)?, objects::MANIFEST)?,
         Output::Table => {
             let spec = &version.table.spec;
             writeln!(out, "table    {} of job {}, version {}", spec.name, version.table.job, version.number)?;
@@ -50,6 +51,65 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// What the manifest says, in words of a job file where it is about the layout.
+fn manifest(snapshot: &Snapshot) -> Result<Value, CliError> {
+    let (version, layout) = (snapshot.version(), snapshot.layout());
+    let (identity, spec) = (&version.table, &version.table.spec);
+    let families = spec.families.iter().map(|family| {
+        let columns: Vec<Value> = family.columns.iter().map(laid_out).collect();
+        let gc = identity.gc.get(&family.name);
+        json!({ "name": family.name, "kind": family.kind.word(), "gc": gc, "columns": columns })
+    });
+    let schema = layout.records_schema();
+    let columns =
+        schema.fields().iter().map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }));
+    let lost = layout.lost().iter().map(|lost| json!({ "column": lost.column, "why": lost.why.to_string() }));
+    let windows = version.windows.iter().map(|window| {
+        let days = window.days.iter().map(|(day, version)| json!({ "day": day, "version": version }));
+        json!({ "start": window.start, "days": days.collect::<Value>(), "ssts": window.ssts })
+    });
+    let mut manifest = serde_json::to_value(version)?;
+    manifest["windows"] = windows.collect();
+    manifest["table"] = json!({
+        "name": spec.name,
+        "job": identity.job,
+        "layout": identity.layout,
+        "row_key": spec.row_key,
+        "window": spec.window,
+        "granularity": spec.granularity,
+        "upsert": spec.upsert,
+        "unpivot": spec.unpivot,
+        "families": families.collect::<Value>(),
+        "columns": columns.collect::<Value>(),
+        "lost": lost.collect::<Value>(),
+    });
+    Ok(manifest)
+}
+
+fn laid_out(column: &ColumnSpec) -> Value {
+    let (holds, message) = match &column.packed {
+        PackedSpec::None => ("value", None),
+        PackedSpec::Json => ("json", None),
+        PackedSpec::Message(message) => ("message", Some(message)),
+        PackedSpec::Repeated(message) => ("repeated", Some(message)),
+    };
+    let timestamp = match &column.timestamp {
+        TimestampSpec::Implied => None,
+        TimestampSpec::Zero => Some("0"),
+        TimestampSpec::Field(name) => Some(name.as_str()),
+    };
+    json!({
+        "qualifier": column.qualifier,
+        "each": column.each,
+        "except": column.except,
+        "value": column.value,
+        "holds": holds,
+        "message": message,
+        "encoding": column.encoding,
+        "timestamp": timestamp,
+    })
 }
 
 fn windows(version: &Version) -> Rows {

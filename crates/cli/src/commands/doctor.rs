@@ -8,6 +8,7 @@ use tidetable_runner::{Diagnosis, UlidIds};
 use super::{project_if_any, store};
 use crate::args::{Doctor, Global, Output};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::count;
 
@@ -65,8 +66,7 @@ fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
 }
 
 fn rows(found: &Diagnosis) -> Rows {
-    let columns = ["path", "kind", "damage", "costs", "remedy", "fixable", "fixed", "set_aside"];
-    let mut rows = Rows::new(&columns);
+    let mut rows = Rows::of(objects::DAMAGE);
     for finding in &found.findings {
         rows.push(vec![
             json!(finding.path),

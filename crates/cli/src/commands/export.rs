@@ -12,6 +12,7 @@ use tidetable_store::BlobWriter;
 use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, Rows, Screen, form_of, stdout};
 use crate::progress::{bytes, count};
 
@@ -104,7 +105,7 @@ fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, si
     match global.output {
         Output::Table => writeln!(out, "{}", said())?,
         output => {
-            let mut written = Rows::new(&["file", "rows", "bytes"]);
+            let mut written = Rows::of(objects::WRITTEN);
             written.push(vec![json!(destination.shown()), json!(rows), json!(size)]);
             written.write(output, &mut out)?;
         }

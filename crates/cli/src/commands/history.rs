@@ -11,6 +11,7 @@ use super::run::summary;
 use super::{find_run, project_if_any, store, time};
 use crate::args::{Global, History, Output, Since};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{Rows, stdout};
 
 /// Lists runs.
@@ -24,26 +25,13 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         Since::At(time) => time,
         Since::Ago(age) => chrono::Utc::now().timestamp_micros().saturating_sub(age),
     });
-    let mut columns = vec![
-        "run",
-        "job",
-        "outcome",
-        "now",
-        "started",
-        "seconds",
-        "read",
-        "rejected",
-        "published",
-        "failed",
-        "new attempts",
-        "error",
-    ];
-    if global.output == Output::Table {
+    let keys = match objects::HISTORY.split_last() {
         // Errors are sentences: `status JOB` shows the last one.
-        columns.pop();
-    }
+        Some((_, keys)) if global.output == Output::Table => keys,
+        _ => objects::HISTORY,
+    };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let (mut rows, mut shown) = (Rows::new(&columns), 0);
+    let (mut rows, mut shown) = (Rows::of(keys), 0);
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(args.job.as_deref())? {
         if shown == limit {
             break;
@@ -63,7 +51,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
             continue;
         }
         let mut row = row(&record, state);
-        row.truncate(columns.len());
+        row.truncate(keys.len());
         rows.push(row);
         shown += 1;
     }
@@ -87,7 +75,9 @@ fn state(root: &str, record: &RunRecord) -> Result<&'static str, CliError> {
 fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliError> {
     let mut out = stdout();
     if global.output == Output::Json {
-        writeln!(out, "{}", serde_json::to_string(record)?)?;
+        let mut stored = serde_json::to_value(record)?;
+        stored["outcome"] = json!(state(&store.blobs().display(), record)?);
+        write_object(&mut out, stored, objects::RUN)?;
         return Ok(out.flush()?);
     }
     let mut rows = Rows::new(&["what", "value"]);

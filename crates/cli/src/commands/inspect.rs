@@ -10,6 +10,7 @@ use tidetable_sstable::{FileSource, Inspection, Reader};
 
 use crate::args::{Global, Inspect, Output};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{Rows, stdout};
 use crate::progress::bytes;
 
@@ -22,7 +23,7 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
     let inspection = reader.inspect().map_err(|source| CliError::Sst { path, source })?;
     let mut out = stdout();
     match global.output {
-        Output::Json => writeln!(out, "{}", serde_json::to_string(&inspection)?)?,
+        Output::Json => write_object(&mut out, serde_json::to_value(&inspection)?, objects::INSPECTION)?,
         output => {
             if output == Output::Table {
                 writeln!(out, "SST {}, format {}, {}", inspection.uid, inspection.version, bytes(inspection.bytes))?;

@@ -9,6 +9,7 @@ use tidetable_store::Published;
 use super::{find_run, project_if_any, store, time};
 use crate::args::{self, Global};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 
 /// Shows the links of a table, an export, a part or an input.
@@ -31,20 +32,7 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
         known.extend(Published::all(store.blobs().as_ref())?.into_iter().map(|export| export.name));
         return Err(CliError::NoLineage { what, name: name.to_owned(), known });
     };
-    let mut rows = Rows::new(&[
-        "from",
-        "name",
-        "into",
-        "into_name",
-        "days",
-        "sequence",
-        "rows",
-        "rejected",
-        "version",
-        "run",
-        "now",
-        "fingerprint",
-    ]);
+    let mut rows = Rows::of(objects::LINKS);
     for link in links {
         rows.push(vec![
             json!(link.from.0.name()),

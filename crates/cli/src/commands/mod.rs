@@ -30,6 +30,7 @@ pub mod tables;
 pub mod vacuum;
 pub mod verify;
 
+use chrono::NaiveDate;
 use tidetable_runner::{Project, ProjectError, RunFound, RunRecord, Runs, open_store};
 use tidetable_store::Store;
 
@@ -111,8 +112,13 @@ fn several(asked: &str, names: &[String]) -> CliError {
     CliError::SeveralRuns { run: asked.to_owned(), number: names.len(), such }
 }
 
+/// A UTC day as results show it, days since the epoch.
+pub fn day(days: i32) -> Option<String> {
+    NaiveDate::from_epoch_days(days).map(|day| day.to_string())
+}
+
 /// A moment as results show it, microseconds since the epoch.
-fn time(micros: i64) -> Option<String> {
+pub fn time(micros: i64) -> Option<String> {
     let time = chrono::DateTime::from_timestamp_micros(micros);
     time.map(|time| time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
 }

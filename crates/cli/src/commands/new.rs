@@ -4,13 +4,14 @@ use std::io::Write;
 
 use chrono_tz::Tz;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidetable_runner::{Job, propose, runtime};
 use tidetable_source::Storage;
 
 use super::project;
 use crate::args::{Global, Output};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{Rows, stdout};
 
 /// `tidetable new`
@@ -45,9 +46,10 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     let mut out = stdout();
     if args.stdout {
         if global.output == Output::Json {
-            let queries: serde_json::Map<_, _> =
-                proposal.queries.iter().map(|(name, sql)| (name.clone(), json!(sql))).collect();
-            writeln!(out, "{}", json!({ "job": proposal.job, "job.toml": proposal.text, "queries": queries }))?;
+            let queries = proposal.queries.iter().map(|(name, sql)| json!({ "file": name, "sql": sql }));
+            let queries: Value = queries.collect();
+            let shown = json!({ "job": proposal.job, "job_toml": proposal.text, "queries": queries });
+            write_object(&mut out, shown, objects::PROPOSAL)?;
         } else {
             writeln!(out, "# jobs/{}/job.toml\n{}", proposal.job, proposal.text)?;
             for (name, sql) in &proposal.queries {
@@ -72,7 +74,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         writeln!(out, "\nTry next:\n  tidetable run {}", proposal.job)?;
         writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", proposal.table)?;
     } else {
-        let mut rows = Rows::new(&["job", "table", "row_key", "files", "notes"]);
+        let mut rows = Rows::of(objects::NEW);
         let job = [&proposal.job, &proposal.table, &proposal.row_key].map(|text| json!(text));
         rows.push(job.into_iter().chain([json!(files), json!(proposal.notes)]).collect());
         rows.write(global.output, &mut out)?;

@@ -10,6 +10,7 @@ use super::project;
 use super::run::{How, options, run_all};
 use crate::args;
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::bytes;
 
@@ -41,7 +42,7 @@ pub fn show(global: &args::Global, plan: &Plan) -> Result<(), CliError> {
 
 /// A row for each table, input that is not as it was, and part to publish.
 fn rows(plan: &Plan, output: args::Output) -> Rows {
-    let mut rows = Rows::new(&["kind", "name", "of", "why", "days", "bytes"]);
+    let mut rows = Rows::of(objects::PLAN);
     let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
         let size = match output {
             _ if size == 0 => Value::Null,

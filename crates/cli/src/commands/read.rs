@@ -96,7 +96,7 @@ impl Cell {
         json!({
             "family": self.family,
             "qualifier": bytes_value(&self.qualifier),
-            "timestamp": time(self.timestamp).map_or_else(|| json!(self.timestamp), Value::from),
+            "timestamp": time(self.timestamp).unwrap_or_else(|| self.timestamp.to_string()),
             "value": bytes_value(&self.value),
         })
     }

@@ -10,6 +10,7 @@ use tidetable_store::{RejectedRow, Store};
 use super::{find_run, project_if_any, store};
 use crate::args::{Global, Output, Rejects};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{FILES_OF_SQL, Rows, stdout};
 use crate::progress::count;
 
@@ -37,11 +38,9 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     match global.output {
         Output::Json => {
             for row in &rows {
-                let mut object = json!({ "run": record.run, "job": record.job });
-                if let (Some(object), serde_json::Value::Object(row)) = (object.as_object_mut(), json!(row)) {
-                    object.extend(row);
-                }
-                writeln!(out, "{object}")?;
+                let mut stored = json!(row);
+                (stored["run"], stored["job"]) = (json!(record.run), json!(record.job));
+                write_object(&mut out, stored, objects::REJECTS)?;
             }
         }
         Output::Csv => raw(global, project_if_any(global)?.as_ref(), &rows, &mut out)?,

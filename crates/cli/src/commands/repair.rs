@@ -10,6 +10,7 @@ use tidetable_store::{RepairDone, RepairPlan, SstReport};
 use super::store;
 use crate::args::{Global, Output, Repair};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, bytes_value, stdout};
 use crate::progress::{bytes, count};
 
@@ -67,20 +68,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
 }
 
 fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> Rows {
-    let mut rows = Rows::new(&[
-        "table",
-        "sst",
-        "window",
-        "first_key",
-        "last_key",
-        "from",
-        "to",
-        "rows",
-        "cells",
-        "damage",
-        "inputs",
-        "version",
-    ]);
+    let mut rows = Rows::of(objects::LOST_SSTS);
     for file in &plan.lost {
         let sst = &file.sst;
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();

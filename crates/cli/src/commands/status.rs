@@ -8,6 +8,7 @@ use tidetable_runner::{DaysOf, Status, ranges, statuses};
 use super::{project_if_any, store_if_any, time};
 use crate::args;
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 
 const MICROS: i64 = 1_000_000;
@@ -118,27 +119,7 @@ fn one(status: &Status, now: i64, args: &args::Status) -> Rows {
 
 /// A row for each job, with all that is known.
 fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) -> Rows {
-    let mut rows = Rows::new(&[
-        "job",
-        "outcome",
-        "run",
-        "now",
-        "started",
-        "finished",
-        "error",
-        "last_good",
-        "good_age_seconds",
-        "data_until",
-        "data_age_seconds",
-        "published_until",
-        "published_age_seconds",
-        "fresh",
-        "gaps",
-        "failed",
-        "sealed",
-        "rejected",
-        "rejected_by_last_run",
-    ]);
+    let mut rows = Rows::of(objects::STATUS);
     let list = |of: &[DaysOf]| if output == args::Output::Json { json!(of) } else { json!(days(of)) };
     let seconds = |until| Status::age(now, until).map(|age| age / MICROS);
     for status in jobs {

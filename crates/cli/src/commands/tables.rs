@@ -8,12 +8,13 @@ use tidetable_store::{Published, leave_out};
 use super::store;
 use crate::args::Global;
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 
 /// Lists tables and exports.
 pub fn tables(global: &Global) -> Result<(), CliError> {
     let store = store(global)?;
-    let mut rows = Rows::new(&["kind", "name", "job", "version", "parts", "rows", "cells", "bytes"]);
+    let mut rows = Rows::of(objects::TABLES);
     for name in store.tables()? {
         let snapshot = match store.snapshot(&name) {
             Ok(snapshot) => snapshot,

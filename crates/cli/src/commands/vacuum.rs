@@ -9,6 +9,7 @@ use tidetable_store::{Removal, RemovalKind, StoreError, VacuumOptions, VacuumPla
 use super::{store, table_or_all};
 use crate::args::{Global, Output, Vacuum};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 
@@ -23,7 +24,7 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let options =
         VacuumOptions { before: ago(args.older_than), half_written_before, keep_versions: args.keep_versions };
     let mut out = stdout();
-    let mut files = Rows::new(&["table", "file", "what", "bytes", "removed"]);
+    let mut files = Rows::of(objects::VACUUMED);
     let mut tell = |name: Option<&str>, removals: &[Removal], out: &mut dyn Write| -> Result<(), CliError> {
         for removal in removals {
             let what = kind_name(removal.kind);

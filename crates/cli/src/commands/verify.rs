@@ -10,6 +10,7 @@ use tidetable_store::{FileState, Published, Store, StoreError, TableReport, Veri
 use super::{store, table_or_all};
 use crate::args::{Global, Output, Verify};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 
@@ -19,7 +20,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
     let mut out = stdout();
     let mut damaged = 0;
-    let mut rows = Rows::new(&COLUMNS);
+    let mut rows = Rows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
     for name in tables {
         let table = store.table(&name);
@@ -52,8 +53,6 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         (files, false) => Err(CliError::Damaged { files: count(files as u64, "file") }),
     }
 }
-
-const COLUMNS: [&str; 10] = ["table", "file", "window", "version", "bytes", "rows", "cells", "sound", "damage", "kind"];
 
 /// A file beside the tables.
 struct OtherFile {

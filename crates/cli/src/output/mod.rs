@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::args::Output;
 use crate::error::CliError;
+use crate::objects::Key;
 pub use cell_text::write_bytes;
 use cell_text::{CellText, Length};
 pub use destination::Destination;
@@ -45,6 +46,11 @@ impl Rows {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
+    /// No rows yet, of objects with these keys.
+    pub fn of(keys: &[Key]) -> Self {
+        Self::new(&keys.iter().map(|key| key.name).collect::<Vec<_>>())
+    }
+
     /// Adds a row, a value for each column.
     pub fn push(&mut self, row: Vec<Value>) {
         self.rows.push(row);
@@ -69,7 +75,7 @@ impl Rows {
             return Ok(());
         }
         let is_number = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(Value::is_number));
-        let name = |name: &str| if output == Output::Csv { key_of(name) } else { name.to_owned() };
+        let name = |name: &str| if output == Output::Csv { key_of(name) } else { name.replace('_', " ") };
         let heading = |(at, column): (usize, &&str)| Heading { name: name(column), right: is_number(at) };
         let headings = self.columns.iter().enumerate().map(heading).collect();
         let screen = Screen { rows: None, ..Screen::of_stdout(None) };
@@ -82,7 +88,7 @@ impl Rows {
 }
 
 /// What programs call a column.
-fn key_of(column: &str) -> String {
+pub fn key_of(column: &str) -> String {
     column.replace(' ', "_").to_lowercase()
 }
 

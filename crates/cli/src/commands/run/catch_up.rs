@@ -10,8 +10,10 @@ use tidetable_runner::{
 use tidetable_store::{Ids, Store, ulid_text};
 
 use super::run_one;
-use crate::args::Global;
+use crate::args::{Global, Output};
+use crate::commands::time;
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::count;
 
@@ -102,10 +104,12 @@ impl CatchUp<'_> {
     }
 
     fn list(&self, global: &Global, found: &[i64]) -> Result<(), CliError> {
-        let mut rows = Rows::new(&["job", "time", "why"]);
+        let mut rows = Rows::of(objects::MOMENTS);
         for moment in found {
             let why = if *moment >= minute_of(self.now) { "due" } else { "missed" };
-            rows.push(vec![json!(self.job.name), json!(self.shown(*moment)), json!(why)]);
+            // For programs all times are in UTC.
+            let time = if global.output == Output::Json { json!(time(*moment)) } else { json!(self.shown(*moment)) };
+            rows.push(vec![json!(self.job.name), time, json!(why)]);
         }
         let mut out = stdout();
         rows.write(global.output, &mut out)?;

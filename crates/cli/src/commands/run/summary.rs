@@ -8,6 +8,7 @@ use tidetable_store::{EmptyRow, LargestRow, RejectedRow};
 
 use crate::args::{Global, Output};
 use crate::error::CliError;
+use crate::objects::{self, write_object};
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 
@@ -16,7 +17,7 @@ pub(super) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
     let mut out = stdout();
     let record = &report.record;
     match global.output {
-        Output::Json => writeln!(out, "{}", serde_json::to_string(record)?)?,
+        Output::Json => write_object(&mut out, serde_json::to_value(record)?, objects::RUN)?,
         Output::Table if global.quiet => {}
         Output::Table => {
             of_record(global, Some(job), record, &mut out)?;

@@ -13,9 +13,10 @@ use serde_json::json;
 use tidetable_runner::{Cron, Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
 use super::new::parse_zone;
-use super::{named_root_is_there, project};
+use super::{named_root_is_there, project, time};
 use crate::args::{Global, Output, parse_time};
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, stdout};
 
 /// Days that `--check` looks ahead.
@@ -159,10 +160,14 @@ fn machine_zone() -> Option<Tz> {
 fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Result<(), CliError> {
     let store = open_store(project)?;
     let runs = Runs::of(store.blobs().as_ref());
-    let mut rows = Rows::new(&["job", "time", "what"]);
+    let mut rows = Rows::of(objects::SCHEDULED);
     for Scheduled { job, cron, .. } in jobs {
         let zone = job.timezone;
         let shown = |moment: i64| {
+            // For programs all times are in UTC.
+            if global.output == Output::Json {
+                return json!(time(moment));
+            }
             let time = zone.timestamp_micros(moment).single();
             json!(time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)))
         };

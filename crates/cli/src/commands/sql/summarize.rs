@@ -7,10 +7,9 @@ use serde_json::json;
 use tidetable_sql::{Session, SqlError, name};
 
 use crate::error::CliError;
+use crate::objects;
 use crate::output::{Rows, value_text};
 
-/// Columns of the result.
-const COLUMNS: [&str; 7] = ["column", "type", "count", "nulls", "distinct", "min", "max"];
 /// Aggregates of each column.
 const OF_EACH: usize = 4;
 
@@ -48,7 +47,7 @@ pub(super) async fn summary(session: &Session, of: &str) -> Result<Rows, CliErro
     let query = format!("SELECT {} FROM ({source}) AS summarized", columns.join(", "));
     let stream = session.stream(&query).await?;
     let batches: Vec<RecordBatch> = stream.try_collect().await.map_err(SqlError::from)?;
-    let mut rows = Rows::new(&COLUMNS);
+    let mut rows = Rows::of(objects::SUMMARY);
     let Some(found) = batches.first().filter(|batch| batch.num_rows() > 0) else { return Ok(rows) };
     let text = |at: usize| -> Result<Option<String>, CliError> {
         Ok(found.columns().get(at).map(|column| value_text(column.as_ref(), 0)).transpose()?.flatten())

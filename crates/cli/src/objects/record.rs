@@ -1,0 +1,126 @@
+//! What a run did.
+
+use super::Key;
+use super::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
+use super::key;
+
+/// A run: `run`, `retry`, `replay` and `history --run`.
+pub const RUN: &[Key] = &[
+    key("format", Integer, "format of the stored record"),
+    key("run", Text, "name of the run"),
+    key("job", Text, "the job"),
+    key("now", Time, "logical time"),
+    key("started", Time, "when it began, by the clock of the machine"),
+    key("finished", OrNull(&Time), "when it ended; null while it goes on, and if it was killed"),
+    key("outcome", Text, "`ok`, `partial`, `checks`, `failed`, `interrupted`, `running`, or `killed`"),
+    key("error", OrNull(&Text), "why it failed"),
+    key("asked", Object(ASKED), "what it was asked to do"),
+    key("continues", OrNull(&Text), "the run that it goes on from, which did not come to its end"),
+    key("notes", List(&Text), "what a person must know"),
+    key("loads", List(&Object(LOAD)), "what became of each table, in the order of the job file"),
+    key("compactions", List(&Object(COMPACTION)), "compactions of tables that were loaded"),
+    key("exports", List(&Object(PART)), "parts of exports that were published or looked at"),
+    key("checks", List(&Object(CHECK)), "what checks measured"),
+    key("attempts", List(&Object(ATTEMPT)), "what failed for a reason that may pass, and was tried again"),
+    key("rejected", OrNull(&Text), "path of the rejected rows of its sources, inside the root"),
+    key("rows_rejected", Integer, "rejected rows of its sources; a row that two tables could not take counts twice"),
+    key("seconds", Named(&Number), "seconds of each stage, such as `load`"),
+];
+
+const ASKED: &[Key] = &[
+    key("from", OrNull(&Day), "the first day"),
+    key("to", OrNull(&Day), "the last day"),
+    key("force", Truth, "days are published though nothing changed, and sealed ones"),
+    key("rebuild", Truth, "tables are built from all inputs"),
+    key("without", List(&Text), "inputs that may be left out"),
+    key("parts", OrNull(&List(&List(&Text))), "only these parts: export and label of each"),
+    key("reread", List(&Text), "inputs that are read again though they did not change"),
+    key("only", List(&Text), "only days in these states, `failed` or `missing`; any if there is none"),
+    key("select", List(&Text), "only these tables and exports, such as `export:DAY`; all if there is none"),
+];
+
+const LOAD: &[Key] = &[
+    key("table", Text, "the table"),
+    key("source", Text, "its source, or the tables that its query reads"),
+    key("before", Integer, "version before the run; 0 if there was no table"),
+    key("version", Integer, "version after the run"),
+    key("inputs", List(&Object(INPUT)), "inputs that are not as the run before left them"),
+    key("standing", Named(&Integer), "how many other inputs there are, by state, such as `unchanged`"),
+    key("rebuilt", List(&Text), "windows that were built from all their inputs"),
+    key("ssts", List(&Text), "ids of the SSTs that were written"),
+    key("rejected", OrNull(&Text), "path of the rejected rows of its query, inside the root"),
+    key("rows_read", Integer, "rows read of new and changed inputs"),
+    key("rows_accepted", Integer, "rows laid out"),
+    key("rows_filtered", Integer, "rows that `where` left out"),
+    key("rows_rejected", Integer, "rows that did not fit the columns or the layout"),
+    key("rows_empty", Integer, "accepted rows without a value"),
+    key("first_empty", OrNull(&Object(EMPTY_ROW)), "the first of them"),
+    key("repeated_times", Integer, "local times that occur twice, of which the first was taken"),
+    key("cut_times", Integer, "times cut to microseconds"),
+    key("rows_written", Integer, "rows in the SSTs"),
+    key("cells", Integer, "cells in the SSTs"),
+    key("overwritten", Integer, "cells that a later one of the load replaced"),
+    key("large_rows", Integer, "rows over 100 MB"),
+    key("largest_row", OrNull(&Object(LARGEST_ROW)), "the largest of them"),
+    key("large_cells", Integer, "cells over 10 MB"),
+    key("bytes_in", Integer, "bytes of inputs, as stored"),
+    key("bytes_out", Integer, "bytes of SSTs"),
+    key("read_seconds", Number, "waiting for inputs, added up over cores, as the four below").stored_as("read"),
+    key("parse_seconds", Number, "parsing and laying out").stored_as("parse"),
+    key("sort_seconds", Number, "ordering cells").stored_as("sort"),
+    key("encode_seconds", Number, "building and compressing stripes").stored_as("encode"),
+    key("write_seconds", Number, "writing and syncing SSTs").stored_as("write"),
+];
+
+const INPUT: &[Key] = &[
+    key("path", Text, "path or URL"),
+    key("state", Text, "what became of it, such as `new` or `changed`"),
+    key("same_as", OrNull(&Text), "the input whose content it has, or the name that it had"),
+];
+
+const EMPTY_ROW: &[Key] = &[key("file", Text, "the input"), key("line", Integer, "line or row, from 1")];
+
+const LARGEST_ROW: &[Key] = &[key("key", Text, "its key"), key("bytes", Integer, "bytes of its cells")];
+
+/// A compaction: `compact`, and of a run.
+pub const COMPACTION: &[Key] = &[
+    key("table", Text, "the table"),
+    key("before", Integer, "version before"),
+    key("version", Integer, "version after"),
+    key("windows", Integer, "windows that were rewritten"),
+    key("ssts_before", Integer, "SSTs that went"),
+    key("ssts_after", Integer, "SSTs that took their place"),
+    key("bytes_before", Integer, "bytes of those that went"),
+    key("bytes_after", Integer, "bytes of those that took their place"),
+    key("cells_removed", Integer, "cells taken out: deleted, expired, or replaced"),
+];
+
+const PART: &[Key] = &[
+    key("export", Text, "the export"),
+    key("label", Text, "label of the part, such as `2018-01-31`"),
+    key("part", Text, "folder or file of the part, below `exports/`"),
+    key("reason", Text, "why it was looked at"),
+    key("state", Text, "`published`, `unchanged`, `empty`, `withdrawn`, `failed`, `checks` or `sealed`"),
+    key("rows", Integer, "rows"),
+    key("bytes", Integer, "bytes of its files"),
+    key("error", OrNull(&Text), "why it was not published"),
+];
+
+const CHECK: &[Key] = &[
+    key("check", Text, "name of the check"),
+    key("on", Text, "the table or export"),
+    key("label", Text, "label of the part, or the day"),
+    key("rule", Text, "the rule, such as `not_null meter`"),
+    key("severity", Text, "`error` or `warn`"),
+    key("measured", Integer, "rows that broke the rule; for a count of rows, the count"),
+    key("passed", Truth, "whether the rule held"),
+];
+
+const ATTEMPT: &[Key] = &[
+    key("stage", Text, "the stage, such as `load`"),
+    key("name", Text, "the table, the part, or the source"),
+    key("attempt", Integer, "which attempt it was, from 1"),
+    key("failed", Time, "when it failed"),
+    key("error", Text, "why"),
+    key("wait_seconds", Integer, "how long the run waited then").stored_as("wait"),
+];

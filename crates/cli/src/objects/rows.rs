@@ -1,0 +1,275 @@
+//! Objects without much in them, most of them rows of a table for people, too.
+
+use super::Key;
+use super::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
+use super::key;
+
+/// `plan`, and `run --dry-run`.
+pub const PLAN: &[Key] = &[
+    key("kind", Text, "`table`, `input`, `publish`, `sealed` or `check`"),
+    key("name", Text, "the table, input or part"),
+    key("of", Text, "the job, table or export it belongs to"),
+    key("why", Text, "why it is touched, or stays"),
+    key("days", Text, "its days, such as `2018-01-01 to 2018-01-03`; of a part, its label"),
+    key("bytes", OrNull(&Integer), "bytes to read"),
+];
+
+/// `run --catch-up --dry-run`.
+pub const MOMENTS: &[Key] = &[
+    key("job", Text, "the job"),
+    key("time", Time, "the scheduled moment, which is the logical time of its run"),
+    key("why", Text, "`due` or `missed`"),
+];
+
+/// `status`.
+pub const STATUS: &[Key] = &[
+    key("job", Text, "the job"),
+    key("outcome", OrNull(&Text), "how its last run ended; null if it never ran"),
+    key("run", OrNull(&Text), "its last run"),
+    key("now", OrNull(&Time), "logical time of that"),
+    key("started", OrNull(&Time), "when that began"),
+    key("finished", OrNull(&Time), "when that ended"),
+    key("error", OrNull(&Text), "why that failed"),
+    key("last_good", OrNull(&Time), "logical time of its last good run"),
+    key("good_age_seconds", OrNull(&Integer), "how long that is ago"),
+    key("data_until", OrNull(&Time), "end of the newest day of events"),
+    key("data_age_seconds", OrNull(&Integer), "how long that is ago"),
+    key("published_until", OrNull(&Time), "end of the newest published day"),
+    key("published_age_seconds", OrNull(&Integer), "how long that is ago"),
+    key("fresh", OrNull(&Truth), "whether it is within `--fresh`; null if that is not given"),
+    key("gaps", List(&Object(DAYS)), "days without a part between the first and the last"),
+    key("failed", List(&Object(DAYS)), "days that failed, and are still to be done"),
+    key("sealed", List(&Object(DAYS)), "days left as they are, since cells of them have expired"),
+    key("rejected", Integer, "rejected rows of the inputs that its tables hold"),
+    key("rejected_by_last_run", OrNull(&Integer), "rows that the last run rejected"),
+];
+
+const DAYS: &[Key] =
+    &[key("of", Text, "the export or table"), key("days", List(&Text), "labels of its parts, such as `2018-01-31`")];
+
+/// `history`. Tables leave out the last.
+pub const HISTORY: &[Key] = &[
+    key("run", Text, "name of the run"),
+    key("job", Text, "the job"),
+    key("outcome", Text, "as of a run"),
+    key("now", Time, "logical time"),
+    key("started", Time, "when it began"),
+    key("seconds", OrNull(&Number), "how long it took; null if it did not end"),
+    key("read", Integer, "rows read"),
+    key("rejected", Integer, "rows rejected"),
+    key("published", Integer, "parts published"),
+    key("failed", Integer, "parts that could not be published, or whose checks failed"),
+    key("new_attempts", Integer, "what was tried again"),
+    key("error", OrNull(&Text), "why it failed"),
+];
+
+/// `lineage`.
+pub const LINKS: &[Key] = &[
+    key("from", Text, "what it came from: `input`, `table` or `part`"),
+    key("name", Text, "name of that"),
+    key("into", Text, "what it went into: `table` or `part`"),
+    key("into_name", Text, "name of that"),
+    key("days", Text, "UTC days of its rows; of a part, its label"),
+    key("sequence", OrNull(&Integer), "place among the inputs of the table"),
+    key("rows", Integer, "rows read, or published"),
+    key("rejected", Integer, "rows rejected"),
+    key("version", OrNull(&Integer), "version of the table that took it, or changed the part"),
+    key("run", OrNull(&Text), "the run that did it, if its record is kept"),
+    key("now", OrNull(&Time), "logical time of that run"),
+    key("fingerprint", OrNull(&Text), "hash of the input, or checksum of the part"),
+];
+
+/// `rejects`.
+pub const REJECTS: &[Key] = &[
+    key("run", Text, "the run"),
+    key("job", Text, "its job"),
+    key("file", Text, "the input"),
+    key("table", OrNull(&Text), "the table that could not take the row; null if none could"),
+    key("line", Integer, "line or row, from 1"),
+    key("column", OrNull(&Text), "the column at fault"),
+    key("reason", Text, "what is wrong"),
+    key("raw", Text, "the row as it stands in the file"),
+];
+
+/// `clean`.
+pub const CLEANED: &[Key] = &[
+    key("file", Text, "path inside the root"),
+    key("what", Text, "what it is"),
+    key("bytes", Integer, "bytes"),
+    key("removed", Truth, "whether it was removed, or would be"),
+];
+
+/// `sql "SUMMARIZE .."`
+pub const SUMMARY: &[Key] = &[
+    key("column", Text, "the column"),
+    key("type", Text, "its type"),
+    key("count", Integer, "values that are not null"),
+    key("nulls", Integer, "nulls"),
+    key("distinct", OrNull(&Integer), "distinct values, about; null if they cannot be counted"),
+    key("min", OrNull(&Text), "the least"),
+    key("max", OrNull(&Text), "the greatest"),
+];
+
+/// `read`.
+#[cfg(test)]
+pub const READ: &[Key] = &[key("key", Bytes, "the row key"), key("cells", List(&Object(CELL)), "its cells")];
+
+/// `read --keys-only`.
+#[cfg(test)]
+pub const READ_KEYS: &[Key] = &[key("key", Bytes, "the row key")];
+
+#[cfg(test)]
+const CELL: &[Key] = &[
+    key("family", Text, "the family"),
+    key("qualifier", Bytes, "the qualifier"),
+    key("timestamp", Time, "the timestamp"),
+    key("value", Bytes, "the value"),
+];
+
+/// `export`.
+pub const WRITTEN: &[Key] = &[
+    key("file", Text, "the file"),
+    key("rows", Integer, "cells, or rows of the query"),
+    key("bytes", Integer, "bytes"),
+];
+
+/// `tables`.
+pub const TABLES: &[Key] = &[
+    key("kind", Text, "`table` or `export`"),
+    key("name", Text, "its name"),
+    key("job", OrNull(&Text), "the job; null of a table that cannot be read, as all that follows"),
+    key("version", OrNull(&Integer), "newest version; null of an export"),
+    key("parts", OrNull(&Integer), "SSTs of a table, parts of an export"),
+    key("rows", OrNull(&Integer), "rows"),
+    key("cells", OrNull(&Integer), "cells; null of an export"),
+    key("bytes", OrNull(&Integer), "bytes"),
+];
+
+/// `check`.
+pub const FINDINGS: &[Key] = &[
+    key("kind", Text, "`table`, `export`, `check` or `warning`"),
+    key("name", Text, "what it is about"),
+    key("finding", Text, "what there is to say"),
+];
+
+/// `check --data`.
+pub const MEASURED: &[Key] = &[
+    key("check", Text, "name of the check"),
+    key("on", Text, "the table or export"),
+    key("label", Text, "label of the part, or the day"),
+    key("rule", Text, "the rule"),
+    key("severity", Text, "`error` or `warn`"),
+    key("measured", Integer, "rows that broke the rule; for a count of rows, the count"),
+    key("passed", Truth, "whether the rule holds"),
+];
+
+/// `new`.
+pub const NEW: &[Key] = &[
+    key("job", Text, "name of the job"),
+    key("table", Text, "its table"),
+    key("row_key", Text, "template of the row key"),
+    key("files", List(&Text), "files that were written"),
+    key("notes", List(&Text), "what a person must know"),
+];
+
+/// `new --stdout`.
+pub const PROPOSAL: &[Key] = &[
+    key("job", Text, "name of the job"),
+    key("job_toml", Text, "text of its job file"),
+    key("queries", List(&Object(QUERY)), "files beside that"),
+];
+
+const QUERY: &[Key] = &[key("file", Text, "name of the file"), key("sql", Text, "text of it")];
+
+/// `schedule --check`.
+pub const SCHEDULED: &[Key] = &[
+    key("job", Text, "the job"),
+    key("time", Time, "the moment"),
+    key("what", Text, "`to run`, `due now`, `missed`, `missed, to be made up`, or `last run: ` with its outcome"),
+];
+
+/// `delete` and `drop-rows`.
+pub const DELETED: &[Key] = &[
+    key("table", Text, "the table"),
+    key("version", OrNull(&Integer), "version that hides them; null if nothing was done"),
+    key("rows", Integer, "rows of those"),
+    key("cells", Integer, "cells that are hidden, or would be"),
+    key("days", List(&Day), "UTC days to publish again"),
+];
+
+/// `compact --dry-run`.
+pub const MERGES: &[Key] = &[
+    key("window", Text, "the window, or the first and the last"),
+    key("why", Text, "why it is rewritten"),
+    key("ssts", Integer, "SSTs that would become one"),
+    key("rows", Integer, "rows of them"),
+    key("cells", Integer, "cells of them"),
+    key("bytes", Integer, "bytes of them"),
+];
+
+/// `repair`.
+pub const LOST_SSTS: &[Key] = &[
+    key("table", Text, "the table"),
+    key("sst", Text, "id of the damaged SST"),
+    key("window", Text, "the window, or the first and the last"),
+    key("first_key", Bytes, "first row key"),
+    key("last_key", Bytes, "last row key"),
+    key("from", OrNull(&Time), "least timestamp"),
+    key("to", OrNull(&Time), "greatest timestamp"),
+    key("rows", Integer, "rows that are lost, at most"),
+    key("cells", Integer, "cells that are lost, at most"),
+    key("damage", Text, "what is wrong"),
+    key("inputs", List(&Text), "inputs to be loaded again"),
+    key("version", OrNull(&Integer), "version without it; null if it was not taken out"),
+];
+
+/// `vacuum`.
+pub const VACUUMED: &[Key] = &[
+    key("table", OrNull(&Text), "the table; null of files beside the tables"),
+    key("file", Text, "path inside the root"),
+    key("what", Text, "what it is"),
+    key("bytes", Integer, "bytes"),
+    key("removed", Truth, "whether it was removed, or would be"),
+];
+
+/// `backup`, `backup --list` and `restore`.
+pub const BACKUPS: &[Key] = &[
+    key("backup", Text, "name of the backup"),
+    key("taken", Time, "when it was taken"),
+    key("root", Text, "the root it is of"),
+    key("tables", Integer, "tables"),
+    key("files", Integer, "files"),
+    key("bytes", Integer, "bytes of them"),
+    key("damaged", Integer, "files that were damaged, and are not in it"),
+    key("copied", OrNull(&Integer), "files that were copied just now; null if none was to be"),
+    key("copied_bytes", OrNull(&Integer), "bytes of those"),
+];
+
+/// `backup --verify`.
+pub const BACKUP_DAMAGE: &[Key] = &[key("damage", Text, "what is wrong")];
+
+/// `doctor`.
+pub const DAMAGE: &[Key] = &[
+    key("path", Text, "path inside the root"),
+    key("kind", Text, "what it is"),
+    key("damage", Text, "what is wrong"),
+    key("costs", Text, "what does not work for it, and what is lost"),
+    key("remedy", Text, "what `--fix` or a person can do"),
+    key("fixable", Truth, "whether `--fix` does something about it"),
+    key("fixed", Truth, "whether that was done"),
+    key("set_aside", OrNull(&Text), "where it lies now, inside the root"),
+];
+
+/// `verify`.
+pub const VERIFIED: &[Key] = &[
+    key("table", Text, "the table, export or job"),
+    key("file", OrNull(&Text), "path inside the root"),
+    key("window", OrNull(&Text), "window of an SST; of an export, label of the part"),
+    key("version", OrNull(&Integer), "version of the table that names it"),
+    key("bytes", OrNull(&Integer), "bytes"),
+    key("rows", OrNull(&Integer), "rows of an SST"),
+    key("cells", OrNull(&Integer), "cells of an SST"),
+    key("sound", Truth, "whether it is whole"),
+    key("damage", Text, "what is wrong; empty if nothing is"),
+    key("kind", Text, "`table`, `export` or `record`"),
+];
