@@ -71,6 +71,22 @@ fn cells_are_chosen_by_column_time_and_number() {
 }
 
 #[test]
+fn columns_with_a_comma_are_named() {
+    let project = Project::new("j", &JOB.replace("\"{ts:%H%M}\"", "\"{ts:%H},{ts:%M}\""));
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1\n1,2020-01-01T00:30:00Z,2\n1,2020-01-01T12:00:00Z,3\n");
+    project.ok(&["run", "j"]);
+    let cells = |more: &[&str]| -> Vec<String> {
+        let rows = read(&project, more);
+        let cells = rows.iter().flat_map(|row| row["cells"].as_array().unwrap());
+        cells.map(|cell| cell["qualifier"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(cells(&["--columns", r"M:00\,30"]), ["00,30"]);
+    assert_eq!(cells(&["--columns", r"M:00\,30,N,:12\,00"]), ["00,30", "12,00"]);
+    assert_eq!(cells(&["--columns", r"M:00\,00", "--columns", r"M:12\,00"]), ["00,00", "12,00"]);
+    assert!(project.ok(&["read", "--help"]).contains(r"`\,`"));
+}
+
+#[test]
 fn times_are_shown_as_queries_show_them() {
     let project = project();
     let by_sql = project.sql("select qualifier, timestamp from cells.T where row_key = '001#20200101'");

@@ -84,7 +84,7 @@ fn times_that_queries_cannot_work_with_are_rejected_with_their_place() {
     let project = Project::new("t", &job("columns = { id = \"text\", ts = \"timestamp\" }"));
     project.write(
         "in/a.csv",
-        "id,ts\na,2262-04-11T23:47:16.854775Z\nb,2262-04-12T00:00:00Z\nc,9999-12-31T00:00:00Z\nd,2020-01-01T00:00:00Z\n",
+        "id,ts\na,2262-04-11T23:47:16.854775Z\nb,0000-12-31T23:00:00Z\nc,9999-12-31T23:30:00-01:00\nd,2020-01-01T00:00:00Z\n",
     );
     let record = project.run_job("t");
     assert_eq!((&record["rows_rejected"], project.sql("SELECT id FROM T").len()), (&2.into(), 2));
@@ -93,24 +93,97 @@ fn times_that_queries_cannot_work_with_are_rejected_with_their_place() {
         .map(|row| (row["file"].clone(), row["line"].clone(), row["column"].clone()))
         .collect();
     assert_eq!(places, [3, 4].map(|line| ("in/a.csv".into(), line.into(), "ts".into())));
-    assert!(rejected(&project, &record)[0]["reason"].as_str().unwrap().contains("2262-04-11T23:47:16.854775Z"));
-    // What is in the table does not stop a query.
-    for asked in
-        ["date_trunc('day', ts)", "date_trunc('year', ts)", "date_bin(interval '1 hour', ts)", "cast(ts as timestamp)"]
-    {
-        assert_eq!(project.sql(&format!("SELECT {asked} AS t FROM T")).len(), 2, "{asked}");
-    }
+    assert!(rejected(&project, &record)[0]["reason"].as_str().unwrap().contains("the years 1 to 9999"));
 
     // Made by an expression.
     let project = Project::new(
         "t",
-        &job("columns = { id = \"text\", day = \"timestamp\" }\nderive = { ts = \"day + interval '300 years'\" }"),
+        &job("columns = { id = \"text\", day = \"timestamp\" }\nderive = { ts = \"day + interval '8000 years'\" }"),
     );
-    project.write("in/a.csv", "id,day\na,1950-01-01T00:00:00Z\nb,1970-01-01T00:00:00Z\n");
+    project.write("in/a.csv", "id,day\na,1950-01-01T00:00:00Z\nb,2000-01-01T00:00:00Z\n");
     let record = project.run_job("t");
     assert_eq!(project.sql("SELECT id FROM T").len(), 1);
     let row = &rejected(&project, &record)[0];
     assert_eq!((&row["file"], &row["line"], &row["column"]), (&"in/a.csv".into(), &3.into(), &"ts".into()));
+}
+
+/// A table of readings, one made of it, and what is published of both.
+const ALL_YEARS: &str = r#"
+name = "t"
+[sources.r]
+files = ["in/*.csv"]
+time = "ts"
+columns = { id = "text", ts = "timestamp", v = "float64" }
+
+[tables.T]
+row_key = "{id}#{ts:%Y%m%d}"
+[tables.T.families.F]
+columns = [{ qualifier = "{ts:%H%M%S}", value = "{v}", timestamp = 0 }]
+
+[tables.D]
+from = { query = { sql = "SELECT id, date_bin(interval '12 hours', ts) AS ts, sum(v) AS v FROM T GROUP BY 1, 2" } }
+row_key = "{id}#{ts:%Y%m%d%H}"
+[tables.D.families.F]
+columns = [{ qualifier = "SUM", value = "{v}", timestamp = 0 }]
+
+[exports.DAYS]
+per = "day"
+name = "DAYS_{day:%Y%m%d}"
+query = { sql = "SELECT id, ts, v FROM T" }
+
+[exports.MONTHS]
+per = "month"
+name = "MONTHS_{month:%Y%m}"
+format = "csv"
+query = { sql = "SELECT id, ts, v FROM D" }
+"#;
+
+#[test]
+fn times_of_all_years_are_loaded_asked_and_published() {
+    let times = ["0001-01-01T00:00:00Z", "1500-02-28T12:00:00Z", "2020-01-01T00:00:00Z", "2262-04-12T00:00:00Z"];
+    let times = [&times[..], &["9999-12-31T23:59:59Z"]].concat();
+    let project = Project::new("t", ALL_YEARS);
+    let rows: String = times.iter().enumerate().map(|(at, time)| format!("a,{time},{at}\n")).collect();
+    project.write("in/a.csv", format!("id,ts,v\n{rows}"));
+    let record = project.run_job("t");
+    assert_eq!((&record["state"], &record["rows_rejected"]), (&"ok".into(), &0.into()), "{record}");
+    let asked = |query: &str| -> Vec<String> {
+        project.sql(query).iter().map(|row| row["x"].as_str().map_or(row["x"].to_string(), str::to_owned)).collect()
+    };
+    assert_eq!(asked("SELECT ts AS x FROM T ORDER BY ts"), times);
+    assert_eq!(asked("SELECT ts AS x FROM T WHERE ts >= '9999-12-31'"), times[4..]);
+    assert_eq!(asked("SELECT ts AS x FROM T WHERE ts < '0001-01-02' OR CAST(ts AS DATE) = '2262-04-12' ORDER BY x"), [times[0], times[3]]);
+    let cut = |function: &str| asked(&format!("SELECT {function} AS x FROM T ORDER BY x"));
+    let years = ["0001", "1500", "2020", "2262", "9999"];
+    assert_eq!(cut("date_trunc('year', ts)"), years.map(|year| format!("{year}-01-01T00:00:00Z")));
+    assert_eq!(cut("date_trunc('hour', ts)")[4], "9999-12-31T23:00:00Z");
+    assert_eq!(cut("date_bin(interval '12 hours', ts)")[1..], ["1500-02-28T12:00:00Z", "2020-01-01T00:00:00Z", "2262-04-12T00:00:00Z", "9999-12-31T12:00:00Z"]);
+    assert_eq!(cut("date_bin(interval '1 year', ts, '2000-07-01')")[0], "0000-07-01T00:00:00Z");
+    assert_eq!(cut("date_part('year', ts)"), ["1", "1500", "2020", "2262", "9999"]);
+    assert_eq!(cut("to_char(ts, '%Y-%m-%d %H')")[4], "9999-12-31 23");
+    assert_eq!(cut("CAST(ts AT TIME ZONE 'Asia/Tokyo' AS DATE)")[3], "2262-04-12");
+    assert_eq!(cut("ts - interval '1 second'")[4], "9999-12-31T23:59:58Z");
+    assert_eq!(cut("CAST(date_part('epoch', ts) AS BIGINT)")[0], "-62135596800");
+    assert_eq!(cut("to_timestamp(to_char(ts, '%d %m %Y'), '%d %m %Y')")[4], "9999-12-31T00:00:00");
+    assert_eq!(asked("SELECT max(ts) AS x FROM T"), times[4..]);
+    // What was made of it, and what was published.
+    assert_eq!(asked("SELECT ts AS x FROM D ORDER BY ts")[4], "9999-12-31T12:00:00Z");
+    for (year, time) in years.iter().zip(&times) {
+        let day = time[4..10].replace('-', "");
+        assert_eq!(asked(&format!("SELECT ts AS x FROM exports.\"DAYS_{year}{day}\"")), [*time]);
+    }
+    assert_eq!(asked("SELECT v AS x FROM exports.\"MONTHS_999912\""), ["4.0"]);
+    assert!(project.ok(&["read", "T"]).contains("a#00010101"));
+    // A day of the far end changes alone.
+    project.write("in/b.csv", "id,ts,v\na,9999-12-31T00:00:00Z,9\n");
+    let record = project.run_job("t");
+    assert_eq!(record["state"], "ok");
+    assert_eq!(asked("SELECT count(*) AS x FROM exports.\"DAYS_99991231\""), ["2"]);
+    project.ok(&["verify"]);
+    project.ok(&["compact", "T", "--full"]);
+    assert_eq!(asked("SELECT count(*) AS x FROM T"), ["6"]);
+    assert!(project.ok(&["run", "t"]).contains("othing new"));
+    project.ok(&["status"]);
 }
 
 #[test]

@@ -237,8 +237,8 @@ pub struct Read {
     /// From the last row to the first
     #[arg(long, visible_alias = "reversed", help_heading = ROWS)]
     pub reverse: bool,
-    /// Only cells of these families and columns; several are parted by commas
-    #[arg(long, value_name = "FAMILY[:QUALIFIER]", help_heading = CELLS, value_delimiter = ',', value_parser = parse_columns)]
+    /// Only cells of these columns; several by commas or by repeating it, `\,` is a comma of a name
+    #[arg(long, value_name = "FAMILY[:QUALIFIER]", help_heading = CELLS, value_parser = parse_columns)]
     pub columns: Vec<Columns>,
     /// Of each column of a row, only the newest cells, so many
     #[arg(long, value_name = "N", help_heading = CELLS)]
@@ -263,9 +263,13 @@ pub struct Read {
     pub max_rows: Option<u64>,
 }
 
-/// Columns whose cells are read.
+/// Columns whose cells are read, as one option names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Columns {
+pub struct Columns(pub Vec<Column>);
+
+/// A column whose cells are read, or several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
     /// Of this family; of all if there is none.
     pub family: Option<String>,
     /// With this qualifier; with any if there is none.

@@ -242,7 +242,7 @@ pub enum RejectReason {
     Negative,
     #[error("the year is not from 0 to 9999")]
     Year,
-    #[error("outside 1678-01-01 to 2262-04-11T23:47:16.854775Z, the times that queries can work with")]
+    #[error("outside the years 1 to 9999, whose times queries can work with")]
     TimeRange,
     #[error("a timestamp before 1970")]
     NegativeTimestamp,

@@ -5,11 +5,9 @@ use std::ops::RangeInclusive;
 use arrow::datatypes::{DataType, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-/// The times that columns hold, microseconds since the epoch: 1678-01-01T00:00:00Z to 2262-04-11T23:47:16.854775Z.
-///
-/// Functions of SQL count nanoseconds in 64 bits. One time beyond them would fail every query that truncates, bins or casts
-/// the column; `1677` is left out because its first days are beyond, where times of its last would be truncated to.
-pub const TIMES: RangeInclusive<i64> = -9_214_560_000_000_000..=9_223_372_036_854_775;
+/// The times that columns hold, microseconds since the epoch: the years 1 to 9999, all of which have four digits wherever
+/// they are written.
+pub const TIMES: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 /// Type of a source column, as a job file declares it. One Arrow type each, see [`FieldType::arrow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -92,7 +92,7 @@ pub enum RejectReason {
         text: String,
     },
     /// A time that queries cannot work with.
-    #[error("{text:?} is outside 1678-01-01 to 2262-04-11T23:47:16.854775Z, the times that queries can work with")]
+    #[error("{text:?} is outside the years 1 to 9999, whose times queries can work with")]
     TimeRange {
         /// The field.
         text: String,

@@ -22,11 +22,11 @@
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 const PERIOD: u8 = 200;
 const CAST: u8 = 140;
@@ -122,6 +122,9 @@ impl Dialect for Tidetable {
     }
 
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        if let Some(error) = chained(parser.peek_token_ref(), left) {
+            return Some(Err(error));
+        }
         let left = || Box::new(left.clone());
         if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             return Some(parser.parse_subexpr(IS).map(|right| Expr::IsDistinctFrom(left(), Box::new(right))));
@@ -204,6 +207,21 @@ impl Dialect for Tidetable {
     }
 }
 
+/// What is wrong if `next` compares `left`, which compares already: as in PostgreSQL and DuckDB that takes parentheses, for
+/// `1 < x < 3` would be `(1 < x) < 3`.
+fn chained(next: &TokenWithSpan, left: &Expr) -> Option<ParserError> {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    let compares =
+        matches!(next.token, Token::Eq | Token::DoubleEq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq);
+    let compared = matches!(left, Expr::BinaryOp { op: Eq | NotEq | Lt | LtEq | Gt | GtEq, .. });
+    let at = next.span.start;
+    (compares && compared).then(|| {
+        ParserError::ParserError(format!(
+            "comparisons do not follow one another: write a < b AND b < c, or parentheses, as in (a < b) = c{at}"
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
@@ -266,6 +284,18 @@ mod tests {
         ];
         for (text, meant) in pairs {
             assert_eq!(parsed(text), parsed(meant), "{text}");
+        }
+    }
+
+    #[test]
+    fn comparisons_do_not_follow_one_another() {
+        let parsed = |text: &str| Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr();
+        for text in ["1 < x < 3", "a = b = c", "a + 1 <> b >= c", "NOT a < b = c", "a AND b != c == d", "f(a < b > c)"] {
+            let told = parsed(text).unwrap_err().to_string();
+            assert!(told.contains("a < b AND b < c") && told.contains("Column: "), "{text}: {told}");
+        }
+        for text in ["(a < b) = c", "a < (b < c)", "a < b AND b < c", "a BETWEEN b AND c = d", "a = b IS NULL"] {
+            assert!(parsed(text).is_ok(), "{text}");
         }
     }
 }

@@ -38,6 +38,7 @@ mod dependence;
 mod dialect;
 mod distinct_rule;
 mod error;
+mod everything;
 mod exports;
 mod expressions;
 mod external;

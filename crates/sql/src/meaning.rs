@@ -2,13 +2,17 @@
 //! known: text is a time in every form that people write, times of several units meet without overflow, fractions are
 //! rounded when they become integers, and integers do not wrap around.
 
+use std::str::FromStr;
+
 use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
+use datafusion::functions::datetime::to_timestamp_micros;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 
-use crate::functions::{as_nanos, checked, is_text, read_text, rounded};
+use crate::functions::{as_nanos, by_clocks, checked, is_text, read_text, rounded};
 
 /// `expr`, whose types were brought together by the engine, with functions of ours where the engine's do something else.
 ///
@@ -30,7 +34,7 @@ pub(crate) fn as_meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr
 fn read(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(_) | Expr::TryCast(_) => {
-            let expr = read_text(expr, schema)?;
+            let expr = by_clocks(read_text(expr, schema)?, schema);
             let changed = matches!(expr, Expr::ScalarFunction(_));
             Ok(Transformed::new_transformed(expr, changed))
         }
@@ -78,19 +82,29 @@ fn common_time(types: &[DataType]) -> Option<DataType> {
     common.map(|(unit, zone)| DataType::Timestamp(unit.max(TimeUnit::Microsecond), zone))
 }
 
-/// `to_timestamp(text)` and `to_timestamp(seconds)` in microseconds: the engine's nanoseconds end in 2262.
-pub(crate) fn in_micros(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+/// Functions as the casts that they stand for: `arrow_cast`, so that it converts as casts do, and `to_timestamp(text)` and
+/// `to_timestamp(seconds)` in microseconds, for the engine's nanoseconds end in 2262.
+pub(crate) fn as_cast(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = &expr else { return Transformed::no(expr) };
-    if func.name() != "to_timestamp" {
-        return Transformed::no(expr);
-    }
-    let [only] = args.as_slice() else { return Transformed::no(expr) };
-    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
-    match only.get_type(schema) {
-        Ok(text) if is_text(&text) => Transformed::yes(cast(only.clone(), micros)),
-        Ok(whole) if whole.is_integer() => {
-            let seconds = cast(cast(only.clone(), DataType::Int64), DataType::Timestamp(TimeUnit::Second, None));
-            Transformed::yes(cast(seconds, micros))
+    let micros = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+    match (func.name(), args.as_slice()) {
+        ("arrow_cast", [value, Expr::Literal(kind, _)]) => {
+            match kind.try_as_str().flatten().and_then(|kind| DataType::from_str(kind).ok()) {
+                Some(kind) => Transformed::yes(cast(value.clone(), kind)),
+                None => Transformed::no(expr),
+            }
+        }
+        ("to_timestamp", [only]) => match only.get_type(schema) {
+            Ok(text) if is_text(&text) => Transformed::yes(cast(only.clone(), micros(None))),
+            Ok(whole) if whole.is_integer() => {
+                let seconds = cast(cast(only.clone(), DataType::Int64), DataType::Timestamp(TimeUnit::Second, None));
+                Transformed::yes(cast(seconds, micros(None)))
+            }
+            _ => Transformed::no(expr),
+        },
+        ("to_timestamp", [text, ..]) if text.get_type(schema).is_ok_and(|kind| is_text(&kind)) => {
+            let func = to_timestamp_micros(&ConfigOptions::default());
+            Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: args.clone() }))
         }
         _ => Transformed::no(expr),
     }

@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::Tidetable;
+use crate::everything::{whole, without_list};
 use crate::functions::TIMEZONE;
 
 /// Reads a statement. Bytes may be written `b'..'`, and fields of structs in a list `list[1].field`.
@@ -58,9 +59,19 @@ fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
 /// If it is no query, or not valid.
 pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPlan> {
     let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    let plan = state.statement_to_plan(parse(state, query)?).await?;
+    let statement = parse(state, query)?;
+    let plan = match of_all_columns(state, &statement).await {
+        Some(plan) => plan,
+        None => state.statement_to_plan(statement).await?,
+    };
     only_queries.verify_plan(&plan)?;
     Ok(plan)
+}
+
+/// The plan of a `SELECT *` without a list of columns, if it can do without. What is wrong with it is said of the statement.
+async fn of_all_columns(state: &SessionState, statement: &Statement) -> Option<LogicalPlan> {
+    let plan = state.statement_to_plan(without_list(statement)?).await.ok()?;
+    whole(plan)
 }
 
 /// The SQL statement in a statement of the engine.

@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use regex::bytes::Regex;
 use tidetable_runner::{IfLocked, Selected};
 
-use super::Columns;
+use super::{Column, Columns};
 
 /// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
 pub(super) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
@@ -130,8 +130,23 @@ pub(super) fn parse_regex(text: &str) -> Result<Regex, String> {
     Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string())
 }
 
-/// A family, a column of it, or a column of any family.
+/// Families and columns, parted by commas. `\,` is a comma and `\\` a backslash of a name.
 pub(super) fn parse_columns(text: &str) -> Result<Columns, String> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ',' => names.push(std::mem::take(&mut name)),
+            '\\' => name.push(letters.next_if(|next| matches!(next, ',' | '\\')).unwrap_or(letter)),
+            letter => name.push(letter),
+        }
+    }
+    names.push(name);
+    names.iter().map(|name| parse_column(name)).collect::<Result<_, _>>().map(Columns)
+}
+
+/// A family, a column of it, or a column of any family.
+fn parse_column(text: &str) -> Result<Column, String> {
     let (family, qualifier) = match text.split_once(':') {
         Some((family, qualifier)) => (family, Some(qualifier.to_owned())),
         None => (text, None),
@@ -139,7 +154,7 @@ pub(super) fn parse_columns(text: &str) -> Result<Columns, String> {
     if family.is_empty() && qualifier.is_none() {
         return Err("write FAMILY or FAMILY:QUALIFIER".to_owned());
     }
-    Ok(Columns { family: (!family.is_empty()).then(|| family.to_owned()), qualifier })
+    Ok(Column { family: (!family.is_empty()).then(|| family.to_owned()), qualifier })
 }
 
 /// A number of days, hours, minutes or seconds, as microseconds.
@@ -229,14 +244,20 @@ mod tests {
 
     #[test]
     fn columns_and_keys_are_named() {
-        let named = |family: Option<&str>, qualifier: Option<&str>| {
-            Ok(Columns { family: family.map(str::to_owned), qualifier: qualifier.map(str::to_owned) })
+        let column = |(family, qualifier): (Option<&str>, Option<&str>)| Column {
+            family: family.map(str::to_owned),
+            qualifier: qualifier.map(str::to_owned),
         };
+        let named = |family, qualifier| Ok(Columns(vec![column((family, qualifier))]));
         assert_eq!(parse_columns("M"), named(Some("M"), None));
         assert_eq!(parse_columns("M:a:b"), named(Some("M"), Some("a:b")));
         assert_eq!(parse_columns("M:"), named(Some("M"), Some("")));
         assert_eq!(parse_columns(":a"), named(None, Some("a")));
-        assert!(parse_columns("").is_err());
+        assert!(parse_columns("").is_err() && parse_columns("M,").is_err());
+        let several = [(Some("N"), None), (Some("M"), Some("a,b")), (None, Some("c"))];
+        assert_eq!(parse_columns(r"N,M:a\,b,:c"), Ok(Columns(several.map(column).to_vec())));
+        assert_eq!(parse_columns(r"M:a\b\\"), named(Some("M"), Some(r"a\b\")));
+        assert_eq!(parse_columns(r"M:a\\,N"), Ok(Columns(vec![column((Some("M"), Some(r"a\"))), column((Some("N"), None))])));
         let regex = parse_regex("a|b").unwrap();
         assert!(regex.is_match(b"b") && !regex.is_match(b"ab"));
         assert!(parse_regex("(").is_err());

@@ -9,7 +9,7 @@ use tidetable_sql::{CellRef, cells_of_block};
 use tidetable_store::Snapshot;
 
 use super::{store, time};
-use crate::args::{Columns, Global, Output, Read};
+use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
 use crate::output::{Fit, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
@@ -212,11 +212,11 @@ impl Rows<'_> {
         let args = self.args;
         let in_time =
             args.from.is_none_or(|from| cell.timestamp >= from) && args.to.is_none_or(|to| cell.timestamp < to);
-        let wanted = |columns: &Columns| {
-            columns.family.as_ref().is_none_or(|family| family == cell.family)
-                && columns.qualifier.as_ref().is_none_or(|qualifier| qualifier.as_bytes() == cell.qualifier)
+        let wanted = |column: &Column| {
+            column.family.as_ref().is_none_or(|family| family == cell.family)
+                && column.qualifier.as_ref().is_none_or(|qualifier| qualifier.as_bytes() == cell.qualifier)
         };
-        in_time && (args.columns.is_empty() || args.columns.iter().any(wanted))
+        in_time && (args.columns.is_empty() || args.columns.iter().flat_map(|list| &list.0).any(wanted))
     }
 
     /// Adds a cell to those of its row, unless there are as many of its column; the newest comes first.

@@ -54,7 +54,7 @@ impl Time {
 /// What makes the time of rows that have none.
 const NO_TIME: &str = "to_timestamp_seconds(0)";
 
-/// Years that queries can work with all of.
+/// Years that more likely are years than other numbers.
 const YEARS: std::ops::Range<i64> = 1678..2262;
 
 /// Names that more likely mean the event than others.

@@ -12,7 +12,7 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 
 use super::with_floats;
-use crate::meaning::{as_meant, compared_times, in_micros};
+use crate::meaning::{as_cast, as_meant, compared_times};
 
 /// Functions that give one of their arguments, or compare them.
 const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
@@ -42,7 +42,7 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
 
 fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Transformed { data: mut expr, transformed: was_other, .. } =
-        as_case(expr)?.transform_data(|expr| Ok(in_micros(expr, schema)))?;
+        as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => compared(&mut [left, right], schema),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => apart(left, right, schema),

@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::kernels::numeric::{add, mul, neg, sub};
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
+use arrow::datatypes::{
+    DataType, Field, FieldRef, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow::error::ArrowError;
 use datafusion::common::{DFSchema, ScalarValue, exec_datafusion_err, internal_err};
 use datafusion::error::Result;
@@ -124,7 +126,13 @@ impl ScalarUDFImpl for Checked {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.as_slice() {
-            [ColumnarValue::Array(one)] => Ok(ColumnarValue::Array(self.stop(one, one)?)),
+            [ColumnarValue::Array(one)] => {
+                let zero = ScalarValue::new_zero(one.data_type())?;
+                Ok(ColumnarValue::Array(match self.fast(one, Side::Left(&zero)) {
+                    Some(done) => done,
+                    None => self.stop(one, one)?,
+                }))
+            }
             [ColumnarValue::Array(one), ColumnarValue::Array(other)] => {
                 Ok(ColumnarValue::Array(match self.fast(one, Side::Array(other)) {
                     Some(done) => done,
@@ -166,10 +174,16 @@ enum Side<'a> {
 
 impl Checked {
     /// The results, which a look at all of them showed to fit; `None` where [`Self::stop`] must look closer, for nulls hold
-    /// numbers too, or the type is rare.
+    /// numbers too.
     fn fast(&self, array: &ArrayRef, side: Side<'_>) -> Option<ArrayRef> {
         match array.data_type() {
+            DataType::Int8 => self.run::<Int8Type>(array, side),
+            DataType::Int16 => self.run::<Int16Type>(array, side),
+            DataType::Int32 => self.run::<Int32Type>(array, side),
             DataType::Int64 => self.run::<Int64Type>(array, side),
+            DataType::UInt8 => self.run::<UInt8Type>(array, side),
+            DataType::UInt16 => self.run::<UInt16Type>(array, side),
+            DataType::UInt32 => self.run::<UInt32Type>(array, side),
             DataType::UInt64 => self.run::<UInt64Type>(array, side),
             _ => None,
         }
@@ -182,9 +196,8 @@ impl Checked {
     {
         match self.op {
             Op::Add => run::<T>(array, side, T::Native::add),
-            Op::Subtract => run::<T>(array, side, T::Native::subtract),
+            Op::Subtract | Op::Negate => run::<T>(array, side, T::Native::subtract),
             Op::Multiply => run::<T>(array, side, T::Native::multiply),
-            Op::Negate => None,
         }
     }
 
@@ -204,21 +217,25 @@ impl Checked {
     }
 }
 
-fn run<T: ArrowPrimitiveType>(
+fn run<T>(
     array: &ArrayRef,
     side: Side<'_>,
-    work: impl Fn(T::Native, T::Native) -> (T::Native, bool),
-) -> Option<ArrayRef> {
+    work: impl Fn(T::Native, T::Native) -> (T::Native, T::Native),
+) -> Option<ArrayRef>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Overflowing,
+{
     let array = array.as_primitive_opt::<T>()?;
     let scalar = |value: &ScalarValue| {
         let value = value.to_array().ok()?;
         let value = value.as_primitive_opt::<T>()?;
         value.is_valid(0).then(|| value.value(0))
     };
-    let mut overflows = false;
+    let mut over = T::Native::default();
     let mut one = |left, right| {
-        let (result, over) = work(left, right);
-        overflows |= over;
+        let (result, marks) = work(left, right);
+        over = over | marks;
         result
     };
     let (values, nulls): (Vec<T::Native>, _) = match side {
@@ -236,35 +253,89 @@ fn run<T: ArrowPrimitiveType>(
             (array.values().iter().map(|right| one(left, *right)).collect(), array.nulls().cloned())
         }
     };
-    (!overflows).then(|| Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)) as ArrayRef)
+    (!over.is_marked()).then(|| Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)) as ArrayRef)
 }
 
-/// Results of integers, and whether they did not fit.
-trait Overflowing: Sized {
-    fn add(self, other: Self) -> (Self, bool);
-    fn subtract(self, other: Self) -> (Self, bool);
-    fn multiply(self, other: Self) -> (Self, bool);
+/// Results of integers, and marks: their highest bit is set if a result does not fit. There is no branch in them, so that
+/// several values are worked on at a time, and the marks of all are looked at once.
+trait Overflowing: Sized + std::ops::BitOr<Output = Self> {
+    fn add(self, other: Self) -> (Self, Self);
+    fn subtract(self, other: Self) -> (Self, Self);
+    fn multiply(self, other: Self) -> (Self, Self);
+    fn is_marked(self) -> bool;
 }
 
 macro_rules! overflowing {
-    ($($kind:ty),*) => {
+    ($($kind:ty: $added:expr, $subtracted:expr;)*) => {
         $(impl Overflowing for $kind {
             #[inline]
-            fn add(self, other: Self) -> (Self, bool) {
-                self.overflowing_add(other)
+            fn add(self, other: Self) -> (Self, Self) {
+                let result = self.wrapping_add(other);
+                let marks: fn(Self, Self, Self) -> Self = $added;
+                (result, marks(self, other, result))
             }
 
             #[inline]
-            fn subtract(self, other: Self) -> (Self, bool) {
-                self.overflowing_sub(other)
+            fn subtract(self, other: Self) -> (Self, Self) {
+                let result = self.wrapping_sub(other);
+                let marks: fn(Self, Self, Self) -> Self = $subtracted;
+                (result, marks(self, other, result))
             }
 
             #[inline]
-            fn multiply(self, other: Self) -> (Self, bool) {
-                self.overflowing_mul(other)
+            fn multiply(self, other: Self) -> (Self, Self) {
+                let (result, over) = self.overflowing_mul(other);
+                (result, Self::from(over) << (Self::BITS - 1))
+            }
+
+            #[inline]
+            fn is_marked(self) -> bool {
+                self.leading_zeros() == 0
             }
         })*
     };
 }
 
-overflowing!(i64, u64);
+macro_rules! signed {
+    ($($kind:ty),*) => {
+        overflowing! { $($kind: |a, b, sum| (a ^ sum) & (b ^ sum), |a, b, rest| (a ^ b) & (a ^ rest);)* }
+    };
+}
+
+macro_rules! unsigned {
+    ($($kind:ty),*) => {
+        overflowing! { $($kind: |a, b, sum| (a & b) | ((a | b) & !sum), |a, b, rest| (!a & b) | (!(a ^ b) & rest);)* }
+    };
+}
+
+signed!(i8, i16, i32, i64);
+unsigned!(u8, u16, u32, u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    macro_rules! agree {
+        ($($kind:ty),*) => {
+            $(
+                let values: Vec<$kind> = [0, 1, 2, 3, 7, 11].into_iter().flat_map(|step| {
+                    let near = [<$kind>::MIN, <$kind>::MAX, 0, <$kind>::MAX / 2, 15];
+                    near.into_iter().flat_map(move |base| [base.wrapping_add(step), base.wrapping_sub(step)])
+                }).collect();
+                for one in &values {
+                    for other in &values {
+                        let of = |(result, marks): ($kind, $kind)| (!marks.is_marked()).then_some(result);
+                        assert_eq!(of(Overflowing::add(*one, *other)), one.checked_add(*other), "{one} + {other}");
+                        assert_eq!(of(one.subtract(*other)), one.checked_sub(*other), "{one} - {other}");
+                        assert_eq!(of(one.multiply(*other)), one.checked_mul(*other), "{one} * {other}");
+                    }
+                }
+            )*
+        };
+    }
+
+    #[test]
+    fn results_that_do_not_fit_are_marked() {
+        agree!(i8, i16, i32, i64, u8, u16, u32, u64);
+    }
+}

@@ -2,14 +2,19 @@
 
 mod bytes;
 mod checked;
+mod conversion;
+mod date_bin;
 mod date_trunc;
 mod hll;
 mod map_get;
 mod maps;
+mod mended;
+mod micros;
 mod rounded;
 mod time_counts;
 mod times;
 mod unpack;
+mod zones;
 
 use std::sync::Arc;
 
@@ -22,8 +27,9 @@ use datafusion::logical_expr::ScalarUDF;
 pub(crate) use checked::checked;
 pub(crate) use rounded::rounded;
 pub(crate) use time_counts::counting_times;
-pub(crate) use times::{TIMEZONE, as_nanos, read_text, time_of};
+pub(crate) use times::{as_nanos, read_text, time_of};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
+pub(crate) use zones::{TIMEZONE, by_clocks};
 
 /// Adds the functions, `map['key']`, and the type names of GoogleSQL to what a session has.
 pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
@@ -31,7 +37,7 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
     // First, for the engine's own indexing takes no text for a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
-    let functions: [Arc<ScalarUDF>; 9] = [
+    let functions: [Arc<ScalarUDF>; 10] = [
         bytes::to_int64(),
         bytes::to_float64(),
         bytes::safe_convert_bytes_to_string(),
@@ -39,7 +45,8 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         maps::map_empty(),
         unpack::function(),
         hll::function(),
-        times::at_time_zone(),
+        zones::at_time_zone(),
+        date_bin::function(),
         date_trunc::function(),
     ];
     builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);

@@ -5,83 +5,33 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float64Type};
-use datafusion::common::{DFSchema, ScalarValue, internal_err};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type};
+use datafusion::common::DFSchema;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
-};
+use datafusion::logical_expr::Expr;
+
+use super::conversion::{Conversion, converted};
 
 /// `expr` with a function in its place, if it casts a fraction to an integer.
 pub(crate) fn rounded(expr: Expr, schema: &DFSchema) -> Expr {
-    let (inner, to, or_null) = match &expr {
-        Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), false),
-        Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), true),
-        _ => return expr,
-    };
-    let is_fraction = |kind: DataType| match kind {
-        DataType::Decimal128(_, scale) => scale > 0,
-        kind => kind.is_floating(),
-    };
-    if !to.is_integer() || !inner.get_type(schema).is_ok_and(is_fraction) {
-        return expr;
-    }
-    let rounded = Rounded { to: to.clone(), or_null, signature: Signature::any(1, Volatility::Immutable) };
-    let func = Arc::new(ScalarUDF::new_from_impl(rounded));
-    match expr {
-        Expr::Cast(cast) => Expr::ScalarFunction(ScalarFunction { func, args: vec![*cast.expr] }),
-        Expr::TryCast(cast) => Expr::ScalarFunction(ScalarFunction { func, args: vec![*cast.expr] }),
-        expr => expr,
-    }
+    converted::<Rounded>(expr, schema)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Rounded {
-    to: DataType,
-    /// Whether what does not fit is null, as for `TRY_CAST`.
-    or_null: bool,
-    signature: Signature,
-}
+struct Rounded;
 
-impl ScalarUDFImpl for Rounded {
-    fn name(&self) -> &str {
-        "rounded"
+impl Conversion for Rounded {
+    const NAME: &str = "rounded";
+
+    fn is_for(from: &DataType, to: &DataType) -> bool {
+        let is_fraction = match from {
+            DataType::Decimal128(_, scale) => *scale > 0,
+            kind => kind.is_floating(),
+        };
+        is_fraction && to.is_integer()
     }
 
-    /// As of the cast that it stands for.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args.first().map(|expr| expr.schema_name().to_string()).unwrap_or_default())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let nullable = self.or_null || args.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(self.name(), self.to.clone(), nullable)))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.as_slice() {
-            [ColumnarValue::Scalar(value)] => {
-                let done = self.round(&value.to_array()?)?;
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&done, 0)?))
-            }
-            [ColumnarValue::Array(values)] => Ok(ColumnarValue::Array(self.round(values)?)),
-            _ => internal_err!("a cast takes one value"),
-        }
-    }
-}
-
-impl Rounded {
-    fn round(&self, values: &ArrayRef) -> Result<ArrayRef> {
+    fn convert(values: &ArrayRef, to: &DataType, or_null: bool) -> Result<ArrayRef> {
         let whole: ArrayRef = match values.data_type() {
             DataType::Decimal128(_, scale) => {
                 let unit = 10_i128.checked_pow(scale.cast_unsigned().into()).unwrap_or(i128::MAX);
@@ -95,8 +45,8 @@ impl Rounded {
                 Arc::new(whole)
             }
         };
-        let options = CastOptions { safe: self.or_null, ..CastOptions::default() };
-        Ok(cast_with_options(&whole, &self.to, &options)?)
+        let options = CastOptions { safe: or_null, ..CastOptions::default() };
+        Ok(cast_with_options(&whole, to, &options)?)
     }
 }
 

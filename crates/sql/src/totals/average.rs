@@ -7,100 +7,25 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, FieldRef, UInt64Type, i256};
 use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err, internal_err};
 use datafusion::error::Result;
-use datafusion::functions_aggregate::average::Avg as Engine;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
-};
+use datafusion::functions_aggregate::average::Avg;
+use datafusion::logical_expr::function::StateFieldsArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
+
+use super::function::{Mended, Results, finished};
 
 /// `avg`.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Average {
-    engine: Engine,
-}
-
-impl Average {
-    pub(super) fn new() -> Self {
-        Self { engine: Engine::new() }
-    }
-}
-
-impl AggregateUDFImpl for Average {
-    fn name(&self) -> &str {
-        self.engine.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.engine.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.engine.signature()
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.engine.return_type(kinds)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.engine.state_fields(args)
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let (rounds, distinct) = (Rounds::to(args.return_type()), args.is_distinct);
-        let inner = self.engine.accumulator(args)?;
-        Ok(match rounds {
-            Some(rounds) => Box::new(OfAll { inner, rounds, distinct }),
-            None => inner,
-        })
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let (rounds, distinct) = (Rounds::to(args.return_type()), args.is_distinct);
-        let inner = self.engine.create_sliding_accumulator(args)?;
-        Ok(match rounds {
-            Some(rounds) => Box::new(OfAll { inner, rounds, distinct }),
-            None => inner,
-        })
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.engine.groups_accumulator_supported(args)
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        let rounds = Rounds::to(args.return_type());
-        let inner = self.engine.create_groups_accumulator(args)?;
-        Ok(match rounds {
-            Some(rounds) => Box::new(OfGroups { inner, rounds }),
-            None => inner,
-        })
-    }
-
-    fn reverse_expr(&self) -> ReversedUDAF {
-        ReversedUDAF::Identical
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.engine.documentation()
-    }
+pub(super) fn average() -> AggregateUDF {
+    AggregateUDF::from(Mended::<_, Rounds>::new(Avg::new()))
 }
 
 /// The decimals that averages are rounded to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Rounds {
     precision: u8,
     scale: i8,
 }
 
 impl Rounds {
-    fn to(kind: &DataType) -> Option<Self> {
-        match kind {
-            DataType::Decimal128(precision, scale) => Some(Self { precision: *precision, scale: *scale }),
-            _ => None,
-        }
-    }
-
     /// `sum / count`, of a sum that has this scale.
     fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
         let ten = i256::from_i128(10);
@@ -114,6 +39,28 @@ impl Rounds {
         });
         let average = average.and_then(i256::to_i128).ok_or_else(too_great)?;
         if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) { Ok(average) } else { Err(too_great()) }
+    }
+
+    /// The average of all rows, whose state is how many there are and their sum, or the distinct values.
+    fn of_all(self, state: &[ScalarValue], distinct: bool) -> Result<ScalarValue> {
+        let (sum, own, count) = match (state, distinct) {
+            ([ScalarValue::List(values)], true) => {
+                let (values, own) = wide(values.values())?;
+                let values = values.as_primitive::<Decimal256Type>();
+                let sum = values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(too_great)?;
+                (Some(sum), own, (values.len() - values.null_count()) as u64)
+            }
+            ([ScalarValue::UInt64(count), sum], false) => {
+                let (sum, own) = wide(&sum.to_array()?)?;
+                (sum.as_primitive::<Decimal256Type>().iter().next().flatten(), own, count.unwrap_or(0))
+            }
+            _ => return internal_err!("avg has another state"),
+        };
+        let average = match sum {
+            Some(sum) if count > 0 => Some(self.average(sum, own, count)?),
+            _ => None,
+        };
+        Ok(ScalarValue::Decimal128(average, self.precision, self.scale))
     }
 }
 
@@ -133,67 +80,30 @@ fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
     Ok((cast(decimals, &DataType::Decimal256(76, scale))?, scale))
 }
 
-/// The average of all rows, or of those of a window.
-#[derive(Debug)]
-struct OfAll {
-    /// Its state is how many there are and their sum, or the distinct values.
-    inner: Box<dyn Accumulator>,
-    rounds: Rounds,
-    distinct: bool,
-}
-
-impl Accumulator for OfAll {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.update_batch(values)
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.inner.merge_batch(states)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.inner.state()
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        let Rounds { precision, scale } = self.rounds;
-        let state = self.inner.state()?;
-        let (sum, own, count) = match (state.as_slice(), self.distinct) {
-            ([ScalarValue::List(values)], true) => {
-                let (values, own) = wide(values.values())?;
-                let values = values.as_primitive::<Decimal256Type>();
-                let sum = values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(too_great)?;
-                (Some(sum), own, (values.len() - values.null_count()) as u64)
-            }
-            ([ScalarValue::UInt64(count), sum], false) => {
-                let (sum, own) = wide(&sum.to_array()?)?;
-                (sum.as_primitive::<Decimal256Type>().iter().next().flatten(), own, count.unwrap_or(0))
-            }
-            _ => return internal_err!("avg has another state"),
-        };
-        let average = match sum {
-            Some(sum) if count > 0 => Some(self.rounds.average(sum, own, count)?),
+impl Results for Rounds {
+    fn of(kind: &DataType) -> Option<Self> {
+        match kind {
+            DataType::Decimal128(precision, scale) => Some(Self { precision: *precision, scale: *scale }),
             _ => None,
-        };
-        Ok(ScalarValue::Decimal128(average, precision, scale))
+        }
     }
 
-    fn size(&self) -> usize {
-        self.inner.size()
+    fn state(&self, _: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
+        None
     }
 
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.retract_batch(values)
+    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        finished(engine, move |state| self.of_all(state, distinct))
     }
 
-    fn supports_retract_batch(&self) -> bool {
-        self.inner.supports_retract_batch()
+    fn groups(self, engine: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
+        Box::new(OfGroups { engine, rounds: self })
     }
 }
 
 /// The averages of groups.
 struct OfGroups {
-    inner: Box<dyn GroupsAccumulator>,
+    engine: Box<dyn GroupsAccumulator>,
     rounds: Rounds,
 }
 
@@ -205,15 +115,15 @@ impl GroupsAccumulator for OfGroups {
         only: Option<&BooleanArray>,
         total: usize,
     ) -> Result<()> {
-        self.inner.update_batch(values, groups, only, total)
+        self.engine.update_batch(values, groups, only, total)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.inner.merge_batch(states, groups, total)
+        self.engine.merge_batch(states, groups, total)
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let state = self.inner.state(emit_to)?;
+        let state = self.engine.state(emit_to)?;
         let [counts, sums] = state.as_slice() else { return internal_err!("avg has another state") };
         let (sums, own) = wide(sums)?;
         let counts = counts.as_primitive_opt::<UInt64Type>();
@@ -228,14 +138,14 @@ impl GroupsAccumulator for OfGroups {
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.inner.state(emit_to)
+        self.engine.state(emit_to)
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], only: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.inner.convert_to_state(values, only)
+        self.engine.convert_to_state(values, only)
     }
 
     fn size(&self) -> usize {
-        self.inner.size()
+        self.engine.size()
     }
 }

@@ -2,19 +2,19 @@
 //! they do not fit, and averages of decimals are rounded. The engine's wrap around, and cut.
 
 mod average;
+mod function;
 mod sum;
 
 use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
-use datafusion::logical_expr::AggregateUDF;
 
 pub(crate) use sum::too_great;
 
 /// Puts them in the place of the engine's.
 pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
-    let functions = [AggregateUDF::from(sum::Sum::new()), AggregateUDF::from(average::Average::new())];
+    let functions = [sum::sum(), average::average()];
     builder.aggregate_functions().get_or_insert_with(Vec::new).extend(functions.map(Arc::new));
     builder
 }

@@ -8,32 +8,51 @@ use arrow::compute::{cast, nullif};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
 use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err, exec_err, internal_err};
 use datafusion::error::Result;
-use datafusion::functions_aggregate::sum::Sum as Engine;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
-};
+use datafusion::functions_aggregate::sum::Sum;
+use datafusion::logical_expr::function::StateFieldsArgs;
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
+
+use super::function::{Mended, Results, finished};
 
 /// A sum of integers on its way.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// `sum`.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Sum {
-    engine: Engine,
+pub(super) fn sum() -> AggregateUDF {
+    AggregateUDF::from(Mended::<_, Sums>::new(Sum::new()))
 }
 
-impl Sum {
-    pub(super) fn new() -> Self {
-        Self { engine: Engine::new() }
+/// Sums of this type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Sums {
+    kind: DataType,
+}
+
+impl Results for Sums {
+    /// What is added up here: values of 64 bits, which no number of rows takes beyond 128, and decimals of 128, of which each
+    /// step is looked at.
+    fn of(kind: &DataType) -> Option<Self> {
+        let is_ours = matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..));
+        is_ours.then(|| Self { kind: kind.clone() })
     }
-}
 
-/// What is added up here: values of 64 bits, which no number of rows takes beyond 128, and decimals of 128, of which each step
-/// is looked at.
-fn is_ours(kind: &DataType) -> bool {
-    matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))
+    fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
+        let field = || Field::new(format_state_name(args.name, "sum"), state(&self.kind), true);
+        (!args.is_distinct).then(|| vec![Arc::new(field())])
+    }
+
+    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        let kind = self.kind;
+        if distinct {
+            return finished(engine, move |state| of_distinct(state, &kind));
+        }
+        Box::new(Total { sum: 0, count: 0, kind })
+    }
+
+    fn groups(self, _: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
+        Box::new(Totals { sums: Vec::new(), seen: None, kind: self.kind })
+    }
 }
 
 /// A sum on its way to this type.
@@ -41,111 +60,70 @@ fn state(kind: &DataType) -> DataType {
     if kind.is_integer() { WIDE } else { kind.clone() }
 }
 
-impl AggregateUDFImpl for Sum {
-    fn name(&self) -> &str {
-        self.engine.name()
+/// The sum of distinct values, which the engine collects.
+fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
+    let (mut sum, mut count) = (0, 0);
+    for state in state {
+        let ScalarValue::List(list) = state else { return internal_err!("distinct values are no list") };
+        count += add(&mut sum, list.values())?;
     }
-
-    fn signature(&self) -> &Signature {
-        self.engine.signature()
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.engine.return_type(kinds)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        if args.is_distinct || !is_ours(args.return_type()) {
-            return self.engine.state_fields(args);
-        }
-        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "sum"), state(args.return_type()), true))])
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let kind = args.return_type().clone();
-        if !is_ours(&kind) {
-            return self.engine.accumulator(args);
-        }
-        if args.is_distinct {
-            return Ok(Box::new(DistinctTotal { inner: self.engine.accumulator(args)?, kind }));
-        }
-        Ok(Box::new(Total { sum: 0, count: 0, kind }))
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let kind = args.return_type().clone();
-        if !is_ours(&kind) {
-            return self.engine.create_sliding_accumulator(args);
-        }
-        if args.is_distinct {
-            return Ok(Box::new(DistinctTotal { inner: self.engine.create_sliding_accumulator(args)?, kind }));
-        }
-        Ok(Box::new(Total { sum: 0, count: 0, kind }))
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.engine.groups_accumulator_supported(args)
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        let kind = args.return_type().clone();
-        if !is_ours(&kind) {
-            return self.engine.create_groups_accumulator(args);
-        }
-        Ok(Box::new(Totals { sums: Vec::new(), seen: BooleanBufferBuilder::new(0), kind }))
-    }
-
-    fn reverse_expr(&self) -> ReversedUDAF {
-        ReversedUDAF::Identical
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        AggregateOrderSensitivity::Insensitive
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.engine.documentation()
-    }
-
-    fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
-        self.engine.set_monotonicity(kind)
-    }
+    value((count > 0).then_some(sum), kind)
 }
 
 /// Adds the values of `array` that are there to `sum`; how many there are.
 fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
+    let count = array.len() - array.null_count();
     let more = match array.data_type() {
         DataType::Int64 => {
             let values = array.as_primitive::<Int64Type>();
-            match values.null_count() {
-                0 => sum_of(values.values()),
-                _ => values.iter().flatten().map(i128::from).sum(),
-            }
+            // Moved up by 2^63, so that none is below zero.
+            let moved = |value: i64| value.cast_unsigned() ^ (1 << 63);
+            sum_of(values.values(), values.nulls(), moved) - ((count as i128) << 63)
         }
-        DataType::UInt64 => array.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).sum(),
+        DataType::UInt64 => {
+            let values = array.as_primitive::<UInt64Type>();
+            sum_of(values.values(), values.nulls(), |value| value)
+        }
         DataType::Decimal128(..) => {
-            let mut values = array.as_primitive::<Decimal128Type>().iter().flatten();
-            values.try_fold(0_i128, i128::checked_add).ok_or_else(too_great)?
+            let (mut more, mut over) = (0_i128, false);
+            for value in array.as_primitive::<Decimal128Type>().iter().flatten() {
+                let (next, passed) = more.overflowing_add(value);
+                (more, over) = (next, over | passed);
+            }
+            if over {
+                return Err(too_great());
+            }
+            more
         }
         other => return internal_err!("sum of {other}"),
     };
     *sum = sum.checked_add(more).ok_or_else(too_great)?;
-    Ok(array.len() - array.null_count())
+    Ok(count)
+}
+
+/// So many halves of integers add up within 64 bits.
+const HALVES: usize = 1 << 30;
+
+fn sum_of<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, moved: impl Fn(T) -> u64) -> i128 {
+    let parts = values.chunks(HALVES).enumerate().map(|(at, part)| match nulls {
+        None => halves(part.iter().map(|value| moved(*value))),
+        Some(nulls) => {
+            let there = nulls.slice(at * HALVES, part.len());
+            let pairs = part.iter().zip(there.iter());
+            halves(pairs.map(|(value, there)| if there { moved(*value) } else { 0 }))
+        }
+    });
+    parts.sum()
 }
 
 /// The halves of integers are added up apart, several at a time.
-fn sum_of(values: &[i64]) -> i128 {
-    let parts = values.chunks(1 << 30).map(|values| {
-        let (mut low, mut high) = (0_u64, 0_u64);
-        for value in values {
-            // Moved up by 2^63, so that none is below zero.
-            let moved = value.cast_unsigned() ^ (1 << 63);
-            low += moved & 0xffff_ffff;
-            high += moved >> 32;
-        }
-        (i128::from(high) << 32) + i128::from(low) - ((values.len() as i128) << 63)
-    });
-    parts.sum()
+fn halves(values: impl Iterator<Item = u64>) -> i128 {
+    let (mut low, mut high) = (0_u64, 0_u64);
+    for value in values {
+        low += value & 0xffff_ffff;
+        high += value >> 32;
+    }
+    (i128::from(high) << 32) + i128::from(low)
 }
 
 pub(crate) fn too_great() -> DataFusionError {
@@ -223,57 +201,29 @@ impl Accumulator for Total {
     }
 }
 
-/// The sum of distinct values, which the engine collects.
-#[derive(Debug)]
-struct DistinctTotal {
-    inner: Box<dyn Accumulator>,
-    kind: DataType,
-}
-
-impl Accumulator for DistinctTotal {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.update_batch(values)
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.inner.merge_batch(states)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.inner.state()
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        let (mut sum, mut count) = (0, 0);
-        for state in self.inner.state()? {
-            let ScalarValue::List(list) = state else { return internal_err!("distinct values are no list") };
-            count += add(&mut sum, list.values())?;
-        }
-        value((count > 0).then_some(sum), &self.kind)
-    }
-
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.inner.supports_retract_batch()
-    }
-}
-
 /// The sums of groups.
 struct Totals {
     sums: Vec<i128>,
-    /// The groups that have a value.
-    seen: BooleanBufferBuilder,
+    /// The groups that have a value; `None` while all have.
+    seen: Option<BooleanBufferBuilder>,
     kind: DataType,
 }
 
 impl Totals {
+    /// Makes room for `total` groups, of which a batch without nulls has those of its rows.
+    fn grow(&mut self, groups: &[usize], total: usize, has_all: bool) {
+        let before = self.sums.len();
+        self.sums.resize(total, 0);
+        if self.seen.is_none() && !(has_all && follow(groups, before) == total) {
+            let mut seen = BooleanBufferBuilder::new(total);
+            seen.append_n(before, true);
+            self.seen = Some(seen);
+        }
+        if let Some(seen) = &mut self.seen {
+            seen.append_n(total.saturating_sub(seen.len()), false);
+        }
+    }
+
     fn add<T: ArrowPrimitiveType>(
         &mut self,
         values: &PrimitiveArray<T>,
@@ -283,40 +233,64 @@ impl Totals {
     where
         T::Native: Into<i128>,
     {
-        let mut fits = true;
+        let (mut over, sums) = (false, self.sums.as_mut_slice());
         let mut one = |group: usize, value: T::Native| {
-            if let Some(sum) = self.sums.get_mut(group) {
-                let (more, over) = sum.overflowing_add(value.into());
-                (*sum, fits) = (more, fits & !over);
+            if let Some(sum) = sums.get_mut(group) {
+                let (more, passed) = sum.overflowing_add(value.into());
+                (*sum, over) = (more, over | passed);
             }
-            self.seen.set_bit(group, true);
         };
-        match only {
-            None if values.null_count() == 0 => {
-                groups.iter().zip(values.values()).for_each(|(group, value)| one(*group, *value));
-            }
-            None => {
-                let there = groups.iter().zip(values.iter());
-                there.for_each(|(group, value)| value.into_iter().for_each(|value| one(*group, value)));
-            }
-            Some(only) => {
-                let there = groups.iter().zip(values.iter()).zip(only.iter());
-                let there = there.filter(|(_, counts)| *counts == Some(true));
-                there.for_each(|((group, value), _)| value.into_iter().for_each(|value| one(*group, value)));
+        let pairs = || groups.iter().copied().zip(values.values().iter().copied());
+        match &mut self.seen {
+            None => pairs().for_each(|(group, value)| one(group, value)),
+            Some(seen) => {
+                // A filter that is null lets nothing pass.
+                let only = only.map(|only| match only.nulls() {
+                    Some(nulls) => only.values() & nulls.inner(),
+                    None => only.values().clone(),
+                });
+                let there = values.nulls().map(|nulls| nulls.inner().clone());
+                let counted = match (only, there) {
+                    (Some(only), Some(there)) => Some(&only & &there),
+                    (only, there) => only.or(there),
+                };
+                match counted {
+                    None => pairs().for_each(|(group, value)| {
+                        one(group, value);
+                        seen.set_bit(group, true);
+                    }),
+                    Some(counted) => pairs().zip(&counted).filter(|(_, counts)| *counts).for_each(|((group, value), _)| {
+                        one(group, value);
+                        seen.set_bit(group, true);
+                    }),
+                }
             }
         }
-        if fits { Ok(()) } else { Err(too_great()) }
+        if over { Err(too_great()) } else { Ok(()) }
     }
 
     fn emit(&mut self, emit_to: EmitTo, kind: &DataType) -> Result<ArrayRef> {
         let sums = emit_to.take_needed(&mut self.sums);
-        let seen = self.seen.finish();
-        let (seen, rest) = (seen.slice(0, sums.len()), seen.slice(sums.len(), seen.len() - sums.len()));
-        self.seen.append_buffer(&rest);
-        let nulls = NullBuffer::new(seen);
-        let mut there = sums.iter().zip(nulls.iter()).filter(|(_, seen)| *seen);
-        there.try_for_each(|(sum, _)| fitting(*sum, kind).map(|_| ()))?;
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
+        let nulls = self.seen.take().map(|mut seen| {
+            let seen = seen.finish();
+            let rest = seen.slice(sums.len(), seen.len() - sums.len());
+            if !rest.is_empty() {
+                let mut later = BooleanBufferBuilder::new(rest.len());
+                later.append_buffer(&rest);
+                self.seen = Some(later);
+            }
+            NullBuffer::new(seen.slice(0, sums.len()))
+        });
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        // The sum of a group without a value is 0.
+        let fit = match kind {
+            DataType::Int64 => sums.iter().all(|sum| i64::try_from(*sum).is_ok()),
+            DataType::UInt64 => sums.iter().all(|sum| u64::try_from(*sum).is_ok()),
+            _ => false,
+        };
+        if !fit {
+            sums.iter().try_for_each(|sum| fitting(*sum, kind).map(|_| ()))?;
+        }
         Ok(match kind {
             DataType::Int64 => {
                 let sums: Vec<i64> = sums.iter().map(|sum| *sum as i64).collect();
@@ -331,6 +305,11 @@ impl Totals {
     }
 }
 
+/// The groups that there are after a batch: those before it, and those that follow them in it in their order.
+fn follow(groups: &[usize], before: usize) -> usize {
+    groups.iter().fold(before, |next, group| next + usize::from(*group == next))
+}
+
 impl GroupsAccumulator for Totals {
     fn update_batch(
         &mut self,
@@ -340,8 +319,7 @@ impl GroupsAccumulator for Totals {
         total: usize,
     ) -> Result<()> {
         let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
-        self.sums.resize(total, 0);
-        self.seen.append_n(total.saturating_sub(self.seen.len()), false);
+        self.grow(groups, total, only.is_none() && values.null_count() == 0);
         match values.data_type() {
             DataType::Int64 => self.add(values.as_primitive::<Int64Type>(), groups, only),
             DataType::UInt64 => self.add(values.as_primitive::<UInt64Type>(), groups, only),
@@ -375,6 +353,70 @@ impl GroupsAccumulator for Totals {
     }
 
     fn size(&self) -> usize {
-        self.sums.capacity() * size_of::<i128>() + self.seen.capacity()
+        self.sums.capacity() * size_of::<i128>() + self.seen.as_ref().map_or(0, |seen| seen.capacity() / 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, UInt64Array};
+
+    use super::*;
+
+    fn totals() -> Totals {
+        Totals { sums: Vec::new(), seen: None, kind: DataType::Int64 }
+    }
+
+    fn emitted(totals: &mut Totals, emit_to: EmitTo) -> Vec<Option<i64>> {
+        totals.evaluate(emit_to).unwrap().as_primitive::<Int64Type>().iter().collect()
+    }
+
+    #[test]
+    fn sums_of_all_do_not_depend_on_signs_or_nulls() {
+        let values = [i64::MIN, -1, 0, 1, i64::MAX, i64::MAX, 1 << 31, -(1 << 33)];
+        let some = values.iter().enumerate().map(|(at, value)| (at % 3 != 1).then_some(*value));
+        for array in [Int64Array::from(values.to_vec()), some.collect()] {
+            let mut sum = 0;
+            let count = add(&mut sum, &(Arc::new(array.clone()) as ArrayRef)).unwrap();
+            assert_eq!(sum, array.iter().flatten().map(i128::from).sum::<i128>());
+            assert_eq!(count, array.iter().flatten().count());
+        }
+        let array: ArrayRef = Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some(u64::MAX), Some(1)]));
+        let mut sum = 0;
+        assert_eq!((add(&mut sum, &array).unwrap(), sum), (3, 2 * i128::from(u64::MAX) + 1));
+    }
+
+    #[test]
+    fn groups_without_a_value_are_null_and_stay_in_their_place() {
+        let mut totals = totals();
+        let batch = |totals: &mut Totals, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
+            totals.update_batch(&[Arc::new(Int64Array::from(values))], groups, None, total).unwrap();
+        };
+        batch(&mut totals, vec![Some(1), Some(2), Some(3)], &[0, 1, 0], 2);
+        assert!(totals.seen.is_none());
+        batch(&mut totals, vec![None, Some(5)], &[2, 1], 3);
+        batch(&mut totals, vec![Some(7)], &[3], 4);
+        assert_eq!(emitted(&mut totals, EmitTo::First(2)), [Some(4), Some(7)]);
+        assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(7)]);
+        // A group of which the batch has no row.
+        batch(&mut totals, vec![Some(1)], &[1], 2);
+        assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(1)]);
+    }
+
+    #[test]
+    fn filtered_rows_count_for_nothing() {
+        let mut totals = totals();
+        let values = Int64Array::from(vec![Some(1), Some(2), None, Some(8), Some(16)]);
+        let only = BooleanArray::from(vec![Some(true), Some(false), Some(true), None, Some(true)]);
+        totals.update_batch(&[Arc::new(values)], &[0, 1, 1, 2, 0], Some(&only), 3).unwrap();
+        assert_eq!(emitted(&mut totals, EmitTo::All), [Some(17), None, None]);
+    }
+
+    #[test]
+    fn a_sum_of_a_group_that_does_not_fit_fails() {
+        let mut totals = totals();
+        let values = Arc::new(Int64Array::from(vec![i64::MAX, 1, 1])) as ArrayRef;
+        totals.update_batch(&[Arc::clone(&values)], &[0, 0, 1], None, 2).unwrap();
+        assert!(totals.evaluate(EmitTo::All).unwrap_err().to_string().contains("does not fit into int64"));
     }
 }

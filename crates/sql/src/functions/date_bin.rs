@@ -1,0 +1,141 @@
+//! `date_bin` of microseconds, by integers. The engine's (DataFusion 55.2) goes by nanoseconds, which end in 2262, and gives
+//! nulls for later times.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use chrono::{DateTime, Datelike, Months, Utc};
+use datafusion::common::{ScalarValue, plan_err};
+use datafusion::error::Result;
+use datafusion::functions::datetime;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
+
+use super::is_text;
+use super::mended::{Mend, mended};
+use super::micros::{Cut, cut};
+
+const MILLI: i64 = 1_000;
+const DAY: i64 = 86_400_000_000;
+
+/// Takes the place of the engine's function.
+pub(super) fn function() -> Arc<ScalarUDF> {
+    mended(datetime::date_bin(), DateBin)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct DateBin;
+
+impl Mend for DateBin {
+    fn coerced(&self) -> Option<fn(&[DataType]) -> Result<Vec<DataType>>> {
+        Some(coerced)
+    }
+
+    fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+        let (ColumnarValue::Scalar(stride), times, origin) = (match args.args.as_slice() {
+            [stride, times] => (stride, times, 0),
+            [stride, times, ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(Some(origin), _))] => {
+                (stride, times, *origin)
+            }
+            _ => return Ok(None),
+        }) else {
+            return Ok(None);
+        };
+        match Bins::new(stride, origin) {
+            Some(bins) => cut(times, false, &bins),
+            None => Ok(None),
+        }
+    }
+
+    /// It takes origins in nanoseconds.
+    fn for_engine(&self, mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+        if let [_, _, origin] = args.args.as_mut_slice()
+            && let DataType::Timestamp(_, zone) = origin.data_type()
+        {
+            *origin = origin.cast_to(&DataType::Timestamp(TimeUnit::Nanosecond, zone), None)?;
+        }
+        Ok(args)
+    }
+}
+
+/// Times and their origin in one unit and zone: that of the times, or microseconds.
+fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
+    let (stride, times, origin) = match kinds {
+        [stride, times] => (stride, times, None),
+        [stride, times, origin] => (stride, times, Some(origin)),
+        _ => return plan_err!("date_bin takes an interval, times, and where a bin begins, if it is not 1970-01-01"),
+    };
+    let stride = match stride {
+        DataType::Interval(IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => stride.clone(),
+        DataType::Interval(_) | DataType::Null => DataType::Interval(IntervalUnit::MonthDayNano),
+        text if is_text(text) => DataType::Interval(IntervalUnit::MonthDayNano),
+        other => return plan_err!("date_bin takes an interval first, as in INTERVAL '15 minutes', not {other}"),
+    };
+    let times = match times {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::Time32(_) | DataType::Time64(_) => times.clone(),
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+        DataType::Date32 | DataType::Null => DataType::Timestamp(TimeUnit::Microsecond, None),
+        text if is_text(text) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        other => return plan_err!("date_bin takes times, not {other}"),
+    };
+    Ok([Some(stride), Some(times.clone()), origin.map(|_| times)].into_iter().flatten().collect())
+}
+
+/// Bins of one width.
+enum Bins {
+    /// So many microseconds, from where one begins.
+    Even(i64, i64),
+    /// So many months, from where one begins.
+    Months(i64, DateTime<Utc>),
+}
+
+impl Bins {
+    /// `None` for what the engine refuses, or does not count in microseconds.
+    fn new(stride: &ScalarValue, origin: i64) -> Option<Self> {
+        let (months, micros) = match stride {
+            ScalarValue::IntervalDayTime(Some(stride)) => {
+                let millis = i64::from(stride.milliseconds).checked_mul(MILLI)?;
+                (0, i64::from(stride.days).checked_mul(DAY)?.checked_add(millis)?)
+            }
+            ScalarValue::IntervalMonthDayNano(Some(stride)) if stride.nanoseconds % 1_000 == 0 => {
+                let micros = i64::from(stride.days).checked_mul(DAY)?.checked_add(stride.nanoseconds / 1_000)?;
+                (i64::from(stride.months), micros)
+            }
+            _ => return None,
+        };
+        match (months, micros) {
+            (0, 1..) => Some(Self::Even(micros, origin)),
+            (1.., 0) => Some(Self::Months(months, DateTime::from_timestamp_micros(origin)?)),
+            _ => None,
+        }
+    }
+}
+
+impl Cut for Bins {
+    fn even(&self) -> Option<(i64, i64)> {
+        match self {
+            Self::Even(stride, origin) => Some((*stride, *origin)),
+            Self::Months(..) => None,
+        }
+    }
+
+    fn start(&self, time: i64) -> Option<i64> {
+        match self {
+            Self::Even(stride, origin) => time.checked_sub(time.checked_sub(*origin)?.rem_euclid(*stride)),
+            Self::Months(stride, origin) => {
+                let at = DateTime::from_timestamp_micros(time)?;
+                let months = |time: &DateTime<Utc>| i64::from(time.year()) * 12 + i64::from(time.month0());
+                let since = months(&at) - months(origin);
+                let start = |bin: i64| {
+                    let months = bin.checked_mul(*stride)?;
+                    let by = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
+                    if months < 0 { origin.checked_sub_months(by) } else { origin.checked_add_months(by) }
+                };
+                let bin = since.div_euclid(*stride);
+                let found = start(bin)?;
+                // The origin may lie within its month after the time in its own.
+                let found = if found > at { start(bin - 1)? } else { found };
+                Some(found.timestamp_micros())
+            }
+        }
+    }
+}

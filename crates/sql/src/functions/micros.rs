@@ -1,0 +1,60 @@
+//! Times in microseconds that are cut to the beginning of what they lie in.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, PrimitiveArray};
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::logical_expr::ColumnarValue;
+
+use super::zones::{Clock, beyond, is_utc, zone};
+
+/// Where what a time lies in begins.
+pub(super) trait Cut {
+    /// If all are as long: their length, and where one of them begins.
+    fn even(&self) -> Option<(i64, i64)>;
+
+    /// `None` beyond the calendar.
+    fn start(&self, time: i64) -> Option<i64>;
+}
+
+/// `times`, cut; `None` if they are no microseconds. Those of a zone are cut `by_clocks` of it, or as moments.
+///
+/// # Errors
+/// If one lies beyond the calendar.
+pub(super) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Result<Option<ColumnarValue>> {
+    let DataType::Timestamp(TimeUnit::Microsecond, name) = times.data_type() else { return Ok(None) };
+    let mut clock = match name.as_deref().filter(|name| by_clocks && !is_utc(name)) {
+        None => None,
+        Some(name) => match zone(name) {
+            Some(zone) => Some(Clock::new(zone, name)),
+            None => return Ok(None),
+        },
+    };
+    let even = to.even().filter(|_| clock.is_none());
+    let mut one = |time: i64| {
+        let start = match &mut clock {
+            Some(clock) => clock.cut(time, |local| to.start(local)),
+            None => to.start(time),
+        };
+        start.ok_or_else(|| beyond(time))
+    };
+    Ok(Some(match times {
+        ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(time, _)) => {
+            let time = time.map(one).transpose()?;
+            ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(time, name))
+        }
+        ColumnarValue::Scalar(_) => return Ok(None),
+        ColumnarValue::Array(times) => {
+            let times = times.as_primitive::<TimestampMicrosecondType>();
+            let done: PrimitiveArray<TimestampMicrosecondType> = match even {
+                Some((step, origin)) => {
+                    times.unary(|time| time.wrapping_sub(time.wrapping_sub(origin).rem_euclid(step)))
+                }
+                None => times.iter().map(|time| time.map(&mut one).transpose()).collect::<Result<_>>()?,
+            };
+            ColumnarValue::Array(Arc::new(done.with_timezone_opt(times.timezone())))
+        }
+    }))
+}

@@ -1,0 +1,263 @@
+//! Zones: moments as their clocks show them, and the moments that their clocks show.
+
+use std::sync::Arc;
+
+use arrow::array::timezone::Tz;
+use arrow::array::{ArrayRef, AsArray, Int64Array, PrimitiveArray};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit, TimestampMicrosecondType};
+use chrono::{DateTime, Offset, TimeZone, Utc};
+use datafusion::common::{
+    DFSchema, DataFusionError, ScalarValue, exec_datafusion_err, internal_err, plan_datafusion_err, plan_err,
+};
+use datafusion::error::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use tidetable_layout::LocalTime;
+use tidetable_source::TimeCounts;
+
+use super::conversion::{Conversion, converted};
+use super::is_text;
+use super::time_counts::count_times;
+
+const MICROS: i64 = 1_000_000;
+
+/// A zone as people name it: `Europe/Paris`, `UTC`, `+02:00`.
+pub(super) fn zone(name: &str) -> Option<Tz> {
+    name.trim().parse().ok()
+}
+
+pub(super) fn is_utc(zone: &str) -> bool {
+    matches!(zone, "UTC" | "utc" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "GMT")
+}
+
+/// The offsets of a zone.
+pub(super) struct Clock {
+    zone: Tz,
+    name: String,
+    /// An hour since the epoch in which the offset does not change, and that offset in seconds.
+    known: Option<(i64, i64)>,
+}
+
+impl Clock {
+    pub(super) fn new(zone: Tz, name: &str) -> Self {
+        Self { zone, name: name.to_owned(), known: None }
+    }
+
+    /// What the clocks show, in microseconds; `None` beyond the calendar.
+    fn local(&mut self, moment: i64) -> Option<i64> {
+        let hour = moment.div_euclid(3_600 * MICROS);
+        let offset = match self.known {
+            Some((known, offset)) if known == hour => offset,
+            _ => {
+                let offset = self.offset(moment.div_euclid(MICROS))?;
+                let ends = [self.offset(hour * 3_600)?, self.offset(hour * 3_600 + 3_599)?];
+                self.known = (ends == [offset, offset]).then_some((hour, offset));
+                offset
+            }
+        };
+        moment.checked_add(offset * MICROS)
+    }
+
+    /// The moment at which the clocks show `local`, by the rule of [`LocalTime`]: the first of two, and none for one that they
+    /// skip, as for one beyond the calendar.
+    pub(super) fn moment(&self, local: i64) -> Option<i64> {
+        local.checked_sub(self.meant(local.div_euclid(MICROS))? * MICROS)
+    }
+
+    /// The offset that is meant by what the clocks show, in seconds.
+    fn meant(&self, local: i64) -> Option<i64> {
+        let meant = LocalTime::of(&self.zone, &DateTime::from_timestamp(local, 0)?.naive_utc());
+        count_times(TimeCounts { repeated: u64::from(matches!(meant, LocalTime::Twice(_))), cut: 0 });
+        meant.offset().map(i64::from)
+    }
+
+    /// The moment at which the clocks show what `cut` makes of what they show at `moment`. Of two it is the one with the offset
+    /// of `moment`; where they skip it, it is when they went forward.
+    pub(super) fn cut(&mut self, moment: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
+        let local = self.local(moment)?;
+        let (offset, cut) = (local - moment, cut(local)?);
+        let near = cut.checked_sub(offset)?;
+        if self.local(near)? == cut {
+            return Some(near);
+        }
+        if let Some(found) = self.moment(cut) {
+            return Some(found);
+        }
+        // By the offset before they went forward.
+        let before = self.offset(cut.div_euclid(MICROS).checked_sub(86_400)?)?;
+        cut.checked_sub(before * MICROS)
+    }
+
+    fn skipped(&self, local: Option<DateTime<Utc>>) -> Option<DataFusionError> {
+        let (local, name) = (local?.naive_utc(), &self.name);
+        Some(exec_datafusion_err!("{local} does not exist in {name}: the clocks go forward over it"))
+    }
+
+    fn offset(&self, seconds: i64) -> Option<i64> {
+        let moment = DateTime::from_timestamp(seconds, 0)?.naive_utc();
+        Some(i64::from(self.zone.offset_from_utc_datetime(&moment).fix().local_minus_utc()))
+    }
+}
+
+/// `timezone(zone, time)`, which `time AT TIME ZONE zone` stands for: of a moment what the clocks of the zone show then, without a
+/// zone; of a time without a zone the moment at which they show it. As in PostgreSQL and DuckDB.
+pub(super) fn at_time_zone() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(AtTimeZone { signature: Signature::user_defined(Volatility::Immutable) }))
+}
+
+/// Name of [`at_time_zone`].
+pub(crate) const TIMEZONE: &str = "timezone";
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct AtTimeZone {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for AtTimeZone {
+    fn name(&self) -> &str {
+        TIMEZONE
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        let [zone, time] = kinds else {
+            return plan_err!("timezone takes a zone and a time, as in timezone('Europe/Paris', ts)");
+        };
+        if !is_text(zone) {
+            return plan_err!("AT TIME ZONE takes the name of a zone, such as 'Europe/Paris', not {zone}");
+        }
+        let micros = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
+        match time {
+            DataType::Timestamp(_, zone) => Ok(vec![DataType::Utf8, micros(zone.clone())]),
+            DataType::Date32 | DataType::Null => Ok(vec![DataType::Utf8, micros(Some("UTC".into()))]),
+            text if is_text(text) => Ok(vec![DataType::Utf8, micros(Some("UTC".into()))]),
+            other => plan_err!("AT TIME ZONE takes a time, not {other}"),
+        }
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        match kinds {
+            [_, DataType::Timestamp(_, Some(_))] => Ok(DataType::Timestamp(TimeUnit::Microsecond, None)),
+            [_, _] => Ok(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+            _ => internal_err!("timezone takes two arguments"),
+        }
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        if let Some(Some(ScalarValue::Utf8(Some(name)))) = args.scalar_arguments.first() {
+            known_zone(name)?;
+        }
+        let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(TIMEZONE, self.return_type(&kinds)?, nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let [zones, times] = args.args.as_slice() else { return internal_err!("timezone takes two arguments") };
+        let times = times.to_array(if scalar { 1 } else { args.number_rows })?;
+        let times = times.as_primitive::<TimestampMicrosecondType>();
+        let is_moment = times.timezone().is_some();
+        let done: PrimitiveArray<TimestampMicrosecondType> = match zones {
+            ColumnarValue::Scalar(ScalarValue::Utf8(Some(name))) => {
+                let mut clock = Clock::new(known_zone(name)?, name);
+                times
+                    .iter()
+                    .map(|time| time.map(|time| shown(&mut clock, time, is_moment)).transpose())
+                    .collect::<Result<_>>()?
+            }
+            ColumnarValue::Scalar(_) => PrimitiveArray::new_null(times.len()),
+            ColumnarValue::Array(zones) => {
+                let pairs = zones.as_string::<i32>().iter().zip(times);
+                let one = |(zone, time): (Option<&str>, Option<i64>)| {
+                    let (Some(zone), Some(time)) = (zone, time) else { return Ok(None) };
+                    shown(&mut Clock::new(known_zone(zone)?, zone), time, is_moment).map(Some)
+                };
+                pairs.map(one).collect::<Result<_>>()?
+            }
+        };
+        let done = if is_moment { done } else { done.with_timezone("UTC") };
+        if scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&done, 0)?));
+        }
+        Ok(ColumnarValue::Array(Arc::new(done)))
+    }
+}
+
+fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
+    if is_moment {
+        return clock.local(time).ok_or_else(|| beyond(time));
+    }
+    clock.moment(time).ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond(time)))
+}
+
+pub(super) fn beyond(time: i64) -> DataFusionError {
+    exec_datafusion_err!("the time {time} (microseconds since 1970) is beyond the calendar")
+}
+
+fn known_zone(name: &str) -> Result<Tz> {
+    zone(name).ok_or_else(|| {
+        plan_datafusion_err!(
+            "there is no time zone '{name}': write a name such as Europe/Paris, or an offset such as +02:00"
+        )
+    })
+}
+
+/// `expr` with a function in its place, if it casts a time without a zone to one with a zone that has clocks of its own.
+pub(crate) fn by_clocks(expr: Expr, schema: &DFSchema) -> Expr {
+    converted::<ByClocks>(expr, schema)
+}
+
+/// Times without a zone as moments at which the clocks of a zone show them.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ByClocks;
+
+impl Conversion for ByClocks {
+    const NAME: &str = "by_clocks";
+
+    fn is_for(from: &DataType, to: &DataType) -> bool {
+        match (from, to) {
+            (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(name))) => !is_utc(name) && zone(name).is_some(),
+            _ => false,
+        }
+    }
+
+    fn convert(times: &ArrayRef, to: &DataType, or_null: bool) -> Result<ArrayRef> {
+        let DataType::Timestamp(unit, Some(name)) = to else { return internal_err!("{to} has no zone") };
+        let options = CastOptions { safe: or_null, ..CastOptions::default() };
+        let local = cast_with_options(times, &DataType::Timestamp(*unit, None), &options)?;
+        let local = cast(&local, &DataType::Int64)?;
+        let (clock, per_second) = (Clock::new(known_zone(name)?, name), per_second(*unit));
+        let one = |local: i64| {
+            let seconds = local.div_euclid(per_second);
+            let moment = clock.meant(seconds).and_then(|offset| local.checked_sub(offset * per_second));
+            match moment {
+                None if !or_null => {
+                    let skipped = clock.skipped(DateTime::from_timestamp(seconds, 0));
+                    Err(skipped.unwrap_or_else(|| beyond(seconds.saturating_mul(MICROS))))
+                }
+                moment => Ok(moment),
+            }
+        };
+        let moments = local.as_primitive::<Int64Type>().iter().map(|local| match local {
+            Some(local) => one(local),
+            None => Ok(None),
+        });
+        let moments: Int64Array = moments.collect::<Result<_>>()?;
+        Ok(cast(&moments, to)?)
+    }
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => MICROS,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
