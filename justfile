@@ -13,6 +13,7 @@ export CARGO_TARGET_DIR := target
 # `just run` and `just test` share one build. For data of your own, `just install` makes the fast one.
 tidetable := target / "debug/tidetable"
 release := target / "release/tidetable"
+packages := target / "packages"
 
 # Python with what the tests and `fetch-data` import; the tests find it by this name.
 venv := target / "venv"
@@ -45,6 +46,16 @@ tidetable *ARGS: _build
 install:
     cargo install --path crates/cli --locked
 
+# Build what is shipped, once, and make a wheel and a Debian package of it, in target/packages.
+package:
+    cargo build --profile dist --package tidetable-cli --locked
+    rm -rf "{{ packages }}"
+    python3 -B packaging/package.py "{{ target }}/dist/tidetable" "{{ packages }}"
+
+# Install both packages into places of their own and run the sample: those of WHAT, a folder, or made of it, a binary.
+package-test WHAT=packages:
+    python3 -B packaging/test.py "$1"
+
 # Run every test.
 test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
@@ -66,9 +77,10 @@ lint:
     python3 sample-data/weather-balloons/make.py --check
     python3 sample-data/schema-patterns/check.py
 
-# What CI runs: lints, tests, then the first command of the README in an empty root.
+# What CI runs: lints, tests, the first command of the README in an empty root, then the packages, of the binary that is there.
 ci: lint _venv test
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"
+    "{{ just_executable() }}" package-test "{{ tidetable }}"
 
 # Load generated telemetry with tidetable and its peers in turn: `just bench --only csv --scale 1 --runs 5`.
 bench *ARGS: _release _peers

@@ -2,6 +2,8 @@
 
 mod args;
 mod commands;
+#[cfg(target_arch = "x86_64")]
+mod cpu;
 mod error;
 mod log;
 mod objects;
@@ -26,6 +28,16 @@ const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
 
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(code) = cpu::refuse() {
+        return code;
+    }
+    command_line()
+}
+
+/// Not inlined: nothing of it may be moved before the look at the CPU.
+#[inline(never)]
+fn command_line() -> ExitCode {
     let cli = parse().unwrap_or_else(|error| refuse_usage(&error));
     if matches!(cli.command, Command::Run(_) | Command::Retry(_) | Command::Replay(_)) {
         log::stamp_lines();
