@@ -61,10 +61,19 @@ test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
     INSTA_UPDATE=no cargo test --workspace
 
-# Write what people read anew, where it was changed on purpose: `git diff tests/snapshots docs/reference` shows how.
+# Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
     INSTA_UPDATE=always cargo test --workspace --lib objects::
-    INSTA_UPDATE=always cargo test --workspace --test e2e snapshots::
+    INSTA_UPDATE=always cargo test --workspace --test e2e -- snapshots:: documents:: json_output::
+
+# Build the documentation as a site, docs/ read by mdBook.
+docs:
+    @command -v mdbook >/dev/null || cargo install mdbook --locked
+    mdbook build docs --dest-dir "{{ target }}/book"
+
+# Measure the layouts of weather-balloons and draw docs/images/layouts.svg.
+picture: _build
+    python3 -B docs/images/layouts.py "{{ tidetable }}"
 
 # Formatting, lints, documentation, and the sample data against its description.
 lint:
