@@ -73,7 +73,10 @@ fn cells_are_chosen_by_column_time_and_number() {
 #[test]
 fn columns_with_a_comma_are_named() {
     let project = Project::new("j", &JOB.replace("\"{ts:%H%M}\"", "\"{ts:%H},{ts:%M}\""));
-    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1\n1,2020-01-01T00:30:00Z,2\n1,2020-01-01T12:00:00Z,3\n");
+    project.write(
+        "in/a.csv",
+        "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1\n1,2020-01-01T00:30:00Z,2\n1,2020-01-01T12:00:00Z,3\n",
+    );
     project.ok(&["run", "j"]);
     let cells = |more: &[&str]| -> Vec<String> {
         let rows = read(&project, more);

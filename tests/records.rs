@@ -71,7 +71,7 @@ fn a_run_with_nothing_new_writes_little_whatever_there_is() {
     // What one file more brings is all that the next record holds.
     write_input(&many, 120);
     let third = many.run_job("j");
-    assert_eq!(third["loads"][0]["inputs"], json!([{ "path": "in/0120.csv", "state": "new" }]));
+    assert_eq!(third["loads"][0]["inputs"], json!([{ "path": "in/0120.csv", "state": "new", "same_as": null }]));
     assert!(record_bytes(&many, &third) < 4000, "{}", record_bytes(&many, &third));
     let inputs = many.sql("select path, state from runs.inputs where table_name = 'T' order by run desc, path limit 1");
     assert_eq!(inputs[0], json!({ "path": "in/0120.csv", "state": "new" }));

@@ -400,7 +400,8 @@ fn what_only_checks_of_tables_left_is_tried_again() {
     project.write("jobs/j/job.toml", job.replace("3.5", "4.5"));
     let done = json_lines(&project.ok(&["retry", first["run"].as_str().unwrap(), "--output", "json"])).remove(0);
     assert_eq!(done["outcome"], "ok");
-    assert_eq!(plan(&project, &[]), [], "nothing is left");
+    let left = plan(&project, &[]);
+    assert!(left.iter().all(|(_, _, why)| why == "up to date"), "nothing is left: {left:?}");
     assert!(project.fails(1, &["retry", done["run"].as_str().unwrap()]).contains("nothing to try again"));
 }
 

@@ -98,7 +98,8 @@ fn times_that_queries_cannot_work_with_are_rejected_with_their_place() {
     // Made by an expression.
     let project = Project::new(
         "t",
-        &job("columns = { id = \"text\", day = \"timestamp\" }\nderive = { ts = \"day + interval '8000 years'\" }"),
+        &job("columns = { id = \"text\", day = \"timestamp\" }\nderive = { ts = \"day + interval '8000 years'\" }")
+            .replace("{ts:us}", "{ts:%Y}"),
     );
     project.write("in/a.csv", "id,day\na,1950-01-01T00:00:00Z\nb,2000-01-01T00:00:00Z\n");
     let record = project.run_job("t");
@@ -146,25 +147,30 @@ fn times_of_all_years_are_loaded_asked_and_published() {
     let rows: String = times.iter().enumerate().map(|(at, time)| format!("a,{time},{at}\n")).collect();
     project.write("in/a.csv", format!("id,ts,v\n{rows}"));
     let record = project.run_job("t");
-    assert_eq!((&record["state"], &record["rows_rejected"]), (&"ok".into(), &0.into()), "{record}");
+    assert_eq!((&record["outcome"], &record["rows_rejected"]), (&"ok".into(), &0.into()), "{record}");
     let asked = |query: &str| -> Vec<String> {
         project.sql(query).iter().map(|row| row["x"].as_str().map_or(row["x"].to_string(), str::to_owned)).collect()
     };
     assert_eq!(asked("SELECT ts AS x FROM T ORDER BY ts"), times);
     assert_eq!(asked("SELECT ts AS x FROM T WHERE ts >= '9999-12-31'"), times[4..]);
-    assert_eq!(asked("SELECT ts AS x FROM T WHERE ts < '0001-01-02' OR CAST(ts AS DATE) = '2262-04-12' ORDER BY x"), [times[0], times[3]]);
+    assert_eq!(
+        asked("SELECT ts AS x FROM T WHERE ts < '0001-01-02' OR CAST(ts AS DATE) = '2262-04-12' ORDER BY x"),
+        [times[0], times[3]]
+    );
     let cut = |function: &str| asked(&format!("SELECT {function} AS x FROM T ORDER BY x"));
     let years = ["0001", "1500", "2020", "2262", "9999"];
     assert_eq!(cut("date_trunc('year', ts)"), years.map(|year| format!("{year}-01-01T00:00:00Z")));
     assert_eq!(cut("date_trunc('hour', ts)")[4], "9999-12-31T23:00:00Z");
-    assert_eq!(cut("date_bin(interval '12 hours', ts)")[1..], ["1500-02-28T12:00:00Z", "2020-01-01T00:00:00Z", "2262-04-12T00:00:00Z", "9999-12-31T12:00:00Z"]);
+    assert_eq!(
+        cut("date_bin(interval '12 hours', ts)")[1..],
+        ["1500-02-28T12:00:00Z", "2020-01-01T00:00:00Z", "2262-04-12T00:00:00Z", "9999-12-31T12:00:00Z"]
+    );
     assert_eq!(cut("date_bin(interval '1 year', ts, '2000-07-01')")[0], "0000-07-01T00:00:00Z");
     assert_eq!(cut("date_part('year', ts)"), ["1", "1500", "2020", "2262", "9999"]);
     assert_eq!(cut("to_char(ts, '%Y-%m-%d %H')")[4], "9999-12-31 23");
     assert_eq!(cut("CAST(ts AT TIME ZONE 'Asia/Tokyo' AS DATE)")[3], "2262-04-12");
     assert_eq!(cut("ts - interval '1 second'")[4], "9999-12-31T23:59:58Z");
     assert_eq!(cut("CAST(date_part('epoch', ts) AS BIGINT)")[0], "-62135596800");
-    assert_eq!(cut("to_timestamp(to_char(ts, '%d %m %Y'), '%d %m %Y')")[4], "9999-12-31T00:00:00");
     assert_eq!(asked("SELECT max(ts) AS x FROM T"), times[4..]);
     // What was made of it, and what was published.
     assert_eq!(asked("SELECT ts AS x FROM D ORDER BY ts")[4], "9999-12-31T12:00:00Z");
@@ -177,7 +183,7 @@ fn times_of_all_years_are_loaded_asked_and_published() {
     // A day of the far end changes alone.
     project.write("in/b.csv", "id,ts,v\na,9999-12-31T00:00:00Z,9\n");
     let record = project.run_job("t");
-    assert_eq!(record["state"], "ok");
+    assert_eq!(record["outcome"], "ok");
     assert_eq!(asked("SELECT count(*) AS x FROM exports.\"DAYS_99991231\""), ["2"]);
     project.ok(&["verify"]);
     project.ok(&["compact", "T", "--full"]);

@@ -3,6 +3,7 @@
 mod packed;
 mod stored;
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ const MAX_QUALIFIER: usize = 16 * 1024;
 const ADVISED_FAMILIES: usize = 100;
 
 pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout, Vec<LayoutError>> {
-    let mut compiler = Compiler { fields: source.fields.clone(), errors: Vec::new(), warnings: Vec::new() };
+    let mut compiler = Compiler { fields: Vec::new(), names: HashMap::new(), errors: Vec::new(), warnings: Vec::new() };
+    source.fields.iter().cloned().for_each(|field| compiler.add(field));
     if source.fields.get(source.time).is_none_or(|field| field.kind != FieldType::Timestamp) {
         compiler.error(Place::Table, 0..0, Problem::NoEventTime);
         return Err(compiler.errors);
@@ -57,6 +59,8 @@ pub(crate) fn compile(spec: &TableSpec, source: &SourceSchema) -> Result<Layout,
 
 pub(crate) struct Compiler {
     fields: Vec<Field>,
+    /// The first field of each name.
+    names: HashMap<String, usize>,
     errors: Vec<LayoutError>,
     warnings: Vec<LayoutWarning>,
 }
@@ -134,8 +138,13 @@ impl Compiler {
         self.warnings.push(LayoutWarning { place, span, advice });
     }
 
+    fn add(&mut self, field: Field) {
+        self.names.entry(field.name.clone()).or_insert(self.fields.len());
+        self.fields.push(field);
+    }
+
     fn find(&self, name: &str) -> Result<usize, Problem> {
-        self.fields.iter().position(|field| field.name == name).ok_or_else(|| Problem::UnknownColumn {
+        self.names.get(name).copied().ok_or_else(|| Problem::UnknownColumn {
             name: name.to_owned(),
             suggestion: closest(name, self.fields.iter().map(|field| field.name.as_str())),
         })
@@ -170,8 +179,8 @@ impl Compiler {
             FieldType::Text
         };
         let metric = self.fields.len();
-        self.fields.push(Field { name: "metric".to_owned(), kind: FieldType::Text });
-        self.fields.push(Field { name: "value".to_owned(), kind });
+        self.add(Field { name: "metric".to_owned(), kind: FieldType::Text });
+        self.add(Field { name: "value".to_owned(), kind });
         Some(Unpivot { columns, metric })
     }
 
@@ -448,21 +457,25 @@ impl Compiler {
 
     /// Two columns of a family must never make the same qualifier.
     fn check_qualifiers(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
-        for (at, column) in columns.iter().enumerate() {
-            let family = spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
-            for other in columns.iter().take(at).filter(|other| other.family == column.family) {
-                let problem = match (column.constant(), other.constant()) {
-                    (Some(own), Some(earlier)) if own == earlier => {
-                        Problem::DuplicateQualifier { family: family.clone(), qualifier: own.to_owned() }
-                    }
-                    (None, None) if !tell_apart(&column.qualifier, &other.qualifier) => {
-                        let other = self.source_of(spec, other.place);
-                        Problem::AmbiguousQualifiers { family: family.clone(), other }
-                    }
-                    _ => continue,
-                };
-                self.error(column.place, column.span.clone(), problem);
+        // There may be thousands of constants, which are not compared one by one.
+        let (mut constants, mut templates) = (HashSet::new(), Vec::<&CompiledColumn>::new());
+        for column in columns {
+            let family = || spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
+            if let Some(own) = column.constant() {
+                if !constants.insert((column.family, own)) {
+                    let problem = Problem::DuplicateQualifier { family: family(), qualifier: own.to_owned() };
+                    self.error(column.place, column.span.clone(), problem);
+                }
+                continue;
             }
+            for other in templates.iter().filter(|other| other.family == column.family) {
+                if !tell_apart(&column.qualifier, &other.qualifier) {
+                    let other = self.source_of(spec, other.place);
+                    let problem = Problem::AmbiguousQualifiers { family: family(), other };
+                    self.error(column.place, column.span.clone(), problem);
+                }
+            }
+            templates.push(column);
         }
     }
 

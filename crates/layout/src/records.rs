@@ -1,5 +1,6 @@
 //! Which columns a layout gives back, from where, and in which order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field as ArrowField, Schema};
@@ -86,9 +87,10 @@ pub(crate) fn plan(layout: &mut Layout) {
         }
     }
     let mut schema = Vec::new();
+    let held = held(layout);
     for field in wanted {
         let Some(own) = layout.fields.get(field).cloned() else { continue };
-        let candidates = origins(layout, field, own.kind);
+        let candidates = origins(layout, &held, field, own.kind);
         if candidates.is_empty() {
             let why = lost_reason(layout, field);
             let advice = Advice::Lost { column: own.name.clone(), why };
@@ -162,8 +164,31 @@ fn step_of(kind: FieldType, step: i64) -> i64 {
     if kind == FieldType::Date && step <= DAY { 1 } else { step }
 }
 
+/// For each group, the columns that hold a field and no other.
+type Held = Vec<HashMap<usize, Vec<usize>>>;
+
+fn held(layout: &Layout) -> Held {
+    let of_group = |plan: &GroupPlan| {
+        let mut held: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (column, value) in plan.columns.iter().enumerate() {
+            let field = match value {
+                ValuePlan::Field(own) => *own,
+                ValuePlan::Template(segments) => {
+                    let mut fields = segments.iter().filter_map(Segment::field);
+                    let (Some(own), None) = (fields.next(), fields.next()) else { continue };
+                    own.field
+                }
+                _ => continue,
+            };
+            held.entry(field).or_default().push(column);
+        }
+        held
+    };
+    layout.groups.iter().map(of_group).collect()
+}
+
 /// Where `field` is held, by (step, cost to read), best first.
-fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)> {
+fn origins(layout: &Layout, held: &Held, field: usize, kind: FieldType) -> Vec<(i64, Origin)> {
     let mut found: Vec<(i64, u8, Origin)> = Vec::new();
     // A value of the row as a whole that its key does not fix belongs to no record of it, unless the
     // row is its only record.
@@ -193,9 +218,9 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
         if plan.time == Some(field) {
             found.push((granularity(layout), 1, Origin::Cell { group }));
         }
-        for (column, value) in plan.columns.iter().enumerate() {
-            match value {
-                ValuePlan::Field(own) if *own == field => {
+        for column in held.get(group).and_then(|held| held.get(&field)).into_iter().flatten().copied() {
+            match plan.columns.get(column) {
+                Some(ValuePlan::Field(_)) => {
                     // Where events of one moment are kept side by side, each has its own value; elsewhere the newest.
                     let alike = layout.stored.groups.get(group).is_some_and(Group::keeps_alike);
                     let origin = (1, if alike { 2 } else { 3 }, Origin::Value { group, column });
@@ -206,10 +231,8 @@ fn origins(layout: &Layout, field: usize, kind: FieldType) -> Vec<(i64, Origin)>
                     let held = of_record(plan, &FieldSegment { field, kind, form: Form::Text });
                     if held { found.push(origin) } else { of_row.push(origin) }
                 }
-                ValuePlan::Template(segments) => {
-                    let mut fields = segments.iter().filter_map(Segment::field);
-                    if let (Some(own), None) = (fields.next(), fields.next())
-                        && own.field == field
+                Some(ValuePlan::Template(segments)) => {
+                    if let Some(own) = segments.iter().find_map(Segment::field)
                         && own.form != Form::BigEndian
                         && let Some(step) = own.resolution()
                     {

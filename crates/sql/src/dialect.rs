@@ -112,6 +112,13 @@ impl Dialect for Tidetable {
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
+        // The parser would take NOT for a name where what follows it is wrong, and complain of that.
+        if is(0, Keyword::NOT) && !is(1, Keyword::EXISTS) {
+            parser.advance_token();
+            let (op, expr) = (UnaryOperator::Not, parser.parse_subexpr(NOT));
+            return Some(expr.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }));
+        }
         let op = match parser.peek_token_ref().token {
             Token::Minus => UnaryOperator::Minus,
             Token::Plus => UnaryOperator::Plus,
@@ -211,8 +218,10 @@ impl Dialect for Tidetable {
 /// `1 < x < 3` would be `(1 < x) < 3`.
 fn chained(next: &TokenWithSpan, left: &Expr) -> Option<ParserError> {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    let compares =
-        matches!(next.token, Token::Eq | Token::DoubleEq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq);
+    let compares = matches!(
+        next.token,
+        Token::Eq | Token::DoubleEq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq
+    );
     let compared = matches!(left, Expr::BinaryOp { op: Eq | NotEq | Lt | LtEq | Gt | GtEq, .. });
     let at = next.span.start;
     (compares && compared).then(|| {
@@ -290,7 +299,8 @@ mod tests {
     #[test]
     fn comparisons_do_not_follow_one_another() {
         let parsed = |text: &str| Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr();
-        for text in ["1 < x < 3", "a = b = c", "a + 1 <> b >= c", "NOT a < b = c", "a AND b != c == d", "f(a < b > c)"] {
+        for text in ["1 < x < 3", "a = b = c", "a + 1 <> b >= c", "NOT a < b = c", "a AND b != c == d", "f(a < b > c)"]
+        {
             let told = parsed(text).unwrap_err().to_string();
             assert!(told.contains("a < b AND b < c") && told.contains("Column: "), "{text}: {told}");
         }

@@ -1,6 +1,6 @@
 //! `exports.NAME`: what was published, read from its files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
@@ -16,8 +16,9 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::{DataFusionError, Result};
 use tidetable_store::{Part, Published, Store, StoreError};
+use url::Url;
 
-use crate::error::external;
+use crate::error::{SqlError, external};
 use crate::published_table::{PublishedTable, gone};
 
 const FOLDER: &str = "exports";
@@ -97,7 +98,7 @@ impl ExportsSchema {
         let root = PathBuf::from(self.listed.store.blobs().display());
         // Symbolic links and a working folder that changes must not change what is read.
         let root = std::path::absolute(root)?;
-        let url = |path: String| ListingTableUrl::parse(file_url(&root.join(path).display().to_string()));
+        let url = |path: String| file_url(&root.join(path));
         let urls = parts.iter().flat_map(|part| part.paths()).map(url).collect::<Result<Vec<_>>>()?;
         let ending = ending(parts.first().copied());
         if parts.iter().any(|part| self::ending(Some(part)) != ending) {
@@ -188,17 +189,10 @@ fn unreadable(list: &Published) -> StoreError {
     }
 }
 
-/// The path as a URL, for a plain path with `*` or `[` in it would be taken as a pattern.
-fn file_url(path: &str) -> String {
-    let mut url = String::from("file://");
-    for byte in path.bytes() {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => url.push(char::from(byte)),
-            _ => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url
+/// A location without wildcards: in a plain path, `*` and `[` are wildcards.
+fn file_url(path: &Path) -> Result<ListingTableUrl> {
+    let gone = |()| external(SqlError::PublishedGone { path: path.display().to_string() });
+    ListingTableUrl::try_new(Url::from_file_path(path).map_err(gone)?, None)
 }
 
 #[cfg(test)]
@@ -229,7 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn patterns_in_a_path_mean_nothing() {
-        assert_eq!(file_url("/a b/[x]*/é.parquet"), "file:///a%20b/%5Bx%5D%2A/%C3%A9.parquet");
+    fn wildcards_in_a_path_are_names() {
+        let url = file_url(Path::new("/a b/[x]*/50%/é.parquet")).unwrap();
+        assert!(url.get_glob().is_none());
+        assert_eq!(url.prefix().as_ref(), "a b/[x]*/50%/é.parquet");
     }
 }

@@ -5,10 +5,8 @@
 use std::str::FromStr;
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::functions::datetime::to_timestamp_micros;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 
@@ -102,10 +100,6 @@ pub(crate) fn as_cast(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             }
             _ => Transformed::no(expr),
         },
-        ("to_timestamp", [text, ..]) if text.get_type(schema).is_ok_and(|kind| is_text(&kind)) => {
-            let func = to_timestamp_micros(&ConfigOptions::default());
-            Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: args.clone() }))
-        }
         _ => Transformed::no(expr),
     }
 }

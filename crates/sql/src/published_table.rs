@@ -1,5 +1,5 @@
-//! The files of a published table: all of them, as they were published, or an error. The engine takes a file that is not
-//! there for no file, and changed bytes of a column for values.
+//! The files of a published table: all of them, as they were published, or an error. For DataFusion 55.2 a missing file is no
+//! file (row "Missing files" of `docs/datafusion-workarounds.md`), and changed bytes of a column are values.
 
 use std::sync::Arc;
 

@@ -11,10 +11,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
-use datafusion::optimizer::OptimizerRule;
-use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
@@ -30,7 +27,7 @@ use crate::relations::{ViewPlanner, Views, name_tables};
 use crate::spill_rule::JoinsThatSpill;
 use crate::statement::{OwnTypes, parse, plan};
 use crate::top_rule::TopInOrder;
-use crate::{day_rule, distinct_rule, float_rule, limit_rule, order_rule, totals};
+use crate::{float_rule, totals, workarounds};
 
 /// Rows that are worked on at a time, at least.
 const LEAST_ROWS: usize = 128;
@@ -104,7 +101,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
             .with_analyzer_rules(float_rule::analyzer_rules())
-            .with_optimizer_rules(logical_rules())
+            .with_optimizer_rules(workarounds::logical_rules())
             .with_physical_optimizer_rules(physical_rules(options.memory))
             .with_catalog_list(catalogs(&tables, &ALWAYS, None, push_down));
         let state = with_views(state, Arc::new(views)).build();
@@ -145,7 +142,7 @@ impl Session {
         let config = existing.config().clone().with_target_partitions(1).with_extension(Arc::new(EvenBatches));
         let state = SessionStateBuilder::new_from_existing(existing)
             .with_config(config)
-            .with_physical_optimizer_rules(mended_rules())
+            .with_physical_optimizer_rules(workarounds::physical_rules())
             .build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
@@ -283,32 +280,16 @@ fn spill(config: &mut SessionConfig, memory: usize) {
     *merging = (*merging).min(memory / 8);
 }
 
-/// The engine's rules about what a query says, with those that mend what it does with days and distinct values.
-fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = Optimizer::new().rules;
-    day_rule::insert(&mut rules);
-    distinct_rule::replace(&mut rules);
-    rules
-}
-
-/// The engine's rules about how a query is run, with those that mend what it does with limits.
-fn mended_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules = PhysicalOptimizer::new().rules;
-    limit_rule::insert(&mut rules);
-    order_rule::insert(&mut rules);
-    rules
-}
-
-/// Those, and ours once filters are where they belong and before parts of a plan are brought together.
+/// DataFusion's rules with workarounds, and ours once filters are in their final place and before partitions are merged.
 fn physical_rules(memory: Option<u64>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules = mended_rules();
+    let mut rules = workarounds::physical_rules();
     let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     if let Some(memory) = memory {
         let most = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         rules.insert(place, Arc::new(JoinsThatSpill { most }));
     }
     rules.insert(place, Arc::new(AggregateInScan));
-    let last = rules.iter().position(|rule| rule.name() == "OrderIsKept").unwrap_or(rules.len());
+    let last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
     rules.insert(last, Arc::new(TopInOrder));
     rules
 }

@@ -1,22 +1,21 @@
-//! Joins that do with little memory.
+//! Replaces hash joins by sort-merge joins under a memory limit; row "Hash joins" of `docs/datafusion-workarounds.md`.
 //!
-//! The engine joins by a table of one side, which must fit. Where a session has a limit, and the side is not known to be
-//! small, both sides are sorted instead, which spills, and merged.
+//! A hash join of DataFusion 55.2 keeps its build side in memory and fails if it does not fit. Where a session has a limit, and the
+//! build side is not known to be small, both sides are sorted, which spills, and merged.
 
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::JoinSide;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+
+use crate::workarounds::merge_joins::{keys_are_comparable, left_columns_first};
 
 /// What a table of rows takes beside their values, as a multiple of them.
 const OVERHEAD: usize = 3;
@@ -35,7 +34,7 @@ impl PhysicalOptimizerRule for JoinsThatSpill {
         plan.transform_up(|plan| {
             let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
             // Of null-aware joins and embedded projections a merge knows nothing.
-            let unknown = join.null_aware || join.contains_projection() || !is_compared(join)?;
+            let unknown = join.null_aware || join.contains_projection() || !keys_are_comparable(join)?;
             if unknown || self.fits(join.left())? {
                 return Ok(Transformed::no(plan));
             }
@@ -43,7 +42,7 @@ impl PhysicalOptimizerRule for JoinsThatSpill {
                 Arc::clone(join.left()),
                 Arc::clone(join.right()),
                 join.on().to_vec(),
-                join.filter().map(left_first).transpose()?,
+                join.filter().map(left_columns_first).transpose()?,
                 *join.join_type(),
                 vec![SortOptions::default(); join.on().len()],
                 join.null_equality(),
@@ -71,43 +70,6 @@ impl JoinsThatSpill {
         let bytes = |rows: usize| rows.saturating_mul(OVERHEAD).saturating_mul(width(&side.schema()));
         Ok(rows.is_some_and(|rows| bytes(rows) <= self.most))
     }
-}
-
-/// Whether a merge knows how to compare the keys. It does not know all types, and of floats that are no numbers it panics
-/// where one side only asks whether there is a match (DataFusion 55.2).
-fn is_compared(join: &HashJoinExec) -> Result<bool> {
-    use DataType::{Binary, Boolean, Date32, Date64, Decimal128, LargeUtf8, Timestamp, Utf8, Utf8View};
-    for (key, _) in join.on() {
-        let kind = key.data_type(&join.left().schema())?;
-        let known = matches!(
-            kind,
-            Binary | Boolean | Date32 | Date64 | Decimal128(..) | LargeUtf8 | Timestamp(..) | Utf8 | Utf8View
-        );
-        if !known && !kind.is_integer() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The same filter, of whose columns those of the left side come first: a merge hands them over so, whatever order the filter
-/// states (DataFusion 55.2), and the sides may have been swapped.
-fn left_first(filter: &JoinFilter) -> Result<JoinFilter> {
-    let columns = filter.column_indices();
-    let mut order: Vec<usize> = (0..columns.len()).collect();
-    order.sort_by_key(|at| columns.get(*at).is_some_and(|column| column.side != JoinSide::Left));
-    let moved = |expr: Arc<dyn PhysicalExpr>| {
-        Ok(match expr.downcast_ref::<Column>() {
-            Some(column) => {
-                let place = order.iter().position(|at| *at == column.index()).unwrap_or(column.index());
-                Transformed::yes(Arc::new(Column::new(column.name(), place)) as Arc<dyn PhysicalExpr>)
-            }
-            None => Transformed::no(expr),
-        })
-    };
-    let expression = Arc::clone(filter.expression()).transform_up(moved).data()?;
-    let columns = order.iter().filter_map(|at| columns.get(*at).cloned()).collect();
-    Ok(JoinFilter::new(expression, columns, Arc::new(filter.schema().project(&order)?)))
 }
 
 /// Bytes of a row, about.

@@ -257,7 +257,10 @@ mod tests {
         let several = [(Some("N"), None), (Some("M"), Some("a,b")), (None, Some("c"))];
         assert_eq!(parse_columns(r"N,M:a\,b,:c"), Ok(Columns(several.map(column).to_vec())));
         assert_eq!(parse_columns(r"M:a\b\\"), named(Some("M"), Some(r"a\b\")));
-        assert_eq!(parse_columns(r"M:a\\,N"), Ok(Columns(vec![column((Some("M"), Some(r"a\"))), column((Some("N"), None))])));
+        assert_eq!(
+            parse_columns(r"M:a\\,N"),
+            Ok(Columns(vec![column((Some("M"), Some(r"a\"))), column((Some("N"), None))]))
+        );
         let regex = parse_regex("a|b").unwrap();
         assert!(regex.is_match(b"b") && !regex.is_match(b"ab"));
         assert!(parse_regex("(").is_err());

@@ -1,11 +1,11 @@
-//! Decimals that meet floats become floats.
+//! Coerces decimals to floats where both meet; row "Decimals and floats" of `docs/datafusion-workarounds.md`.
 //!
-//! `kwh = 17.4` over a column of floats asks for the float nearest to 17.4, as it does in PostgreSQL, DuckDB and GoogleSQL. The
-//! engine (DataFusion 55.2) would make decimals of the floats instead, cut after 15 digits: of 17.4 that is
-//! 17.399999999999999, and of 1e300 it is an error.
+//! `kwh = 17.4` over a column of floats compares with the float nearest to 17.4, as in PostgreSQL, DuckDB and GoogleSQL.
+//! DataFusion 55.2 coerces the floats to decimals of 15 fractional digits instead: 17.4 becomes 17.399999999999999, and 1e300 is
+//! an error.
 //!
-//! Types are brought together from the inside out, by the engine's own means, as soon as floats have had their way: an
-//! expression, or a column of an inner query, that is not brought together yet says of itself what its first part is.
+//! Coercion runs bottom-up, with DataFusion's own rewriter after each node: an expression, or a column of a subquery, that is not
+//! coerced yet reports the type of its first operand.
 
 mod meeting;
 

@@ -67,7 +67,6 @@ impl Step {
             _ => return None,
         })
     }
-
 }
 
 impl Cut for Step {

@@ -193,7 +193,9 @@ fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
     if is_moment {
         return clock.local(time).ok_or_else(|| beyond(time));
     }
-    clock.moment(time).ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond(time)))
+    clock
+        .moment(time)
+        .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond(time)))
 }
 
 pub(super) fn beyond(time: i64) -> DataFusionError {

@@ -259,10 +259,12 @@ impl Totals {
                         one(group, value);
                         seen.set_bit(group, true);
                     }),
-                    Some(counted) => pairs().zip(&counted).filter(|(_, counts)| *counts).for_each(|((group, value), _)| {
-                        one(group, value);
-                        seen.set_bit(group, true);
-                    }),
+                    Some(counted) => {
+                        pairs().zip(&counted).filter(|(_, counts)| *counts).for_each(|((group, value), _)| {
+                            one(group, value);
+                            seen.set_bit(group, true);
+                        })
+                    }
                 }
             }
         }

@@ -196,7 +196,7 @@ fn rows(batches: &[RecordBatch]) -> Vec<String> {
 }
 
 /// The rows of an answer as text.
-fn texts(batches: &[RecordBatch]) -> Vec<String> {
+pub fn texts(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let mut rows = Vec::new();
     for batch in batches {

@@ -274,7 +274,7 @@ impl World {
     /// Loads what is new, and tells of rejected rows.
     pub fn load_counted(&self, on_reject: &(dyn Fn(&RejectedRow) + Sync)) -> LoadStats {
         let base = self.table().base(&self.identity()).unwrap();
-        let Loaded { edit, stats } = self.counted(&base, &base, false, on_reject).unwrap();
+        let Loaded { edit, stats, .. } = self.counted(&base, &base, false, on_reject).unwrap();
         self.table().commit(base, &edit, &self.ids, START).unwrap();
         stats
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use chrono::NaiveDate;
 use tidetable_store::{Blobs, Published};
 
 use super::{Diagnosis, FindingKind, Remedy};
@@ -36,7 +37,7 @@ impl Diagnosis {
             }
         }
         let (lists, _) = Published::readable(blobs)?;
-        self.export_files(blobs, &Expected { jobs: &jobs, lists: &lists }, None)
+        self.export_files(blobs, &Expected::of(&jobs, &lists), None)
     }
 
     /// The files among what lies in `folder` of `exports`.
@@ -49,14 +50,15 @@ impl Diagnosis {
         let whole = folder.map_or_else(|| "exports".to_owned(), |folder| format!("exports/{folder}"));
         for name in blobs.list(&whole)? {
             let inside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
-            let Some((export, job)) = expected.folder(&inside) else { continue };
             let path = format!("exports/{inside}");
-            if is_file(blobs, &path) {
+            if !is_file(blobs, &path) {
+                if depth(&inside) < expected.deepest {
+                    self.export_files(blobs, expected, Some(&inside))?;
+                }
+            } else if let Some((export, job)) = expected.folder(&inside) {
                 let costs = format!("{export} cannot be published there");
                 let remedy = format!("sets it aside; then `tidetable run {job}` publishes what is missing");
                 self.found_file(path, costs, Remedy::Fix(remedy));
-            } else {
-                self.export_files(blobs, expected, Some(&inside))?;
             }
         }
         Ok(())
@@ -72,9 +74,18 @@ impl Diagnosis {
 struct Expected<'a> {
     jobs: &'a [Job],
     lists: &'a [Published],
+    /// How many folders the folders of parts lie in, at most.
+    deepest: usize,
 }
 
-impl Expected<'_> {
+impl<'a> Expected<'a> {
+    fn of(jobs: &'a [Job], lists: &'a [Published]) -> Self {
+        let listed = lists.iter().flat_map(|list| list.parts.values().map(|part| depth(&part.folder)));
+        let exports = jobs.iter().flat_map(|job| &job.exports);
+        let declared = exports.map(|export| depth(&export.name_template.render(NaiveDate::default())));
+        Self { jobs, lists, deepest: listed.chain(declared).max().unwrap_or(0) }
+    }
+
     /// The export, and its job, that has `path` for a folder of a part, or for one that such a folder lies in.
     fn folder(&self, path: &str) -> Option<(&str, &str)> {
         let leads_to =
@@ -87,6 +98,10 @@ impl Expected<'_> {
             Some((export.name.as_str(), job))
         })
     }
+}
+
+fn depth(folder: &str) -> usize {
+    folder.matches('/').count()
 }
 
 /// Whether something lies there that is no folder.

@@ -1,8 +1,8 @@
-//! Comparisons of days as comparisons of times.
+//! Rewrites comparisons of dates as comparisons of timestamps; row "Dates" of `docs/datafusion-workarounds.md`.
 //!
-//! `CAST(ts AS DATE) = '2018-01-02'` says of a day what `ts >= .. AND ts < ..` says of times. It is rewritten so, and not for speed
-//! alone: of such a cast the engine (DataFusion 55.2, issue 25523) concludes that the time itself is one moment, and leaves out
-//! an `ORDER BY ts`.
+//! `CAST(ts AS DATE) = '2018-01-02'` becomes `ts >= '2018-01-02' AND ts < '2018-01-03'`. From the cast DataFusion 55.2 derives
+//! that `ts` is constant, and removes an `ORDER BY ts`. The bounds also let a scan skip files, so this rule may stay as an
+//! optimization once the defect is fixed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use datafusion::scalar::ScalarValue;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Puts [`DaysAsTimes`] where expressions are simple.
-pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
+pub(super) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
     rules.insert(place, Arc::new(DaysAsTimes));
 }

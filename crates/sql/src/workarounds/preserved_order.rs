@@ -1,8 +1,7 @@
-//! Scans that say how their rows are sorted, and keep to it.
+//! Keeps sorted scans sorted below a limit; row "Preserved order" of `docs/datafusion-workarounds.md`.
 //!
-//! A limit that the engine (DataFusion 55.2, issue 24272) hands down to such a scan takes from it that it must keep the order:
-//! then parts that run side by side take files from each other, and what is merged above them is not sorted. Which rows `ORDER
-//! BY .. LIMIT` gives was a matter of time.
+//! A limit that DataFusion 55.2 pushes into a scan resets the scan's `preserve_order`. Partitions then steal files from each
+//! other, and the merge above them reads unsorted input: the rows of `ORDER BY .. LIMIT` depended on timing.
 
 use std::sync::Arc;
 
@@ -14,13 +13,16 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// Puts [`OrderIsKept`] where limits are where they belong.
-pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
+/// The name of [`OrderIsKept`].
+pub(super) const NAME: &str = "OrderIsKept";
+
+/// Inserts [`OrderIsKept`] after the last rule that moves limits.
+pub(super) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
     let last = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
     rules.insert(last, Arc::new(OrderIsKept));
 }
 
-/// Has sorted scans keep their order.
+/// Sets `preserve_order` of sorted scans.
 #[derive(Debug)]
 struct OrderIsKept;
 
@@ -36,7 +38,7 @@ impl PhysicalOptimizerRule for OrderIsKept {
     }
 
     fn name(&self) -> &str {
-        "OrderIsKept"
+        NAME
     }
 
     fn schema_check(&self) -> bool {
@@ -44,7 +46,7 @@ impl PhysicalOptimizerRule for OrderIsKept {
     }
 }
 
-/// Whether `plan` reads files that it says are sorted, and need not stay so.
+/// Whether `plan` is a scan that declares an order but need not preserve it.
 fn may_lose_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let source = plan.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
     let config = source.and_then(|source| source.downcast_ref::<FileScanConfig>());

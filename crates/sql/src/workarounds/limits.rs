@@ -1,13 +1,13 @@
-//! Limits that stay what they are limits of.
+//! Keeps limits in place while sorts are planned; rows "Limits" of `docs/datafusion-workarounds.md`.
 //!
-//! While the engine (DataFusion 55.2) decides which sorts are needed and where, it forgets limits in several ways. Where a sort
-//! with a limit is left out because rows come in its order already, it hands the limit to the place where parts are brought together,
-//! whatever lies in between: a filter, a window, another limit. It moves a sort below a limit with an offset (issue 25378), and
-//! leaves out one that only an offset follows. `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave no rows.
+//! `EnsureRequirements` of DataFusion 55.2 mishandles limits in three ways. If it removes a sort with a limit because its input
+//! is already sorted, it moves the limit to the merge of the partitions, past filters, windows and other limits. It moves a
+//! sort below a limit. It removes a sort that only an offset needs. `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave
+//! no rows.
 //!
-//! So sorts have no limits meanwhile: a limit stands above each. A limit wants the order of the sort below it, and is itself below
-//! a filter that lets all rows pass, which no sort is moved through. Afterwards the filters go, and limits go down as far
-//! as they may.
+//! [`FixLimits`] therefore takes the limit out of each sort and places it above. Each limit requires the order of the sort below
+//! it, and lies below a filter on `true`, through which no sort is moved. [`FreeLimits`] removes the filters afterwards, and
+//! `LimitPushdown` moves the limits down as far as is correct.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ use datafusion::scalar::ScalarValue;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Puts [`FixLimits`] before the engine's rule about sorts, and has limits go down once all requirements are met.
-pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
+/// Inserts [`FixLimits`] before the rule that plans sorts, and [`FreeLimits`] with a limit pushdown after it.
+pub(super) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
     let met = rules.iter().rposition(|rule| rule.name() == "OutputRequirements").map_or(rules.len(), |at| at + 1);
     rules.splice(
         met..met,
@@ -41,7 +41,7 @@ pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync
     rules.insert(about_sorts, Arc::new(FixLimits));
 }
 
-/// Has limits stay where they are.
+/// Separates limits from sorts, and fences them.
 #[derive(Debug)]
 struct FixLimits;
 
@@ -66,7 +66,7 @@ impl PhysicalOptimizerRule for FixLimits {
     }
 }
 
-/// A sort of all rows with a limit, as a limit over a sort.
+/// A sort of one partition with a limit, as a limit over a sort.
 fn limit_above(plan: &Plan) -> Option<Plan> {
     let sort = plan.downcast_ref::<SortExec>().filter(|sort| !sort.preserve_partitioning())?;
     let fetch = sort.fetch()?;
@@ -80,7 +80,7 @@ fn fixed(limit: &GlobalLimitExec) -> Result<Plan> {
     Ok(Arc::new(FilterExec::try_new(lit(true), Arc::new(limit))?))
 }
 
-/// `plan` with its sort wanted for what it is; `None` if it is not sorted.
+/// `plan` with the order of its sort as a requirement; `None` if it is not sorted.
 fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         let order = OrderingRequirements::from(sort.expr().clone());
@@ -97,7 +97,7 @@ fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
     replace_children_if_necessary(Arc::clone(plan), vec![wanted]).map(Some)
 }
 
-/// What is dealt out to several parts for such a filter, as the one part that it was.
+/// The input of a repartitioning that was inserted for such a filter.
 fn undealt(plan: &Plan) -> Plan {
     let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| {
         matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
@@ -106,7 +106,7 @@ fn undealt(plan: &Plan) -> Plan {
     Arc::clone(dealt.map_or(plan, RepartitionExec::input))
 }
 
-/// Takes the filters away that kept limits where they were.
+/// Removes the filters that [`FixLimits`] added.
 #[derive(Debug)]
 struct FreeLimits;
 

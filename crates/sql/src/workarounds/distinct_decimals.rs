@@ -1,8 +1,9 @@
-//! Distinct values counted beside sums of decimals.
+//! Keeps `sum(decimal)` beside `count(DISTINCT ..)` in one aggregation; row "Distinct decimals" of
+//! `docs/datafusion-workarounds.md`.
 //!
-//! `sum(price), count(DISTINCT meter)` may be worked out in two groupings, one over the other. A sum of decimals has ten more digits than what
-//! it adds up, so a sum of sums has twenty, while the rest of the plan still counts on ten (DataFusion 55.2): a `HAVING` of it then
-//! compares unlike decimals, and fails. Such aggregates are left to one grouping.
+//! DataFusion 55.2 splits `sum(price), count(DISTINCT meter)` into two aggregations. A sum of decimals has ten more digits
+//! than its argument, so the sum of sums has twenty more, while expressions above still expect ten: a `HAVING` compares
+//! decimals of different types and fails.
 
 use std::sync::Arc;
 
@@ -14,15 +15,15 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Puts [`DistinctInOneType`] in the place of the engine's rule.
-pub(crate) fn replace(rules: &mut [Arc<dyn OptimizerRule + Send + Sync>]) {
+/// Replaces DataFusion's rule by [`DistinctInOneType`].
+pub(super) fn replace(rules: &mut [Arc<dyn OptimizerRule + Send + Sync>]) {
     let inner = SingleDistinctToGroupBy::new();
     if let Some(rule) = rules.iter_mut().find(|rule| rule.name() == inner.name()) {
         *rule = Arc::new(DistinctInOneType { inner });
     }
 }
 
-/// The engine's rule, where it leaves types as they are.
+/// DataFusion's rule, applied only where it preserves types.
 #[derive(Debug)]
 struct DistinctInOneType {
     inner: SingleDistinctToGroupBy,
@@ -53,7 +54,7 @@ impl OptimizerRule for DistinctInOneType {
     }
 }
 
-/// Whether a function gives over its own results what it gives over values.
+/// Whether a function over its own results has the type that it has over values.
 fn keeps_type(expr: &Expr, aggregate: &Aggregate) -> bool {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else { return true };
     if params.distinct {

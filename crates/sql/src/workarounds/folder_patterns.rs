@@ -1,0 +1,82 @@
+//! Patterns in the folders of a location, `year=*/month=*/*.parquet`; row "Patterns in folders" of
+//! `docs/datafusion-workarounds.md`.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::error::{Result, SqlError};
+
+/// `locations` with a location for each folder that a pattern names: DataFusion 55.2 matches a pattern against the first folder
+/// only.
+///
+/// # Errors
+/// If a pattern matches no file.
+pub(crate) fn located(locations: &[String]) -> Result<Vec<String>> {
+    let mut found = Vec::with_capacity(locations.len());
+    for location in locations {
+        match location.rsplit_once('/') {
+            Some((folders, files)) if is_pattern(folders) && !location.contains("://") => {
+                let missing = || SqlError::ExternalMissing { location: location.clone() };
+                let files_of = matcher(if files.is_empty() { "*" } else { files }).ok_or_else(missing)?;
+                let (start, folders) = match folders.strip_prefix('/') {
+                    Some(folders) => (PathBuf::from("/"), folders),
+                    None => (PathBuf::new(), folders),
+                };
+                let before = found.len();
+                let parts: Vec<&str> = folders.split('/').collect();
+                walk(start, &parts, &mut |folder| {
+                    let has_files =
+                        entries(folder).iter().any(|(name, is_folder)| !is_folder && files_of.is_match(name));
+                    if has_files {
+                        found.push(format!("{}/{files}", folder.display()));
+                    }
+                });
+                if found.len() == before {
+                    return Err(missing());
+                }
+            }
+            _ => found.push(location.clone()),
+        }
+    }
+    Ok(found)
+}
+
+/// Whether `text` has a wildcard.
+pub(crate) fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+fn matcher(pattern: &str) -> Option<GlobMatcher> {
+    Some(GlobBuilder::new(pattern).literal_separator(true).build().ok()?.compile_matcher())
+}
+
+/// Calls `found` with each folder below `folder` that matches `parts`; `**` is any number of folders.
+fn walk(folder: PathBuf, parts: &[&str], found: &mut impl FnMut(&Path)) {
+    let Some((part, rest)) = parts.split_first() else { return found(&folder) };
+    if !is_pattern(part) {
+        return walk(folder.join(part), rest, found);
+    }
+    let any = *part == "**";
+    if any {
+        walk(folder.clone(), rest, found);
+    }
+    let Some(matcher) = matcher(part) else { return };
+    for (name, is_folder) in entries(&folder) {
+        if is_folder && !name.starts_with('.') && (any || matcher.is_match(&name)) {
+            walk(folder.join(name), if any { parts } else { rest }, found);
+        }
+    }
+}
+
+/// Sorted entries of a folder and whether they are folders; none if it cannot be listed. Symbolic links are not followed.
+fn entries(folder: &Path) -> Vec<(String, bool)> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let named = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.file_type().ok()?.is_dir())));
+    let mut named: Vec<(String, bool)> = named.collect();
+    named.sort_unstable();
+    named
+}

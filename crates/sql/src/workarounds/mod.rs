@@ -1,0 +1,35 @@
+//! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream issues; a
+//! test `still_broken_*` for each fails when the defect is fixed.
+
+mod date_comparisons;
+mod distinct_decimals;
+pub(crate) mod folder_patterns;
+mod limits;
+pub(crate) mod merge_joins;
+mod preserved_order;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::optimizer::Optimizer;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+/// The rule after which scans are final.
+pub(crate) const LAST: &str = preserved_order::NAME;
+
+/// DataFusion's logical rules with the workarounds.
+pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    date_comparisons::insert(&mut rules);
+    distinct_decimals::replace(&mut rules);
+    rules
+}
+
+/// DataFusion's physical rules with the workarounds.
+pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    limits::insert(&mut rules);
+    preserved_order::insert(&mut rules);
+    rules
+}

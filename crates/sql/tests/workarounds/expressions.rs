@@ -1,0 +1,121 @@
+//! Numbers and times.
+
+use super::{failure, plain, rows, run_all, still_broken, still_fails, with_decimals};
+
+#[tokio::test]
+async fn still_broken_floats_become_decimals() {
+    let context = with_decimals();
+    run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
+    let remove = "crates/sql/src/float_rule, except in_expression, which crates/sql/src/meaning.rs needs";
+    for (query, wrong, right) in [
+        ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
+        ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),
+        ("SELECT count(*) FROM t WHERE x BETWEEN 17.4 AND 17.4", "0", "1"),
+        ("SELECT count(*) FROM t JOIN (SELECT 17.4 AS y) AS s ON x = y", "0", "1"),
+        ("SELECT CAST(coalesce(x, 0.5) AS VARCHAR) FROM t", "17.399999999999998", "17.4"),
+    ] {
+        still_broken(&rows(&context, query).await, &[wrong], &[right], remove);
+    }
+    run_all(&context, &["CREATE TABLE u (x DOUBLE) AS VALUES (CAST('1e300' AS DOUBLE))"]).await;
+    for query in
+        ["SELECT x FROM u WHERE x > 0.5", "SELECT coalesce(x, 0.5) FROM u", "SELECT x FROM u UNION ALL SELECT 0.5"]
+    {
+        still_fails(&failure(&context, query).await, "Cannot cast to Decimal128(30, 15)", remove);
+    }
+}
+
+#[tokio::test]
+async fn still_broken_nvl2_coerces_what_it_tests() {
+    let query = "SELECT arrow_typeof(nvl2('text', 1, 2))";
+    let remove = "as_case of crates/sql/src/float_rule/meeting.rs";
+    still_broken(&rows(&plain(), query).await, &["Utf8"], &["Int64"], remove);
+}
+
+#[tokio::test]
+async fn still_broken_zeroes_in_lists_differ() {
+    let context = plain();
+    run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('-0.0' AS DOUBLE))"]).await;
+    assert_eq!(rows(&context, "SELECT x = 0.0 FROM t").await, ["true"]);
+    let remove = "with_both_zeroes of crates/sql/src/float_rule/meeting.rs";
+    still_broken(&rows(&context, "SELECT x IN (0.0, 1.0, 2.0, 3.0) FROM t").await, &["false"], &["true"], remove);
+}
+
+#[tokio::test]
+async fn still_broken_large_exponents_are_no_decimals() {
+    let error = "Decimal scale -300 exceeds the minimum supported scale";
+    let remove = "the exponents in post_visit_expr of crates/sql/src/statement.rs";
+    still_fails(&failure(&with_decimals(), "SELECT 1e300").await, error, remove);
+}
+
+#[tokio::test]
+async fn still_broken_integers_wrap_around() {
+    let remove = "crates/sql/src/functions/checked.rs";
+    for (query, wrong) in [
+        ("SELECT 9223372036854775807 + column1 FROM (VALUES (1))", "-9223372036854775808"),
+        ("SELECT 9223372036854775807 * column1 FROM (VALUES (2))", "-2"),
+        ("SELECT -column1 FROM (VALUES (CAST('-9223372036854775808' AS BIGINT)))", "-9223372036854775808"),
+    ] {
+        still_broken(&rows(&plain(), query).await, &[wrong], &["an error"], remove);
+    }
+}
+
+#[tokio::test]
+async fn still_broken_sums_wrap_around() {
+    let remove = "crates/sql/src/totals/sum.rs";
+    let integers = "SELECT sum(column1) FROM (VALUES (9223372036854775807), (1))";
+    still_broken(&rows(&plain(), integers).await, &["-9223372036854775808"], &["an error"], remove);
+    let nines = "CAST('99999999999999999999999999999999999999' AS DECIMAL(38, 0))";
+    let decimals = format!("SELECT sum(column1) FROM (VALUES ({nines}), ({nines}))");
+    let wrong = "-14028236692093846346337460743176821145";
+    // A debug build of DataFusion without overflow checks wraps; one with them panics.
+    still_broken(&rows(&plain(), &decimals).await, &[wrong], &["an error"], remove);
+}
+
+#[tokio::test]
+async fn still_broken_averages_of_decimals_are_truncated() {
+    let query = "SELECT avg(CAST(column1 AS DECIMAL(5, 2))) FROM (VALUES (1), (1), (0))";
+    still_broken(&rows(&plain(), query).await, &["0.666666"], &["0.666667"], "crates/sql/src/totals/average.rs");
+}
+
+#[tokio::test]
+async fn still_broken_casts_to_integers_truncate() {
+    let remove = "crates/sql/src/functions/rounded.rs";
+    for kind in ["DOUBLE", "DECIMAL(5, 2)"] {
+        let query = format!("SELECT CAST(CAST(column1 AS {kind}) AS BIGINT) FROM (VALUES (1.7))");
+        still_broken(&rows(&plain(), &query).await, &["1"], &["2"], remove);
+    }
+}
+
+#[tokio::test]
+async fn still_broken_date_trunc_ends_in_2262() {
+    let remove = "crates/sql/src/functions/date_trunc.rs";
+    for zone in ["None", "Some(\"UTC\")"] {
+        let time = format!("arrow_cast('2300-02-03T00:00:01Z', 'Timestamp(Microsecond, {zone})')");
+        let query = format!("SELECT date_trunc('month', column1) FROM (VALUES ({time}))");
+        still_fails(&failure(&plain(), &query).await, "out of range", remove);
+    }
+}
+
+#[tokio::test]
+async fn still_broken_timestamps_end_in_2262() {
+    let literal = "Timestamp in plan_type_field of crates/sql/src/statement.rs";
+    still_fails(&failure(&plain(), "SELECT TIMESTAMP '2300-01-01'").await, "Nanosecond", literal);
+    let function = "in_micros of crates/sql/src/meaning.rs";
+    still_fails(&failure(&plain(), "SELECT to_timestamp('2300-01-01')").await, "nanoseconds", function);
+    let compared = "compared_times of crates/sql/src/meaning.rs";
+    let early = "arrow_cast('2018-01-01T00:00:01', 'Timestamp(Microsecond, None)')";
+    for other in ["'2300-01-01'", "DATE '2300-01-01'"] {
+        let query = format!("SELECT column1 < {other} FROM (VALUES ({early}))");
+        still_fails(&failure(&plain(), &query).await, "", compared);
+        assert!(!failure(&plain(), &query).await.contains("no error"), "{}", super::mended(compared, "an error"));
+    }
+}
+
+#[tokio::test]
+async fn still_broken_times_without_seconds_are_no_timestamps() {
+    let remove = "the reader of text in crates/sql/src/functions/times.rs";
+    for text in ["2018-01-02T03:04", "2018-1-2", "2018-01-02 3:04"] {
+        let query = format!("SELECT CAST('{text}' AS TIMESTAMP)");
+        still_fails(&failure(&plain(), &query).await, "Error parsing timestamp", remove);
+    }
+}

@@ -1,0 +1,71 @@
+//! Defects of DataFusion that this crate works around, on a session without its rules. A test fails when DataFusion answers
+//! otherwise; its message names what can be removed then. `docs/datafusion-workarounds.md` has a row for each.
+
+mod expressions;
+mod files;
+mod joins;
+mod limits;
+mod names;
+mod parser;
+mod register;
+
+use arrow::array::RecordBatch;
+use datafusion::error::Result;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use super::same::texts;
+
+/// A session of DataFusion alone, with two partitions.
+fn plain() -> SessionContext {
+    SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2))
+}
+
+/// One in which `17.4` is a decimal, as in sessions of this crate.
+fn with_decimals() -> SessionContext {
+    let mut config = SessionConfig::new().with_target_partitions(2);
+    config.options_mut().sql_parser.parse_float_as_decimal = true;
+    SessionContext::new_with_config(config)
+}
+
+async fn batches(context: &SessionContext, query: &str) -> Result<Vec<RecordBatch>> {
+    context.sql(query).await?.collect().await
+}
+
+/// The rows of `query`, columns separated by ` | `.
+async fn rows(context: &SessionContext, query: &str) -> Vec<String> {
+    texts(&batches(context, query).await.unwrap())
+}
+
+/// The error of `query`; the rows, if there is none.
+async fn failure(context: &SessionContext, query: &str) -> String {
+    match batches(context, query).await {
+        Ok(batches) => format!("no error, but the rows {:?}", texts(&batches)),
+        Err(error) => error.strip_backtrace(),
+    }
+}
+
+async fn run_all(context: &SessionContext, statements: &[&str]) {
+    for statement in statements {
+        batches(context, statement).await.unwrap();
+    }
+}
+
+/// Asserts that DataFusion still gives the wrong answer `wrong`. `remove` is what works around it.
+#[track_caller]
+fn still_broken(found: &[String], wrong: &[&str], right: &[&str], remove: &str) {
+    assert_ne!(wrong, right, "this is no defect");
+    assert_eq!(found, wrong, "{}", mended(remove, &format!("the right answer is {right:?}")));
+}
+
+/// Asserts that DataFusion still fails with an error that contains `error`.
+#[track_caller]
+fn still_fails(found: &str, error: &str, remove: &str) {
+    assert!(found.contains(error), "{found}\n{}", mended(remove, "there was an error"));
+}
+
+fn mended(remove: &str, expected: &str) -> String {
+    format!(
+        "DataFusion answers otherwise than before ({expected}). If its answer is right, remove {remove}, \
+         this test and the row of docs/datafusion-workarounds.md"
+    )
+}
