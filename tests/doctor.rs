@@ -380,7 +380,7 @@ fn a_file_in_the_place_of_a_published_part_is_found() {
 #[test]
 fn a_file_in_the_place_of_a_folder_of_the_store_is_found() {
     let project = project();
-    for folder in ["failing", "seen", "tables/T"] {
+    for folder in ["failing", "seen", "tables/T", "rejected", "tables"] {
         let whole = project.path(&format!("data/{folder}"));
         let _ = fs::remove_dir_all(&whole);
         fs::write(&whole, "in the way").unwrap();

@@ -229,8 +229,9 @@ fn commands_print_what_the_reference_says() {
     damage(&project, &object);
     check("backup --verify", &["backup", "vault", "--verify"]);
 
-    let sst = project.files("data/tables/T/sst").into_keys().next().unwrap();
-    damage(&project, &sst);
+    let table = check("describe", &["describe", "T"]).remove(0);
+    let sst = table["windows"][0]["ssts"][0]["id"].as_str().unwrap();
+    damage(&project, &format!("data/tables/T/sst/{sst}.sst"));
     project.write("data/runs/00000000000000000000000000.json", "{");
     check("verify", &["verify", "--all"]);
     check("doctor", &["doctor"]);

@@ -92,7 +92,7 @@ fn a_day_is_tried_again_by_itself() {
         fs::remove_file(project.path("data/exports/E_20200102")).unwrap();
     });
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let line = "publish of E_20200102 failed: cannot ";
+    let line = "publish of E_20200102 failed: exports/E_20200102 is a file";
     assert!(done.stderr.contains(line) && done.stderr.contains("; attempt 2 of 7 follows in 1 s\n"), "{}", done.stderr);
     let record = record(&done);
     assert_eq!(attempts(&record)[0], pair("publish", "E_20200102"));
@@ -105,7 +105,7 @@ fn a_day_is_tried_again_by_itself() {
     assert!(history[0]["new_attempts"].as_u64() >= Some(1) && history[1]["new_attempts"] == 0, "{history:?}");
     let rows = project.sql("select stage, name, attempt, wait_seconds, error from runs.attempts order by attempt");
     assert_eq!((&rows[0]["name"], &rows[0]["wait_seconds"]), (&Value::from("E_20200102"), &Value::from(1)));
-    assert!(rows[0]["error"].as_str().unwrap().starts_with("cannot "), "{rows:?}");
+    assert!(rows[0]["error"].as_str().unwrap().starts_with("exports/E_20200102 is a file"), "{rows:?}");
     assert!(
         project.sql("select new_attempts as n from runs.runs order by run desc limit 1")[0]["n"].as_i64() >= Some(1)
     );

@@ -9,7 +9,7 @@ use tidetable_store::{Part, PartFile, Store};
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
 use crate::part_files::{FILES, part_path};
-use crate::settle::checksum_of;
+use crate::settle::{checksum_of, names_in};
 use crate::shape::columns;
 
 /// A part that was published.
@@ -60,7 +60,7 @@ pub(crate) const MADE: &str = "tidetable.made";
 /// # Errors
 /// If they are there and cannot be read.
 pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) -> Result<Option<Part>> {
-    let names = store.blobs().list(&format!("exports/{}", part.folder))?;
+    let names = names_in(store, &part.folder)?;
     if part.files().iter().any(|file| names.contains(&file.file)) {
         return Ok(None);
     }
@@ -87,7 +87,7 @@ struct FoundFile {
 impl Found {
     /// What lies in `folder`; `None` if that is no part.
     fn of(store: &Store, folder: &str, format: FileFormat) -> Result<Option<Self>> {
-        let names = names_in(store, folder, format)?;
+        let names = files_of_part(store, folder, format)?;
         let files = names.into_iter().map(|name| FoundFile::read(store, folder, name, format));
         let files = files.collect::<Result<Option<Vec<_>>>>()?.unwrap_or_default();
         Ok((!files.is_empty()).then_some(Self { files }))
@@ -123,8 +123,8 @@ impl Found {
 }
 
 /// The names of the files of a part in `folder`: of the only one, or of all that one run wrote.
-fn names_in(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<String>> {
-    let mut names = store.blobs().list(&format!("exports/{folder}"))?;
+fn files_of_part(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<String>> {
+    let mut names = names_in(store, folder)?;
     let only = format.file_name();
     if names.iter().any(|name| name == only) {
         return Ok(vec![only.to_owned()]);

@@ -1,6 +1,6 @@
 //! From the files that were written to those of the part: which are the same already, which take whose place.
 
-use tidetable_store::{FileState, Part, PartFile, Store};
+use tidetable_store::{FileState, Part, PartFile, Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{ExportError, Result};
@@ -75,9 +75,17 @@ fn follows_several(request: &PublishRequest<'_>, name: &str) -> Result<bool> {
 
 /// The files in a folder that are called as those of parts are.
 pub(crate) fn part_names(store: &Store, folder: &str) -> Result<Vec<String>> {
-    let mut names = store.blobs().list(&format!("exports/{folder}"))?;
+    let mut names = names_in(store, folder)?;
     names.retain(|name| FileFormat::is_of_part(name));
     Ok(names)
+}
+
+/// What lies in the folder of a part. If that is a file nothing does: who writes there says so.
+pub(crate) fn names_in(store: &Store, folder: &str) -> Result<Vec<String>> {
+    match store.blobs().list(&format!("exports/{folder}")) {
+        Err(StoreError::InTheWay { .. }) => Ok(Vec::new()),
+        names => Ok(names?),
+    }
 }
 
 fn unchanged(previous: &Part, obsolete: Vec<String>) -> Settled {

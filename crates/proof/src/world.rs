@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loaded, Loader, Looking,
-    Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loaded, Loader,
+    Looking, Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -261,7 +261,8 @@ impl World {
 
 fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
-    let looking = Looking { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..Looking::default() };
+    let looking =
+        Looking { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..Looking::default() };
     InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
         .map_err(|error| Finding::new(error.to_string()))
 }

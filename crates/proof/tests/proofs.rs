@@ -26,9 +26,18 @@ fn a_table_follows_the_names_of_its_inputs() {
     let figures = proven(histories::prove(1, seeds, 100));
     assert_eq!(figures.get("operations"), seeds * 100);
     let rare = ["runs without what is gone", "runs stopped, and files put back", "runs that gave way to a delete"];
-    for name in ["runs", "runs that append", "rebuilds", "deletes", "files grown", "files renamed", "files copied", "runs that met a delete"]
-        .into_iter()
-        .chain(rare)
+    for name in [
+        "runs",
+        "runs that append",
+        "rebuilds",
+        "deletes",
+        "files grown",
+        "files renamed",
+        "files copied",
+        "runs that met a delete",
+    ]
+    .into_iter()
+    .chain(rare)
     {
         assert!(figures.get(name) > 0, "{name}: {figures}");
     }

@@ -491,7 +491,9 @@ fn parts(storage: &Storage, spec: &SourceSpec, input: &InputFile, cut: u64) -> [
         let chunk = chunk.unwrap();
         let part = &mut parts[usize::from(chunk.offset() >= cut)];
         let parsed = parser.parse(chunk).unwrap();
-        part.extend((0..parsed.batch.num_rows()).map(|row| format!("{} {}", parsed.origin.line(row), parsed.origin.raw(row))));
+        part.extend(
+            (0..parsed.batch.num_rows()).map(|row| format!("{} {}", parsed.origin.line(row), parsed.origin.raw(row))),
+        );
         part.extend(parsed.rejected.iter().map(Rejected::to_string));
     }
     parts.map(|mut part| {
@@ -526,7 +528,8 @@ fn a_text_has_grown_where_its_old_records_are_those_of_now() {
                 };
                 let input = write(&text.as_bytes()[..size]);
                 let hash = storage.hash(&input).unwrap();
-                let there = (size >= bom.len() + head.len()).then(|| parts(&storage, &spec, &input, u64::MAX)[0].clone());
+                let there =
+                    (size >= bom.len() + head.len()).then(|| parts(&storage, &spec, &input, u64::MAX)[0].clone());
                 let input = write(text.as_bytes());
                 let found = storage.growth(&spec, &input, (size as u64, hash)).unwrap();
                 assert_eq!(storage.growth(&spec, &input, (size as u64, ContentHash(7))).unwrap(), None);

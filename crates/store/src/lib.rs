@@ -62,8 +62,8 @@ pub use left_out::{leave_out, unreadable};
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{
-    EmptyRow, Feed, FeedEnd, FileFeed, Grown, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader, Looking, Piece,
-    Prepare, Prepared, Progress, RejectedRow, Target, UnpreparedRow,
+    EmptyRow, Feed, FeedEnd, FileFeed, Grown, GrowthOf, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader,
+    Looking, Piece, Prepare, Prepared, Progress, RejectedRow, Target, UnpreparedRow,
 };
 pub use local::LocalBlobs;
 pub use merge::slice;

@@ -319,7 +319,7 @@ impl Audit {
 }
 
 /// Damage is for verify to report: it hinders no commit.
-fn damage_only(error: StoreError) -> Result<()> {
+pub(crate) fn damage_only(error: StoreError) -> Result<()> {
     match error {
         StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
         StoreError::Io { ref source, .. } if source.kind() == ErrorKind::NotFound => Ok(()),

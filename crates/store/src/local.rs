@@ -85,6 +85,14 @@ impl LocalBlobs {
         Ok(())
     }
 
+    /// The error for a folder that is none: it, or one that it lies in, is a file.
+    fn in_the_way(&self, folder: &str) -> StoreError {
+        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+        let mut above = ends.filter_map(|end| folder.get(..end));
+        let file = above.find(|path| !self.disk.is_folder(&self.full(path))).unwrap_or(folder);
+        StoreError::InTheWay { path: file.to_owned() }
+    }
+
     /// A new file in the folder of `path`, under a name no other writer uses.
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
@@ -183,7 +191,8 @@ impl Blobs for LocalBlobs {
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         let mut names = match self.disk.list(&self.full(folder)) {
             Ok(names) => names,
-            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(folder)),
             Err(error) => return Err(io_error("list", folder)(error)),
         };
         names.retain(|name| !name.starts_with('.'));
@@ -416,11 +425,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_where_a_folder_belongs_holds_nothing_and_is_named() {
+    fn a_file_where_a_folder_belongs_is_named() {
         let (_folder, blobs) = blobs();
         blobs.create_new("exports/day", b"in the way").unwrap();
         for path in ["exports/day", "exports/day/deeper"] {
-            assert!(blobs.list(path).unwrap().is_empty());
+            let error = blobs.list(path).unwrap_err();
+            assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
             assert!(blobs.leftovers(path).unwrap().is_empty());
         }
         let part = "exports/day/part-0.parquet";

@@ -8,6 +8,8 @@ mod model;
 mod checkpoints;
 #[path = "collection/full.rs"]
 mod full;
+#[path = "collection/grown.rs"]
+mod grown;
 #[path = "collection/oldest.rs"]
 mod oldest;
 #[path = "collection/progress.rs"]

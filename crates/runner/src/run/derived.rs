@@ -9,7 +9,9 @@ use futures::StreamExt;
 use tidetable_layout::{Field, KeyRange, Projection, TimestampSpec, Window, window_bounds, window_name, window_of};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
-use tidetable_store::{Feed, FeedEnd, Grown, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version};
+use tidetable_store::{
+    Feed, FeedEnd, Grown, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version,
+};
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 

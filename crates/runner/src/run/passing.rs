@@ -40,7 +40,9 @@ fn passes(error: &(dyn Error + 'static)) -> bool {
             StoreError::Conflict { .. }
             | StoreError::Fenced { .. }
             | StoreError::OutcomeUnknown { .. }
-            | StoreError::InputMoved { .. },
+            | StoreError::InputMoved { .. }
+            // Somebody may move it away.
+            | StoreError::InTheWay { .. },
         ) => return true,
         Some(StoreError::Source(inner)) => return passes(inner),
         _ => {}
@@ -109,6 +111,7 @@ mod tests {
     fn another_process_may_be_done_soon() {
         let conflict = StoreError::Conflict { table: "T".to_owned(), reason: "x".to_owned() };
         assert!(may_pass(&RunError::Store(conflict)));
+        assert!(may_pass(&RunError::Store(StoreError::InTheWay { path: "x".to_owned() })));
         let moved = StoreError::Source(SourceError::Changed { path: "x".to_owned() });
         assert!(may_pass(&RunError::Store(moved)));
     }

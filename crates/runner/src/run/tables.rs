@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
-use tidetable_record::{Added, AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path};
+use tidetable_record::{
+    Added, AttemptRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
+};
 use tidetable_sql::QueryShape;
 use tidetable_store::{CompactionExtent, CompactionPlan, LoadStats, RejectedRow, StoreError};
 
@@ -244,7 +246,8 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
         (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
-            format!("{} grew by {bytes} bytes: {rows} rows are appended", input.path)
+            let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
+            format!("{} grew by {bytes} bytes: {rows} appended", input.path)
         }),
         (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
         _ => None,

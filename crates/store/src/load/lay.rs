@@ -153,7 +153,8 @@ fn lay_out_for(
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
     let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
-    let windows = split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
+    let windows =
+        split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
     let windows = hidden.leave_out(windows);
     let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
     // It has decided the windows; cells have timestamps of their own.

@@ -45,7 +45,7 @@ use gather::Gather;
 #[doc(hidden)]
 pub use order::order_events;
 use pass::{Pass, passes};
-pub use plan::{Grown, InputPlan, Looking};
+pub use plan::{Grown, GrowthOf, InputPlan, Looking};
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
 pub use read::RejectedRow;
 use read::read_ahead;
@@ -154,7 +154,8 @@ impl<'a> Loader<'a> {
     /// built anew and one of its inputs is gone. SSTs written so far are removed then.
     pub fn load(&self) -> Result<Vec<Loaded>> {
         let loaded = self.load_once(&[])?;
-        let discard = || self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
+        let discard =
+            || self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
         let overtaken = self.targets.iter().zip(&loaded).map(|(target, loaded)| target.overtaken(&loaded.edit));
         let overtaken: Vec<Vec<String>> = overtaken.collect::<Result<_>>().inspect_err(|_| discard())?;
         if overtaken.iter().all(Vec::is_empty) {

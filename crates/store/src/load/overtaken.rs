@@ -15,6 +15,7 @@ use tidetable_sstable::planted::{self, Bug};
 use super::{Grown, Target};
 use crate::error::Result;
 use crate::fold::Overflow;
+use crate::limits::damage_only;
 use crate::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
 use crate::snapshot::{ALWAYS, Snapshot};
 use crate::version::{Edit, Sst};
@@ -30,7 +31,8 @@ impl Target<'_> {
         let mut overtaken: HashSet<&str> = HashSet::new();
         for (window, paths) in suspects {
             let is_near = |start: i64| window.is_none_or(|window| window == start);
-            let new: Vec<&Sst> = edit.ssts.iter().filter(|(start, _)| is_near(**start)).flat_map(|(_, ssts)| ssts).collect();
+            let new: Vec<&Sst> =
+                edit.ssts.iter().filter(|(start, _)| is_near(**start)).flat_map(|(_, ssts)| ssts).collect();
             let mut old: Vec<&Sst> = Vec::new();
             for state in &self.base.windows {
                 let stays = !edit.rebuilt.contains(&state.start) && is_near(state.start);
@@ -39,7 +41,8 @@ impl Target<'_> {
                     None => stays,
                 }));
             }
-            if order_matters(&snapshot, &old, &new)? {
+            // What cannot be read is better built anew.
+            if order_matters(&snapshot, &old, &new).or_else(|error| damage_only(error).map(|()| true))? {
                 overtaken.extend(paths);
             }
         }
@@ -71,7 +74,9 @@ impl Target<'_> {
 
 /// Whether a read of `old` and `new` depends on which come later.
 fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool> {
-    if new.is_empty() || (times_decide(snapshot.layout()) && new.iter().all(|new| old.iter().all(|old| apart(old, new)))) {
+    if new.is_empty()
+        || (times_decide(snapshot.layout()) && new.iter().all(|new| old.iter().all(|old| apart(old, new))))
+    {
         return Ok(false);
     }
     let shares = |sst: &Sst, new: &Sst| sst.first_key <= new.last_key && new.first_key <= sst.last_key;

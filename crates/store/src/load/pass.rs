@@ -97,8 +97,7 @@ mod tests {
     use crate::version::Edit;
 
     fn work(paths: &[&str]) -> Work {
-        let input =
-            |(sequence, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), sequence as u64);
+        let input = |(sequence, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), sequence as u64);
         Work { edit: Edit::default(), inputs: paths.iter().enumerate().map(input).collect() }
     }
 

@@ -61,6 +61,9 @@ pub struct InputPlan {
     renames: bool,
 }
 
+/// How a file has grown since a table held this of it, if it has and only that.
+pub type GrowthOf<'a> = dyn Fn(&InputFile, &Input) -> Result<Option<Growth>, SourceError> + 'a;
+
 /// How a plan looks at inputs.
 #[derive(Clone, Copy)]
 pub struct Looking<'a> {
@@ -68,8 +71,8 @@ pub struct Looking<'a> {
     pub without: &'a dyn Fn(&str) -> bool,
     /// Whether an input that was not seen before is wanted; one that is not stays unseen.
     pub wants: &'a dyn Fn(&InputFile) -> bool,
-    /// How a file has grown since the table held this of it, if it has and only that. Asked of larger files.
-    pub growth: &'a dyn Fn(&InputFile, &Input) -> Result<Option<Growth>, SourceError>,
+    /// Asked of larger files.
+    pub growth: &'a GrowthOf<'a>,
     /// Whether all of them are to be read, into a table without rows.
     pub anew: bool,
 }

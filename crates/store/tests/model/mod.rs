@@ -10,10 +10,10 @@ use tidetable_layout::{
     Block, ColumnSpec, FamilySpec, FieldType, KeyRange, Layout, Projection, QualifierKind, StoredSchema, TableSpec,
     write_cell,
 };
-use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
+use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking, Progress,
-    RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version,
+    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking,
+    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version,
 };
 
 /// 2018-01-01, microseconds.
@@ -289,7 +289,8 @@ impl World {
         let storage = Storage::new(self.folder.path().to_owned(), None);
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
-        let looking = Looking { anew, ..Looking::default() };
+        let growth = |file: &InputFile, held: &Input| storage.growth(&source, file, (held.size, held.hash));
+        let looking = Looking { anew, growth: &growth, ..Looking::default() };
         let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };
         Ok(self.load_with(base, &plan, &files, on_reject, &|_| {})?.remove(0))

@@ -36,6 +36,7 @@ impl Diagnosis {
                 }
             }
         }
+        // If that is a file, it was found above.
         let (lists, _) = Published::readable(blobs)?;
         self.export_files(blobs, &Expected::of(&jobs, &lists), None)
     }

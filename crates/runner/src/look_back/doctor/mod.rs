@@ -104,15 +104,16 @@ impl Diagnosis {
     /// If the store cannot be listed, or a file not be read for another reason than what is in it.
     pub fn new(store: &Store, project: Option<&Project>, now: i64) -> Result<Self, RunError> {
         let mut found = Self::default();
-        found.records(store.blobs().as_ref(), now)?;
-        found.rejects(store.blobs().as_ref())?;
-        found.lists(store, project)?;
-        for table in store.blobs().list("tables")? {
-            found.table(store, table)?;
+        let blobs = store.blobs().as_ref();
+        or_in_the_way(found.records(blobs, now))?;
+        or_in_the_way(found.rejects(blobs))?;
+        or_in_the_way(found.lists(store, project))?;
+        for table in or_in_the_way(blobs.list("tables").map_err(RunError::from))? {
+            or_in_the_way(found.table(store, table))?;
         }
-        found.locks(store.blobs().as_ref())?;
-        found.in_the_way(store.blobs().as_ref(), project)?;
-        found.notes(store, now)?;
+        or_in_the_way(found.locks(blobs))?;
+        or_in_the_way(found.in_the_way(blobs, project))?;
+        or_in_the_way(found.notes(store, now))?;
         Ok(found)
     }
 
@@ -305,6 +306,14 @@ impl Diagnosis {
         let remedy = Remedy::Person("use the newer build that wrote it".to_owned());
         self.find((path.clone(), kind), error.to_string(), "this build goes on without it".to_owned(), remedy);
         Ok(())
+    }
+}
+
+/// What was found, or nothing where a file lies in the place of a folder: that is a finding of its own.
+fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> {
+    match found {
+        Err(RunError::Store(StoreError::InTheWay { .. })) => Ok(T::default()),
+        found => found,
     }
 }
 
