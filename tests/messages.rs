@@ -188,7 +188,7 @@ fn numbers_that_a_message_cannot_hold_are_rejected() {
     let rejected: Vec<&Value> = (0..2).map(|at| &record["loads"][at]["rows_rejected"]).collect();
     assert_eq!(rejected, [0, 1]);
     let said = project.read(&format!("data/{}", record["rejected"].as_str().unwrap()));
-    assert!(said.contains("not within what the protobuf type sint32 holds"), "{said}");
+    assert!(said.contains("out of range for the protobuf type sint32"), "{said}");
 }
 
 #[test]

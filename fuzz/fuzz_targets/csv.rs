@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tidetable_layout::FieldType;
-use tidetable_source::fuzzing::{both_ways, read_all};
+use tidetable_source::fuzzing::{both_paths, read_all};
 use tidetable_source::{ColumnSpec, CsvOptions, SourceSpec};
 
 const KINDS: [FieldType; 8] = [
@@ -65,7 +65,7 @@ fuzz_target!(|data: &[u8]| {
     if spec.columns.is_empty() || spec.check().is_err() {
         return;
     }
-    if let Some([fast, general]) = both_ways(&spec, steps, bytes).expect("the spec is right") {
+    if let Some([fast, general]) = both_paths(&spec, steps, bytes).expect("the spec is right") {
         assert_eq!(fast.read, (fast.starts.len() + fast.rejected.len()) as u64);
         assert_eq!(format!("{fast:?}"), format!("{general:?}"));
         assert_eq!(fast, general);

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidetable_sstable::fuzzing::ends;
+use tidetable_sstable::tools::fuzzing::ends;
 
 fuzz_target!(|data: &[u8]| {
     let Some((len, rest)) = data.split_first_chunk::<8>() else { return };

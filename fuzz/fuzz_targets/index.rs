@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidetable_sstable::fuzzing::{filter, index};
+use tidetable_sstable::tools::fuzzing::{filter, index};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([kind, offset @ ..], rest)) = data.split_first_chunk::<5>() else { return };

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use libfuzzer_sys::fuzz_target;
-use tidetable_sstable::fuzzing::{keys, keys_of};
+use tidetable_sstable::tools::fuzzing::{keys, keys_of};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([choice, low, high], rest)) = data.split_first_chunk::<3>() else { return };

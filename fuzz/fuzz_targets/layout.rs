@@ -11,10 +11,11 @@ use arrow::array::{
     TimestampMicrosecondArray, UInt64Array,
 };
 use libfuzzer_sys::fuzz_target;
-use tidetable_layout::{
-    Block, ColumnSpec, Encoder, FamilySpec, Field, FieldType, Granularity, GroupBlock, Keys, LaidOut, Layout,
-    Qualifiers, SourceSchema, TableSpec, Window,
-};
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::GroupBlock;
+use tidetable_layout::encode::{EncodedBatch, Encoder};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity};
+use tidetable_layout::{Block, Field, FieldType, Keys, Layout, SourceSchema, TableSpec, Window};
 
 fn source() -> SourceSchema {
     let fields = [
@@ -82,7 +83,7 @@ fn spec(text: &str) -> TableSpec {
 }
 
 /// The block of the one event of `laid`.
-fn block(layout: &Layout, encoder: &Encoder<'_>, laid: &LaidOut) -> Block {
+fn block(layout: &Layout, encoder: &Encoder<'_>, laid: &EncodedBatch) -> Block {
     let stored = layout.stored();
     let mut keys = Keys::new(Arc::new(stored.tail.clone()));
     keys.push(encoder.prefixes().get(laid.prefix[0]), laid.tail.first().copied().unwrap_or(0));

@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidetable_sstable::fuzzing::{list, list_of, packed_of, present, present_of, unpacked};
+use tidetable_sstable::tools::fuzzing::{list, list_of, packed_of, present, present_of, unpacked};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([choice, low, high], rest)) = data.split_first_chunk::<3>() else { return };

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidetable_sstable::fuzzing::{numbers, numbers_of};
+use tidetable_sstable::tools::fuzzing::{numbers, numbers_of};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([choice, codec, low, high, wanted, setup], rest)) = data.split_first_chunk::<6>() else { return };

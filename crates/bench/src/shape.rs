@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use chrono::NaiveDate;
-use tidetable_layout::{ColumnSpec, FamilySpec, FieldType, Layout, TableSpec};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec};
+use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec};
 use tidetable_testkit::{Metrics, Readings, Written};
 

@@ -1,10 +1,10 @@
-//! What can be wrong with a layout, a batch or a stored key.
+//! Errors, warnings and rejects of layouts.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Where in a [`crate::TableSpec`] an error or a warning is.
+/// The location of an error or a warning in a [`crate::spec::TableSpec`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The table as a whole.
@@ -47,15 +47,18 @@ pub enum ColumnPart {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{problem}")]
 pub struct LayoutError {
-    /// What it is in.
+    /// Its location.
     pub place: Place,
-    /// Bytes of the template (or name) at `place` that it is about.
+    /// Byte range in the template (or name) at `place`.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a layout.
+/// The numbers a protobuf field may have, for messages.
+const FIELD_NUMBERS: &str = "write 1 to 536870911, but not 19000 to 19999";
+
+/// A problem of a layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum Problem {
@@ -76,7 +79,7 @@ pub enum Problem {
     BadSalt,
     #[error("the width must be from 1 to {most}")]
     BadWidth { most: usize },
-    #[error("`{directive}` is no time directive that can be used here: use %Y %m %d %H %M %S %3f %6f %j %G-W%V")]
+    #[error("`{directive}` is not a supported time directive: use %Y %m %d %H %M %S %3f %6f %j %G-W%V")]
     UnknownDirective { directive: String },
     #[error("`%V` counts weeks of `%G`, not of `%Y`: write `%G-W%V`")]
     WeekWithoutIsoYear,
@@ -128,7 +131,7 @@ pub enum Problem {
     EmptyMessage { message: String },
     #[error("message `{message}` has the field `{field}` twice")]
     FieldTwice { message: String, field: String },
-    #[error("field `{field}` of message `{message}` has number {number}: {}", crate::proto_file::FIELD_NUMBERS)]
+    #[error("field `{field}` of message `{message}` has number {number}: {}", FIELD_NUMBERS)]
     FieldNumber { message: String, field: String, number: u32 },
     #[error("fields `{first}` and `{second}` of message `{message}` have one number, {number}: change one")]
     SameNumber { message: String, first: String, second: String, number: u32 },
@@ -152,19 +155,19 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// Something a layout may do, but that its owner should know.
+/// A warning: the layout is valid, but has a consequence its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{advice}")]
 pub struct LayoutWarning {
-    /// What it is in.
+    /// Its location.
     pub place: Place,
-    /// Bytes of the template at `place` that it is about.
+    /// Byte range in the template at `place`.
     pub span: Range<usize>,
     /// What to know.
     pub advice: Advice,
 }
 
-/// What the owner of a layout should know.
+/// The consequence that a warning reports.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum Advice {
@@ -172,7 +175,7 @@ pub enum Advice {
     RawBytes { column: String },
     #[error("a hash of `{column}` cannot be read back and spreads related rows: prefer the column itself")]
     Hashed { column: String },
-    #[error("{zone} changes its clock, and two moments can have one local time: prefer UTC")]
+    #[error("{zone} has daylight saving time, so two instants can have one local time: prefer UTC")]
     LocalTime { zone: String },
     #[error("the key starts with a time, so every write lands at the end of the table: promote a field before it")]
     TimeFirst,
@@ -188,7 +191,7 @@ pub enum Advice {
     Lost { column: String, why: LostReason },
 }
 
-/// A source column that a layout does not give back.
+/// A source column that records do not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
     /// Name of the source column.
@@ -197,38 +200,38 @@ pub struct Lost {
     pub why: LostReason,
 }
 
-/// Why a column cannot be read back.
+/// Why a column cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LostReason {
     /// No template names it.
     #[error("no key, qualifier or value holds it")]
     Absent,
-    /// Only a hash or a salt of it is kept.
-    #[error("only a hash or a salt of it is kept")]
+    /// Only a hash or a salt of it is stored.
+    #[error("only a hash or a salt of it is stored")]
     Hashed,
-    /// Its parts do not name one moment, such as a week without its year.
-    #[error("what is kept of it does not name one moment, as a week without its year does not")]
+    /// Its parts do not determine a time, such as a week without its year.
+    #[error("its stored parts do not determine a time, such as a week without its year")]
     IncompleteTime,
-    /// It is one of several things in a value.
+    /// A value's template mixes it with other fields.
     #[error("it is mixed with other text in a value")]
     MixedText,
     /// Cells of an HLL family.
-    #[error("only a sketch of its distinct values is kept")]
+    #[error("only a sketch of its distinct values is stored")]
     Sketch,
 }
 
-/// A row that cannot be laid out.
+/// A row that cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutReject {
     /// Row of the batch.
     pub row: usize,
-    /// The column at fault, if it is one.
+    /// The column at fault, if any.
     pub column: Option<String>,
     /// Why.
     pub reason: RejectReason,
 }
 
-/// Why a row cannot be laid out.
+/// Why a row cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum RejectReason {
@@ -264,11 +267,11 @@ pub enum RejectReason {
     ConstantQualifier { qualifier: String },
     #[error("over 9223372036854775807, the most that int64 holds")]
     Int64Overflow,
-    #[error("not within what the protobuf type {kind} holds")]
+    #[error("out of range for the protobuf type {kind}")]
     ProtoRange { kind: &'static str },
 }
 
-/// A batch that is not what the layout was compiled for.
+/// A batch that does not match the layout.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum EncodeError {
@@ -276,23 +279,23 @@ pub enum EncodeError {
     MissingColumn { column: String },
     #[error("column `{column}` of the batch is {found}, not {expected}: read it with the layout's schema")]
     WrongType { column: String, found: String, expected: String },
-    #[error("the batch needs more than 4294967295 events: cut it smaller")]
+    #[error("the batch needs more than 4294967295 events: use smaller batches")]
     TooManyEvents,
-    #[error("cannot lay out a column: {0}")]
+    #[error("cannot encode a column: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
 }
 
-/// A block that is not what the layout writes.
+/// A block that does not match the layout.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum DecodeError {
     #[error("group {group} is not in the block: read it with the layout's projection")]
     NotProjected { group: usize },
-    #[error("group {group} of the block does not have the layout's shape: the table may need --rebuild")]
+    #[error("group {group} of the block does not match the layout: the table may need --rebuild")]
     Shape { group: usize },
-    #[error("the row key `{key}` was not made by this layout: the table may need --rebuild")]
+    #[error("this layout cannot have written the row key `{key}`: the table may need --rebuild")]
     Key { key: String },
-    #[error("the qualifier `{qualifier}` was not made by this layout: the table may need --rebuild")]
+    #[error("this layout cannot have written the qualifier `{qualifier}`: the table may need --rebuild")]
     Qualifier { qualifier: String },
     #[error("there is no record field {field}: the layout has {count}")]
     NoField { field: usize, count: usize },

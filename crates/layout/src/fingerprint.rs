@@ -1,20 +1,26 @@
-//! The fingerprint of a layout, which manifests store: another one, and a table must be rebuilt.
+//! The fingerprint of a layout, stored in manifests. A table whose fingerprint changes must be rebuilt.
 //!
 //! ```text
 //! fingerprint  xxh3_128 of texts, each with its length as u64 in front
 //! texts        "tidetable layout 1" | name | row key | window granularity | unpivot | families | upsert | messages | source
 //! ```
 //!
-//! Every variant is written by a name that stands here and nowhere else, so that renaming a type or a variant changes no stored
-//! fingerprint. A new key of a table is hashed only where it is set.
+//! The names of variants are spelled out here, so that renaming a type or a variant changes no stored fingerprint. A new key
+//! of a table is hashed only if it is set.
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::schema::{Merge, MessageField, ProtoType};
+use crate::plan::Layout;
+use crate::schema::{Encoding, FieldType, Merge, MessageField, ProtoType};
 use crate::spec::{Granularity, PackedSpec, SourceSchema, TableSpec, TimestampSpec, Window};
-use crate::value::{Encoding, FieldType};
 
-/// 32 hex digits that change when the layout or the source's columns do.
+impl Layout {
+    /// The layout's fingerprint: 32 hex digits that change with the layout and with the columns of its source.
+    pub fn fingerprint(&self) -> String {
+        fingerprint(&self.spec, &self.source)
+    }
+}
+
 pub(crate) fn fingerprint(spec: &TableSpec, source: &SourceSchema) -> String {
     let mut bytes = Vec::new();
     let mut text = |value: &str| {

@@ -1,30 +1,27 @@
-//! What a table stores: the shape every SST of it records and every block of it has.
+//! The stored schema of a table: recorded in every SST and shared by every block.
 //!
 //! Columns that share their qualifier fields and their timestamps form a [`Group`]: one list of
 //! records a row, and one value column for each Bigtable column. A cell is a (record, column) pair
 //! whose value is not null. In a packed group ([`Packed`]) the columns are the fields of one cell.
 
+use arrow::datatypes::{DataType, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Encoding, ValueType};
-
-/// The stored shape of a table: how its row keys end, and its groups of columns.
+/// The stored schema of a table: the tail of its row keys, and its groups of columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSchema {
     /// The fixed-width end of every row key.
     pub tail: KeyTail,
     /// Groups in layout order.
     pub groups: Vec<Group>,
-    /// Whether a newer event of a row replaces the whole row, but for its cells at timestamp 0. Then an
-    /// SST holds of a row the stored timestamps of one event; of several SSTs the row comes from the one
-    /// with the greatest of these, the newest if several have it.
+    /// Whether a newer event of a row replaces the whole row except its cells at timestamp 0. Then a row in an SST has the
+    /// timestamps of one event; among SSTs the row with the greatest timestamp wins, then the newest SST.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upsert: bool,
 }
 
-/// The fixed-width end of a row key that is kept as one integer a row: digits at fixed places with
-/// literals between them, so that the order of the integers is the order of the bytes.
-/// No parts: the whole key is prefix. At most 19 digits in all.
+/// The fixed-width suffix of a row key, stored as one integer per row: digits at fixed offsets with literals between
+/// them, so that the integers sort as the bytes do. Without parts the whole key is prefix. At most 19 digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyTail {
     /// Parts from left to right.
@@ -41,46 +38,45 @@ pub enum TailPart {
     Literal(String),
 }
 
-/// Columns with the same records.
+/// Columns that share their records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Where the qualifiers of its columns come from.
     pub qualifier: QualifierKind,
     /// Where the timestamps of its records come from.
     pub timestamps: TimestampKind,
-    /// If set, the columns are the fields of one cell, which is made of them when it is asked for.
+    /// If set, the columns are the fields of one cell, which is assembled on demand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packed: Option<Packed>,
     /// At least one.
     pub columns: Vec<Column>,
 }
 
-/// How the columns of a group become one cell, which is never stored as bytes. Each column is a field:
-/// its `qualifier` is the field's name.
+/// A packed cell: the columns of a group are its fields, and its bytes are never stored. The `qualifier` of a column is the
+/// name of the field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
     /// Family of the cell; all columns of the group have it too.
     pub family: String,
     /// Qualifier of the cell; unused and empty in a dynamic group.
     pub qualifier: Vec<u8>,
-    /// What makes bytes of the fields.
+    /// The encoding of the fields.
     pub form: PackedForm,
 }
 
-/// What makes the bytes of a packed cell.
+/// The encoding of a packed cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PackedForm {
-    /// A JSON object for each record: the fields that have a value, by name.
+    /// A JSON object per record, with its non-null fields by name.
     Json,
-    /// A protobuf message for each record.
+    /// A protobuf message per record.
     Message {
         /// For each column, its field.
         fields: Vec<MessageField>,
     },
-    /// One protobuf cell for each row, at timestamp 0, of all its records by ascending time: a message
-    /// with one repeated field of messages. Records keep their event time; those alike in time but
-    /// not in content are all kept, those alike in both are one.
+    /// One protobuf cell per row at timestamp 0, of all its records by ascending time: a message with one repeated field
+    /// of messages. Records keep their event times; records with equal times are all kept unless they are identical.
     Repeated {
         /// For each column, its field.
         fields: Vec<MessageField>,
@@ -96,7 +92,7 @@ pub struct MessageField {
     pub name: String,
     /// Its number, 1 to 536,870,911.
     pub number: u32,
-    /// How it is written.
+    /// Its protobuf type.
     pub kind: ProtoType,
 }
 
@@ -154,45 +150,140 @@ pub struct Column {
     pub qualifier: Vec<u8>,
     /// Type of the values.
     pub value: ValueType,
-    /// What makes a cell's bytes of a value.
+    /// The encoding of the cells.
     pub encoding: Encoding,
-    /// What becomes of two cells alike in row, column and timestamp.
+    /// How cells with equal row, column and timestamp merge.
     #[serde(default, skip_serializing_if = "Merge::is_newest")]
     pub merge: Merge,
 }
 
-/// What becomes of two cells alike in row, column and timestamp.
+/// How cells with equal row, column and timestamp merge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Merge {
-    /// The later one replaces the earlier.
+    /// The later cell wins.
     #[default]
     Newest,
     /// Their sum.
     Sum,
-    /// The lesser.
+    /// The minimum.
     Min,
-    /// The greater.
+    /// The maximum.
     Max,
     /// The union of two sketches of distinct values.
     Hll,
 }
 
 impl Merge {
-    /// Whether a later cell replaces an earlier one.
+    /// Its name in job files and messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Sum => "sum",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Hll => "hll",
+        }
+    }
+
+    /// Whether the later cell wins.
     pub fn is_newest(&self) -> bool {
         *self == Self::Newest
     }
 }
 
 impl Group {
-    /// Whether cells of any of its columns merge instead of replacing each other.
+    /// Whether any of its columns aggregates.
     pub fn has_aggregates(&self) -> bool {
         self.columns.iter().any(|column| !column.merge.is_newest())
     }
 
-    /// Whether records alike in qualifier and timestamp are kept side by side.
+    /// Whether duplicates are kept: records with equal qualifier and timestamp.
     pub fn keeps_alike(&self) -> bool {
         matches!(self.packed, Some(Packed { form: PackedForm::Repeated { .. }, .. }))
     }
+}
+
+/// Type of a source column, as a job file declares it. One Arrow type each, see [`FieldType::arrow`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldType {
+    /// Unsigned 64-bit integer.
+    UInt64,
+    /// Signed 64-bit integer.
+    Int64,
+    /// IEEE double.
+    Float64,
+    /// Exact decimal: `precision` digits in all (1..=38), `scale` of them after the point.
+    Decimal {
+        /// Digits in all.
+        precision: u8,
+        /// Digits after the point.
+        scale: u8,
+    },
+    /// UTF-8 text.
+    Text,
+    /// True or false.
+    Bool,
+    /// Microseconds since the epoch, UTC.
+    Timestamp,
+    /// Days since the epoch.
+    Date,
+}
+
+impl FieldType {
+    /// The Arrow type that holds this type in batches and blocks.
+    pub fn arrow(self) -> DataType {
+        match self {
+            Self::UInt64 => DataType::UInt64,
+            Self::Int64 => DataType::Int64,
+            Self::Float64 => DataType::Float64,
+            Self::Decimal { precision, scale } => DataType::Decimal128(precision, scale.cast_signed()),
+            Self::Text => DataType::Utf8,
+            Self::Bool => DataType::Boolean,
+            Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Date => DataType::Date32,
+        }
+    }
+}
+
+/// Type of a stored column of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueType {
+    /// Every cell is empty: the qualifier is the data. Stored as a Boolean array of true and null.
+    Empty,
+    /// Arbitrary bytes, an Arrow Binary array.
+    Bytes,
+    /// A typed value.
+    Field(FieldType),
+}
+
+impl ValueType {
+    /// The Arrow type of a block's column of this type.
+    pub fn arrow(self) -> DataType {
+        match self {
+            Self::Empty => DataType::Boolean,
+            Self::Bytes => DataType::Binary,
+            Self::Field(field) => field.arrow(),
+        }
+    }
+}
+
+/// How a typed value becomes the bytes of a cell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// Text, as the guides print it: integers plain, decimals with their scale, floats in their
+    /// shortest round-trip form, times RFC 3339 in UTC.
+    #[default]
+    Text,
+    /// Eight bytes, big-endian, two's complement.
+    Int64,
+    /// Eight bytes, big-endian, IEEE double.
+    Float64,
+    /// The value's own bytes (text and bytes only).
+    Bytes,
+    /// A JSON literal: text and times quoted, decimals as numbers with their scale.
+    Json,
 }

@@ -1,14 +1,13 @@
-//! A layout as a job file says it, before it is compiled against the source's columns.
+//! A layout as a job file declares it, before it is compiled against the source's columns.
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Merge, MessageField};
-use crate::value::{Encoding, FieldType};
+use crate::schema::{Encoding, FieldType, Merge, MessageField};
 
 /// One column of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Name, case kept.
+    /// Name, case-sensitive.
     pub name: String,
     /// Declared type.
     pub kind: FieldType,
@@ -40,7 +39,7 @@ pub enum Window {
     None,
 }
 
-/// What a cell timestamp is truncated to.
+/// The granularity that cell timestamps are truncated to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Granularity {
@@ -49,6 +48,16 @@ pub enum Granularity {
     Millis,
     /// Microseconds.
     Micros,
+}
+
+impl Granularity {
+    /// Microseconds of one unit.
+    pub(crate) fn micros(self) -> i64 {
+        match self {
+            Self::Millis => 1000,
+            Self::Micros => 1,
+        }
+    }
 }
 
 /// A table of a job file.
@@ -62,7 +71,7 @@ pub struct TableSpec {
     pub window: Window,
     /// Granularity of cell timestamps.
     pub granularity: Granularity,
-    /// Source columns that become one (metric, value) each.
+    /// Source columns to unpivot into (metric, value) events.
     pub unpivot: Vec<String>,
     /// Families in the order of the file.
     pub families: Vec<FamilySpec>,
@@ -81,12 +90,12 @@ pub struct MessageSpec {
     pub name: String,
     /// Fields in the order of the file.
     pub fields: Vec<MessageField>,
-    /// Name of the message that repeats it, and the number of the field that does.
+    /// Name of the list message, and the number of its repeated field.
     pub list: (String, u32),
-    /// The text of the `.proto` it was read from, if it was.
+    /// The text of the `.proto` file it was read from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proto: Option<String>,
-    /// Whether `proto` has the message of `list`; otherwise it is to be added to it.
+    /// Whether `proto` declares the list message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_list: bool,
 }
@@ -103,15 +112,15 @@ pub struct FamilySpec {
     pub kind: Merge,
 }
 
-/// A column of a family: `{ qualifier, value, encoding, timestamp }`, `{ each, except, qualifier, value }`, or one of
-/// several source columns, see [`PackedSpec`].
+/// A column of a family: `{ qualifier, value, encoding, timestamp }`, `{ each, except, qualifier, value }`, or packed,
+/// see [`PackedSpec`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSpec {
     /// Template of the qualifier.
     pub qualifier: String,
     /// Template of the value; empty for an empty cell.
     pub value: String,
-    /// What makes bytes of the value.
+    /// The encoding of the value.
     pub encoding: Encoding,
     /// Where the cell timestamp comes from.
     pub timestamp: TimestampSpec,
@@ -119,12 +128,12 @@ pub struct ColumnSpec {
     pub each: bool,
     /// Source columns that `each` and `json` leave out.
     pub except: Vec<String>,
-    /// What the cell holds instead of one value.
+    /// Content instead of a single value.
     #[serde(default, skip_serializing_if = "PackedSpec::is_none")]
     pub packed: PackedSpec,
 }
 
-/// What a cell holds that is made of several source columns.
+/// The content of a packed cell, which is made of several source columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PackedSpec {
     /// One value: `value`.

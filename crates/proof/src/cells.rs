@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use arrow::array::Array;
-use tidetable_layout::{Block, KeyRange, Projection, QualifierKind, StoredSchema, write_cell};
+use tidetable_layout::cell::write_cell;
+use tidetable_layout::schema::QualifierKind;
+use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
 use tidetable_store::{DropTarget, Snapshot};
 
 use crate::finding::{Finding, Result};

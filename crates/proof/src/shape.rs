@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tidetable_layout::{
-    ColumnSpec, Encoding, FamilySpec, Granularity, Merge, MessageField, MessageSpec, PackedSpec, ProtoType, TableSpec,
-    TimestampSpec, Window,
-};
+use tidetable_layout::schema::{Encoding, Merge, MessageField, ProtoType};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity, MessageSpec, PackedSpec, TimestampSpec};
+use tidetable_layout::{TableSpec, Window};
 use tidetable_store::DropTarget;
 
 use crate::event::{Event, Inputs, START, Spread};

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, KeyRange, Layout, Merge, TableSpec};
+use tidetable_layout::schema::{Encoding, Merge};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec};
+use tidetable_layout::{KeyRange, Layout, TableSpec};
 use tidetable_store::{
     Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loaded, Loader,
     Looking, Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,

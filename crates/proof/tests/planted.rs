@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use tidetable_proof::proofs::histories;
-use tidetable_sstable::planted::{Bug, plant};
+use tidetable_sstable::tools::failpoints::{Bug, plant};
 
 #[test]
 fn histories_find_what_is_wrong_with_names() {

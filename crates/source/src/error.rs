@@ -9,7 +9,6 @@ use parquet::errors::ParquetError;
 use tidetable_layout::FieldType;
 
 use crate::time::FormatFault;
-use crate::zip::ArchiveFault;
 
 /// A fault of a source or of one of its files. Each message says what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +29,7 @@ pub enum SourceError {
     BadPattern {
         /// Pattern as written.
         pattern: String,
-        /// What the glob parser says.
+        /// The error of the glob parser.
         source: globset::Error,
     },
     /// A `{day:...}` that cannot name a day.
@@ -47,7 +46,7 @@ pub enum SourceError {
         /// Pattern as written.
         pattern: String,
     },
-    /// Neither the job nor the ending says what the file is.
+    /// Neither the job nor the file extension determines the format.
     #[error("{path}: the ending does not say what it holds; set `format` to \"csv\" or \"parquet\"")]
     UnknownFormat {
         /// File.
@@ -68,7 +67,7 @@ pub enum SourceError {
     /// The operating system refused.
     #[error("{path}: {source}; check that the file is there and may be read")]
     Io {
-        /// File or folder.
+        /// File or directory.
         path: String,
         /// The system's answer.
         source: io::Error,
@@ -94,7 +93,7 @@ pub enum SourceError {
     StoreSettings {
         /// Address.
         url: String,
-        /// What is wrong with them.
+        /// The error.
         source: StoreError,
     },
     /// A declared column that the file does not have.
@@ -138,7 +137,7 @@ pub enum SourceError {
         path: String,
         /// gzip or zstd.
         codec: &'static str,
-        /// What the codec says.
+        /// The error of the codec.
         source: io::Error,
     },
     /// A zip archive whose text cannot be read.
@@ -146,7 +145,7 @@ pub enum SourceError {
     Archive {
         /// File.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: ArchiveFault,
     },
     /// An ending that promises a compression the bytes do not have.
@@ -164,7 +163,7 @@ pub enum SourceError {
         path: String,
         /// Line the record starts on, from 1.
         line: u64,
-        /// Bytes looked at.
+        /// Bytes scanned.
         bytes: usize,
     },
     /// A Parquet file that does not read.
@@ -172,7 +171,7 @@ pub enum SourceError {
     Parquet {
         /// File.
         path: String,
-        /// What the reader says.
+        /// The error of the reader.
         source: ParquetError,
     },
     /// Arrow refused to build or change a column.
@@ -202,7 +201,7 @@ pub enum SourceError {
         column: String,
         /// Format as written.
         format: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: FormatFault,
     },
     /// A delimiter, quote or comment byte that cannot work.
@@ -215,7 +214,7 @@ pub enum SourceError {
         /// The byte.
         byte: char,
     },
-    /// A file that changed between two looks at it.
+    /// A file changed while it was read.
     #[error("{path}: changed while it was read; run again when nothing writes to it")]
     Changed {
         /// File.
@@ -260,7 +259,7 @@ fn did_you_mean(hint: Option<&str>) -> String {
     hint.map_or_else(|| "; correct `columns` or the file".to_owned(), |hint| format!("; did you mean {hint:?}?"))
 }
 
-/// The name of `header` that a person most likely meant by `wanted`.
+/// The name in `header` that `wanted` is most likely a typo of.
 pub(crate) fn nearest(wanted: &str, header: &[String]) -> Option<String> {
     let plain = |name: &str| name.trim().to_lowercase();
     let wanted = plain(wanted);
@@ -270,4 +269,35 @@ pub(crate) fn nearest(wanted: &str, header: &[String]) -> Option<String> {
         .filter(|(distance, name)| *distance <= 1.max(wanted.chars().count().max(name.chars().count()) / 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name.clone())
+}
+
+/// An unreadable archive.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveFault {
+    /// No text file, or several.
+    #[error("it holds {}; pack one .csv, .tsv or .txt file alone, or unpack it and name the files", holds(.0))]
+    NotOne(Vec<String>),
+    /// Packed in another way than deflate.
+    #[error("{0} is packed in a way that is not read; pack it with deflate, or unpack it")]
+    Method(String),
+    /// Under a password.
+    #[error("{0} is encrypted; unpack it first")]
+    Encrypted(String),
+    /// Too large to be held in memory.
+    #[error("it has more than {0} bytes, and an archive is held in memory; unpack it, or pack it as .gz")]
+    TooLarge(u64),
+    /// No archive, or not all of one.
+    #[error("{0}; the file may be cut short: copy it again")]
+    Broken(String),
+}
+
+fn holds(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    match names.len() {
+        0 => "no file".to_owned(),
+        count => {
+            let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+            format!("{count} files ({shown}{})", if count > SHOWN { ", .." } else { "" })
+        }
+    }
 }

@@ -5,28 +5,28 @@ use std::io::Cursor;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
-pub use crate::csv::Outcome;
 use crate::csv::{CsvPlan, Dialect};
-use crate::decode::Decoded;
 use crate::error::SourceError;
-use crate::plan::plans;
-use crate::reader::InputReader;
+use crate::plan::column_plans;
+use crate::read::{Decoded, InputReader};
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;
+
+pub use crate::csv::Outcome;
 
 /// Rows without a header the fast way and the general way; `None` if the fast way is not for them. `steps` says for
 /// each field of a row which column it is.
 ///
 /// # Errors
 /// If `spec` is wrong, or columns cannot be made.
-pub fn both_ways(
+pub fn both_paths(
     spec: &SourceSpec,
     steps: Vec<Option<usize>>,
     bytes: &[u8],
 ) -> Result<Option<[Outcome; 2]>, SourceError> {
-    let plan = CsvPlan { dialect: Dialect::new(&spec.csv), columns: plans(spec)?, steps, refused: None };
+    let plan = CsvPlan { dialect: Dialect::new(&spec.csv), columns: column_plans(spec)?, steps, refused: None };
     let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
-    crate::csv::both_ways(&plan, bytes).map_err(arrow)
+    crate::csv::both_paths(&plan, bytes).map_err(arrow)
 }
 
 /// A file as all its chunks together have it.
@@ -48,7 +48,8 @@ pub struct Whole {
 /// Those of a reader and a parser.
 pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<Whole, SourceError> {
     let from = Box::new(Cursor::new(bytes.to_vec()));
-    let mut reader = InputReader::csv(spec, plans(spec)?, Decoded::new("fuzz.csv".to_owned(), from)?, chunk_bytes)?;
+    let bytes = Decoded::new("fuzz.csv".to_owned(), from)?;
+    let mut reader = InputReader::csv(spec, column_plans(spec)?, bytes, chunk_bytes)?;
     let parser = reader.parser();
     let (mut batches, mut origins, mut rejected, mut read) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for chunk in &mut reader {

@@ -1,17 +1,17 @@
 //! CSV and Parquet telemetry to typed Arrow batches and rejected rows.
 //!
-//! - [`SourceSpec`] says which files, which columns, which types.
-//! - [`Storage`] finds the [`InputFile`]s, on disk or in an object store, hashes and opens them.
-//! - [`InputReader`] cuts one file into [`Chunk`]s, in order, on one thread.
-//! - [`Storage::sample`] looks at a file of which nothing is declared, and says what to declare.
+//! - [`SourceSpec`] declares files, columns and types.
+//! - [`Storage`] finds [`InputFile`]s on disk or in an object store, hashes and opens them.
+//! - [`InputReader`] splits one file into [`Chunk`]s, in order, on one thread.
 //! - [`Parser`] turns a chunk into a [`ParsedChunk`], on any thread: a typed batch, the [`Rejected`] rows, and the
 //!   [`Origin`] of the accepted ones.
+//! - [`Storage::sample`] infers a declaration from a file.
 //!
-//! What becomes of a file that has other columns than its source declares is a matter of [`SchemaMode`].
+//! [`SchemaMode`] determines how a file whose columns differ from the declaration is handled.
 //!
-//! A file without a byte, or with blank lines and comments only, has no rows and is no error; a file with a header only
-//! has no rows, but must have the declared columns. Numbers that are not finite are rejected, because their text has
-//! no use in a cell. Digits of a time beyond the microsecond are cut off.
+//! An empty file, or one with only blank lines and comments, has no rows and is not an error; a file with only a header
+//! has no rows, but must have the declared columns. Numbers that are not finite are rejected. Times are truncated to
+//! microseconds.
 //!
 //! ```
 //! use tidetable_layout::FieldType;
@@ -47,45 +47,29 @@
 //! # }
 //! ```
 
-mod chunk;
-mod column;
-mod columns;
+mod content_hash;
 mod csv;
-mod decode;
-mod error;
-mod field;
+pub mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
-mod growth;
-mod hash;
-mod number;
-mod origin;
 mod parquet;
-mod parser;
 mod plan;
-mod reader;
+mod read;
 mod reject;
-mod sample;
+pub mod sample;
 mod spec;
 mod storage;
 #[cfg(test)]
 mod tests;
 mod time;
-mod wanted;
-mod zip;
+mod value;
 
-pub use chunk::Chunk;
-pub use columns::ColumnDiff;
+pub use content_hash::ContentHash;
 pub use error::SourceError;
-pub use growth::Growth;
-pub use hash::ContentHash;
-pub use origin::Origin;
-pub use parser::{ParsedChunk, Parser};
-pub use reader::InputReader;
+pub use plan::ColumnDiff;
+pub use read::{Chunk, Growth, InputReader, Origin, ParsedChunk, Parser};
 pub use reject::{RejectReason, Rejected};
-pub use sample::{Sample, SampleColumn, SampleError};
 pub use spec::{ColumnSpec, CsvOptions, Format, MaxRejected, SchemaMode, SourceSpec};
-pub use storage::{Found, InputFile, Secret, Storage, store_may_pass};
+pub use storage::{DiscoveredFiles, InputFile, Secret, Storage, is_transient};
 pub use time::{FormatFault, TimeCounts};
-pub use zip::ArchiveFault;

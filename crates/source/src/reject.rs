@@ -1,29 +1,29 @@
-//! Why a row is not in the batch.
+//! Rejected rows.
 
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::columns::ColumnDiff;
+use crate::plan::ColumnDiff;
 
-/// Longest [`Rejected::raw`], in bytes.
+/// The longest [`Rejected::raw`], in bytes.
 pub(crate) const RAW_LIMIT: usize = 4096;
-/// Longest quotation inside a reason, in bytes.
+/// The longest quotation in a reason, in bytes.
 const QUOTED_LIMIT: usize = 80;
 
-/// A row that was read and not accepted.
+/// A rejected row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     /// CSV: the physical line the record starts on, from 1. Parquet: the number of the row, from 1.
     pub line: u64,
-    /// The column at fault, if one is.
+    /// The column at fault, if any.
     pub column: Option<String>,
-    /// What is wrong.
+    /// Why it is rejected.
     pub reason: RejectReason,
-    /// The row as it stood, cut at 4 KiB; bytes that are not UTF-8 are replaced.
+    /// The raw row, truncated at 4 KiB; invalid UTF-8 is replaced.
     pub raw: String,
 }
 
-/// What is wrong with a row.
+/// Why a row is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectReason {
@@ -41,7 +41,7 @@ pub enum RejectReason {
     /// The row is not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,
-    /// A quote without its partner, up to the end of the file or for 256 MiB.
+    /// A quote that is not closed by the end of the file or within 256 MiB.
     #[error("the quote opened on line {line} is never closed; reading goes on with the line after it")]
     UnterminatedQuote {
         /// Line of the quote, from 1.
@@ -71,19 +71,19 @@ pub enum RejectReason {
         /// The field.
         text: String,
     },
-    /// Not a number, or infinite: neither has a use as the text of a cell.
+    /// NaN or infinite, which is not useful as a cell's text.
     #[error("{text:?} is not a finite number")]
     NotFinite {
         /// The field.
         text: String,
     },
-    /// Not one of the words for true and false.
+    /// Not a boolean literal.
     #[error("{text:?} is no bool (true, false, t, f, yes, no, 1, 0)")]
     NotABool {
         /// The field.
         text: String,
     },
-    /// A time or date that is not written as declared, or not in the calendar.
+    /// A time or date that does not match the declared format, or is not in the calendar.
     #[error("{text:?} is no time of the form {format}")]
     BadTime {
         /// Declared format.
@@ -120,19 +120,19 @@ fn kind_name(kind: FieldType) -> String {
     }
 }
 
-/// A field for a message: lossy, and short.
+/// A field for a message: lossy, truncated.
 pub(crate) fn quoted(text: &[u8]) -> String {
     cut(text, QUOTED_LIMIT)
 }
 
-/// A row for a message: lossy, and at most 4 KiB.
+/// A row for a message: lossy, truncated at 4 KiB.
 pub(crate) fn raw(text: &[u8]) -> String {
     cut(text, RAW_LIMIT)
 }
 
 fn cut(text: &[u8], limit: usize) -> String {
     let mut shown = String::from_utf8_lossy(text.get(..limit).unwrap_or(text)).into_owned();
-    // Replacing a broken byte makes three of it, and the cut may split a character.
+    // Replacement characters take three bytes, and truncation may split a character.
     let end = shown.floor_char_boundary(limit);
     shown.truncate(end);
     shown

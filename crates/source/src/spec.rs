@@ -7,7 +7,7 @@ use tidetable_layout::{Field, FieldType, SourceSchema};
 
 use crate::error::SourceError;
 
-/// What a file holds.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Delimited text, possibly gzip or zstd.
@@ -16,23 +16,23 @@ pub enum Format {
     Parquet,
 }
 
-/// How delimited text is written. Delimiter, quote and comment are ASCII.
+/// The dialect of delimited text. Delimiter, quote and comment are ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvOptions {
     /// Byte between two fields; `,` by default.
     pub delimiter: u8,
-    /// Byte around a field that holds delimiters or line ends; `"` by default. It matters only as the first byte of a
-    /// field, and is doubled to stand for itself.
+    /// Byte that quotes fields with delimiters or line ends; `"` by default. It is special only as the first byte of a field,
+    /// and is escaped by doubling.
     pub quote: Option<u8>,
-    /// The first record names the columns; true by default. Otherwise declared columns go by position, and a row has
-    /// exactly as many fields.
+    /// Whether the first record is a header; true by default. Otherwise declared columns are matched by position, and a row
+    /// has exactly as many fields.
     pub header: bool,
-    /// Fields that mean null; the empty field by default. In text columns they are compared as they are and a quoted
-    /// field is never null; elsewhere blanks around them and quotes do not count.
+    /// Null markers; the empty field by default. In text columns they are compared exactly and a quoted field is never null;
+    /// in other columns surrounding blanks and quotes are ignored.
     pub null: Vec<String>,
     /// A record that starts with this byte is skipped up to its line end; none by default.
     pub comment: Option<u8>,
-    /// `,` in place of `.` in numbers.
+    /// Whether `,` is the decimal separator.
     pub decimal_comma: bool,
 }
 
@@ -52,31 +52,31 @@ impl Default for CsvOptions {
 /// One declared column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// Name in the file, case and all.
+    /// Name in the file, case-sensitive.
     pub name: String,
-    /// Type it becomes.
+    /// Declared type.
     pub kind: FieldType,
-    /// How times and dates are written: strftime items, or `s`, `ms`, `us`, `ns` for epoch integers. RFC 3339 (a blank
-    /// may stand for the T, the offset may be missing) and `%Y-%m-%d` by default.
+    /// Format of times and dates: strftime items, or `s`, `ms`, `us`, `ns` for epoch integers. By default RFC 3339 (a blank
+    /// is accepted for the T, the offset is optional) and `%Y-%m-%d`.
     pub format: Option<String>,
-    /// Zone of times written without an offset; UTC by default. Of a local time that comes twice the earlier is
-    /// meant; one that a clock change skips rejects its row.
+    /// Zone of times without an offset; UTC by default. An ambiguous local time is the earlier instant; a nonexistent one
+    /// rejects its row.
     pub timezone: Option<Tz>,
 }
 
 impl ColumnSpec {
-    /// A column with nothing said about format or zone.
+    /// A column with the default format and zone.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
         Self { name: name.into(), kind, format: None, timezone: None }
     }
 }
 
-/// How many rejected rows a run tolerates.
+/// The rejected rows that a run tolerates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MaxRejected {
-    /// At most so many rows.
+    /// The most rows.
     Count(u64),
-    /// At most so many percent of the rows read.
+    /// The greatest percentage of the rows read.
     Percent(f64),
 }
 
@@ -115,22 +115,21 @@ impl MaxRejected {
     pub fn exceeded(&self, rejected: u64, read: u64) -> bool {
         match *self {
             Self::Count(limit) => rejected > limit,
-            // A hair of slack: 57 of 10,000 is 0.57 %, though not in binary.
+            // Tolerates rounding: 57 of 10,000 is 0.57 %, but not in binary.
             Self::Percent(limit) => rejected as f64 * 100.0 > limit * read as f64 * (1.0 + 1e-12),
         }
     }
 }
 
-/// What becomes of a file whose columns are not the declared ones. Their order never matters where they have names.
+/// How a file whose columns differ from the declaration is handled. Order does not matter for named columns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SchemaMode {
-    /// A declared column that a file lacks is an error; what is not declared is not read.
+    /// A missing column is an error; undeclared columns are ignored.
     #[default]
     Freeze,
-    /// A declared column that a file lacks is null in all its rows, but for the event time; what is not declared is not
-    /// read.
+    /// A missing column is null in all rows, except the event time; undeclared columns are ignored.
     Evolve,
-    /// Every row of such a file is rejected.
+    /// All rows of such a file are rejected.
     Reject,
 }
 
@@ -139,19 +138,19 @@ pub enum SchemaMode {
 pub struct SourceSpec {
     /// Name in the job file.
     pub name: String,
-    /// Patterns of files, in order. See [`Storage::discover`](crate::Storage::discover).
+    /// Patterns of files, in order. See [`Storage::discover`](crate::storage::Storage::discover).
     pub files: Vec<String>,
-    /// What all files hold; by their ending when not said.
+    /// Format of all files; by file extension if `None`.
     pub format: Option<Format>,
-    /// How delimited text is written.
+    /// Dialect of delimited text.
     pub csv: CsvOptions,
-    /// Declared columns; others of a file are not read.
+    /// Declared columns; other columns of a file are ignored.
     pub columns: Vec<ColumnSpec>,
     /// Name of the event time.
     pub time: String,
     /// Tolerated rejects.
     pub max_rejected: MaxRejected,
-    /// What becomes of files with other columns.
+    /// How files with other columns are handled.
     pub mode: SchemaMode,
 }
 
@@ -163,33 +162,5 @@ impl SourceSpec {
             self.columns.iter().map(|column| Field { name: column.name.clone(), kind: column.kind }).collect();
         let time = fields.iter().position(|field| field.name == self.time).unwrap_or(fields.len());
         SourceSchema { fields, time }
-    }
-
-    /// Looks for what can be known to be wrong before a file is opened.
-    ///
-    /// # Errors
-    /// [`SourceError::DeclaredTwice`], [`SourceError::CsvOption`] or [`SourceError::TimeFormat`].
-    pub fn check(&self) -> Result<(), SourceError> {
-        for (index, column) in self.columns.iter().enumerate() {
-            if self.columns.iter().take(index).any(|earlier| earlier.name == column.name) {
-                return Err(SourceError::DeclaredTwice { name: self.name.clone(), column: column.name.clone() });
-            }
-        }
-        let CsvOptions { delimiter, quote, comment, .. } = self.csv;
-        let wrong =
-            |option, byte: u8| SourceError::CsvOption { name: self.name.clone(), option, byte: char::from(byte) };
-        let usable = |byte: u8| byte.is_ascii() && byte != b'\n' && byte != b'\r';
-        if !usable(delimiter) {
-            return Err(wrong("delimiter", delimiter));
-        }
-        if let Some(quote) = quote.filter(|&quote| !usable(quote) || quote == delimiter) {
-            return Err(wrong("quote", quote));
-        }
-        if let Some(comment) =
-            comment.filter(|&comment| !usable(comment) || comment == delimiter || Some(comment) == quote)
-        {
-            return Err(wrong("comment", comment));
-        }
-        crate::plan::plans(self).map(drop)
     }
 }

@@ -13,7 +13,11 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use tempfile::TempDir;
 use tidetable_layout::FieldType;
 
-use super::*;
+use crate::content_hash::ContentHash;
+use crate::error::SourceError;
+use crate::reject::Rejected;
+use crate::spec::{ColumnSpec, CsvOptions, MaxRejected, SourceSpec};
+use crate::storage::Storage;
 
 const MINUTE: i64 = 60_000_000;
 

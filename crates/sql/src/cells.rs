@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use arrow::array::Array;
-use tidetable_layout::{
-    Block, CellWriter, Column, Group, GroupBlock, Packed, PackedWriter, QualifierKind, StoredSchema, TimestampKind,
-};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::cell::{CellWriter, PackedWriter};
+use tidetable_layout::schema::{Packed, QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Column, Group, StoredSchema};
 
 use crate::error::{Result, SqlError};
 

@@ -2,7 +2,7 @@
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
-use tidetable_layout::DecodeError;
+use tidetable_layout::error::DecodeError;
 use tidetable_store::StoreError;
 
 /// An error of a query, or of the store it reads.

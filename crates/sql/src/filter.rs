@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::logical_expr::expr::{BinaryExpr, InList};
 use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
-use tidetable_layout::{Scalar, ValueSet};
+use tidetable_layout::pushdown::{Scalar, ValueSet};
 
 use crate::values::{Bounds, either, narrow, scalar};
 

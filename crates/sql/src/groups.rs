@@ -5,7 +5,8 @@ use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileGroup;
-use tidetable_layout::{KeyRange, window_name};
+use tidetable_layout::KeyRange;
+use tidetable_layout::time::window_name;
 use tidetable_store::{Slice, Snapshot, StoreError, WindowState};
 
 /// A piece smaller than this is not worth a task of its own.

@@ -11,7 +11,8 @@ use datafusion::error::Result;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
-use tidetable_layout::{Block, KeyRange, Projection, record_counts};
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::{Block, KeyRange, Projection};
 
 use crate::dependence::is_of_row;
 use crate::record_reader::{Fields, Records, passing, read_rows};

@@ -16,7 +16,7 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use futures::{StreamExt, stream};
 use tidetable_layout::{Block, Projection};
-use tidetable_store::{KeepRecords, KnowStripes, ScanCounts, ScanOptions, SkipStripes, Slice};
+use tidetable_store::{KnowStripes, RecordFilter, ScanCounts, ScanOptions, SkipStripes, Slice};
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::{SqlError, external};
@@ -56,7 +56,7 @@ pub(crate) struct Work {
 pub(crate) struct SliceOpener {
     work: Work,
     skip: Option<Arc<dyn SkipStripes>>,
-    keep: Option<Arc<dyn KeepRecords>>,
+    keep: Option<Arc<dyn RecordFilter>>,
     metrics: Metrics,
 }
 
@@ -70,7 +70,7 @@ impl SliceOpener {
         let keep = ValueKeep::new(&work.filters, layout, &work.stored).filter(|_| of_records);
         Self {
             skip: skip.map(|skip| Arc::new(skip) as Arc<dyn SkipStripes>),
-            keep: keep.map(|keep| Arc::new(keep) as Arc<dyn KeepRecords>),
+            keep: keep.map(|keep| Arc::new(keep) as Arc<dyn RecordFilter>),
             work,
             metrics,
         }

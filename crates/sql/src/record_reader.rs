@@ -10,7 +10,9 @@ use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_layout::{Block, DecodeError, Layout, Projection, record_counts};
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::error::DecodeError;
+use tidetable_layout::{Block, Layout, Projection};
 
 use crate::dependence::is_of_row;
 use crate::error::{SqlError, external};

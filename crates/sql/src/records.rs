@@ -16,7 +16,9 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_layout::{Advice, KeyRange, Window, window_of};
+use tidetable_layout::error::Advice;
+use tidetable_layout::time::window_of;
+use tidetable_layout::{KeyRange, Window};
 use tidetable_store::{Slice, Snapshot};
 
 use crate::error::{SqlError, external};

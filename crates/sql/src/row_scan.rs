@@ -10,7 +10,10 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
-use tidetable_layout::{Block, GroupBlock, GroupProjection, Projection, QualifierKind, StoredSchema, TimestampKind};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Projection, StoredSchema};
 
 use crate::cells::{CellRef, cells_of_block};
 use crate::error::SqlError;

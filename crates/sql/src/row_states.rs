@@ -13,7 +13,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_layout::record_counts;
+use tidetable_layout::decode::record_counts;
 
 use crate::totals::too_great;
 

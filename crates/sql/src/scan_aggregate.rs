@@ -18,7 +18,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
-use tidetable_layout::record_counts;
+use tidetable_layout::decode::record_counts;
 
 use crate::patterns::Patterns;
 use crate::record_reader::{Fields, Records, Wanted};

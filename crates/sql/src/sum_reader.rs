@@ -11,7 +11,8 @@ use arrow::datatypes::Schema;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::PhysicalExpr;
-use tidetable_layout::{Block, Projection, record_counts};
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::{Block, Projection};
 
 use crate::dependence::is_of_row;
 use crate::record_reader::{Fields, passing, read_rows};

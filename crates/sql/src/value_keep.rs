@@ -11,7 +11,7 @@ use datafusion::physical_expr::conjunction_opt;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
-use tidetable_store::{KeepRecords, Scalar};
+use tidetable_store::{RecordFilter, Scalar};
 
 use crate::dependence::is_of_row;
 use crate::record_reader::passing;
@@ -71,7 +71,7 @@ fn nullable(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-impl KeepRecords for ValueKeep {
+impl RecordFilter for ValueKeep {
     fn column(&self) -> (usize, usize) {
         self.place
     }

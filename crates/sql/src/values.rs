@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
 use datafusion::scalar::ScalarValue;
-use tidetable_layout::{FieldBound, Scalar, ValueSet};
+use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 
 /// For each filtered column, the values that may pass.
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;

@@ -1,7 +1,6 @@
-//! What can go wrong, with what a caller needs to say where.
+//! Errors of reading and writing SSTs, with their position in the file.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use arrow::datatypes::DataType;
 
@@ -42,8 +41,8 @@ pub enum Part {
         /// Index in the group.
         column: usize,
     },
-    /// The greatest or least values of a column, or whose they are.
-    Extremes {
+    /// The outliers of a column: values or record indices.
+    Outliers {
         /// Index in the stored schema.
         group: usize,
         /// Index in the group.
@@ -63,12 +62,12 @@ impl fmt::Display for Part {
             Self::Timestamps { group } => write!(out, "timestamps of group {group}"),
             Self::Values { group, column } => write!(out, "values of group {group}, column {column}"),
             Self::Sums { group, column } => write!(out, "sums of group {group}, column {column}"),
-            Self::Extremes { group, column } => write!(out, "extremes of group {group}, column {column}"),
+            Self::Outliers { group, column } => write!(out, "outliers of group {group}, column {column}"),
         }
     }
 }
 
-/// Why bytes could not be read as an SST. The caller knows the path and adds it.
+/// Errors of reading an SST. The caller adds the path.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The magic number is missing.
@@ -77,15 +76,15 @@ pub enum ReadError {
         /// Where the magic number should be.
         offset: u64,
     },
-    /// Another version of the format.
-    #[error("SST format version {found}, and this build reads {newest}; use a build that knows it")]
+    /// The format version is not supported.
+    #[error("SST format version {found}, and this build reads {newest}; use a newer build")]
     UnsupportedVersion {
         /// The version the file states.
         found: u32,
         /// The newest version this build reads.
         newest: u32,
     },
-    /// The file is shorter than it says.
+    /// The file is truncated.
     #[error("{what} needs {wanted} bytes at byte {offset}, but the file has {length}; restore it from its source")]
     Truncated {
         /// What was being read.
@@ -97,41 +96,41 @@ pub enum ReadError {
         /// Bytes of the file.
         length: u64,
     },
-    /// The bytes are not those that were written.
+    /// A checksum does not match.
     #[error(
         "checksum of {stream}, page {page}{} at byte {offset} does not match; restore the file or rebuild its window",
         Of(*.stripe)
     )]
     Checksum {
-        /// The stripe, if it is in one.
+        /// The stripe, if any.
         stripe: Option<usize>,
         /// What was being read.
         stream: Part,
-        /// Page of the stream; 0 where there is but one.
+        /// Page of the stream; 0 if there is only one.
         page: usize,
-        /// First byte under the checksum.
+        /// Offset of the checksummed bytes.
         offset: u64,
     },
-    /// The bytes say something that cannot be.
+    /// The content is invalid.
     #[error("corrupt {what} near byte {offset}; restore the file or rebuild its window")]
     Corrupt {
         /// What was being read.
         what: &'static str,
-        /// About where.
+        /// Approximate offset.
         offset: u64,
     },
     /// The projection was made for another schema.
     #[error("the projection has {found} entries where the schema has {expected}; build it from the file's schema")]
     Projection {
-        /// Entries the schema asks for.
+        /// Entries expected.
         expected: usize,
         /// Entries given.
         found: usize,
     },
     /// There is no such stripe.
-    #[error("stripe {stripe} of {stripes}; ask for one the reader lists")]
+    #[error("stripe {stripe} of {stripes}; use an index of `Reader::stripes`")]
     NoSuchStripe {
-        /// Asked for.
+        /// The requested stripe.
         stripe: usize,
         /// Stripes of the file.
         stripes: usize,
@@ -149,30 +148,30 @@ impl fmt::Display for Of {
     }
 }
 
-/// Why rows could not be written.
+/// Errors of writing an SST.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// A stripe holds at least one row.
     #[error("a stripe needs at least one row; push only stripes with rows")]
     NoRows,
-    /// A part of the block is missing or of another length than its neighbours.
+    /// A part of the block is missing or has the wrong length.
     #[error("group {group}: {what}; pass a complete block of the table's schema")]
     Shape {
         /// Index in the stored schema.
         group: usize,
-        /// What is wrong.
+        /// The mismatch.
         what: &'static str,
     },
-    /// A column has another Arrow type than the schema says.
-    #[error("group {group}, column {column} is {found}, and the schema says {expected}")]
+    /// The Arrow type of a column does not match the schema.
+    #[error("group {group}, column {column} is {found}, but the schema has {expected}")]
     Type {
         /// Index in the stored schema.
         group: usize,
         /// Index in the group.
         column: usize,
-        /// What the schema says.
+        /// The schema's type.
         expected: DataType,
-        /// What the block holds.
+        /// The block's type.
         found: DataType,
     },
     /// Keys do not strictly ascend, or a prefix begins with the one before it.
@@ -208,19 +207,19 @@ pub enum WriteError {
         stripe: usize,
     },
     /// A limit of the format.
-    #[error("{what}: {found} is over the format's {limit}; cut smaller stripes")]
+    #[error("{what}: {found} is over the format's limit of {limit}; write smaller stripes")]
     TooLarge {
-        /// What is too large.
+        /// The limited quantity.
         what: &'static str,
         /// How large.
         found: usize,
         /// The most allowed.
         limit: usize,
     },
-    /// The number codec refused.
+    /// The number codec failed.
     #[error("encoding numbers failed")]
     Numbers(#[from] pco::errors::PcoError),
-    /// The schema or a summary has no JSON form.
+    /// The schema could not be serialized.
     #[error("writing the schema failed")]
     Schema(#[from] serde_json::Error),
     /// The output failed.

@@ -1,19 +1,19 @@
 //! The SST: one immutable, sorted, columnar file of rows. Knows bytes, not paths or manifests.
 //!
-//! * [`encode_stripe`] turns the rows of one stripe into bytes; pure, so that many can run at once;
-//! * [`Writer`] puts stripes in key order behind each other, then the filter, the index and the footer;
-//! * [`Reader`] finds stripes by key and decodes what a projection asks for;
-//! * [`Reader::verify`] reads everything back and checks it ([`Reader::sweep`] its bytes alone), [`Reader::inspect`] says
-//!   where the bytes are.
+//! * [`encode_stripe`] encodes the rows of one stripe; pure, so stripes can be encoded in parallel;
+//! * [`Writer`] appends stripes in key order, then the filter, meta and footer;
+//! * [`Reader`] finds stripes by key and decodes a projection of them;
+//! * [`Reader::verify`] checks the whole file ([`Reader::sweep`] only its checksums), [`Reader::inspect`] returns the size of
+//!   each part.
 //!
-//! The bytes are drawn in `format.rs`. Every part is under a checksum that is kept in the part above it, up to the
-//! footer, and the top two levels are bound to the file's uid and to their offset: a flipped bit, a swapped page and a
-//! stripe of another file are all errors.
+//! `format.rs` specifies the bytes. Each part has a checksum that is stored in its parent, up to the footer; the top two
+//! levels are bound to the file's uid and their offset. Flipped bits, swapped pages and stripes of other files are errors.
 //!
 //! ```
 //! use std::collections::BTreeMap;
 //! use std::sync::Arc;
-//! use tidetable_layout::{Block, KeyTail, Keys, Projection, StoredSchema, TailPart};
+//! use tidetable_layout::schema::{KeyTail, TailPart};
+//! use tidetable_layout::{Block, Keys, Projection, StoredSchema};
 //! use tidetable_sstable::{Reader, WriteOptions, Writer, encode_stripe};
 //!
 //! let schema = Arc::new(StoredSchema { tail: KeyTail { parts: vec![TailPart::Digits(8)] }, groups: vec![], upsert: false });
@@ -33,62 +33,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod byte_list;
-mod checksum;
-mod counts;
-mod cuts;
+mod codec;
+mod coding;
+mod column;
 mod error;
-mod extremes;
-mod filter;
-mod footer;
+mod file;
 mod format;
-mod frames;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing;
 mod group;
-mod header;
-mod inspect;
-mod ints;
-mod key_page;
-mod meta;
-mod numbers;
+mod keys;
 mod options;
-mod order;
-mod packed;
-#[doc(hidden)]
-pub mod planted;
-mod presence;
-mod reader;
-mod scaled;
-mod shapes;
-mod source;
-mod stats;
-mod stream;
 mod stripe;
-mod stripe_reader;
-mod summary;
-mod sums;
-mod values;
-mod verify;
-mod wire;
-mod writer;
+pub mod tools;
 
 #[cfg(test)]
 mod tests;
 
-pub use counts::ReadCounts;
-pub use cuts::stripe_cuts;
 pub use error::{Part, ReadError, WriteError};
-pub use format::{MAX_RAW_BYTES, MAX_RECORDS, PAGE_RECORDS, VERSION};
-pub use group::KeepRecords;
-pub use inspect::{ChunkInspection, Inspection, StripeInspection};
+pub use file::{FileSource, FileSummary, ReadAt, ReadCounts, Reader, Writer};
+pub use group::RecordFilter;
 pub use options::{Compression, StripeLimits, WriteOptions};
-pub use reader::Reader;
-pub use source::{FileSource, ReadAt};
-pub use stats::{ColumnMeta, Scalar, StripeMeta};
-pub use stripe::{EncodedStripe, encode_rows, encode_stripe};
-pub use stripe_reader::StripeReader;
-pub use summary::FileSummary;
-pub use verify::{Sweep, VerifySummary};
-pub use writer::Writer;
+pub use stripe::{
+    ColumnMeta, EncodedStripe, Scalar, StripeMeta, StripeReader, encode_rows, encode_stripe, stripe_splits,
+};

@@ -1,10 +1,10 @@
-//! What a writer may choose.
+//! Options of writers.
 
-/// How hard the codecs try.
+/// Compression effort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
-    /// For loads: integers in frames, pco level 4, zstd level 1.
+    /// For loads: PFOR, pco level 4, zstd level 1.
     #[default]
     Fresh,
     /// For compactions: pco level 8, zstd level 7.
@@ -27,14 +27,14 @@ impl Compression {
     }
 }
 
-/// Where a stripe ends. A stripe holds at least one row, however large that is.
+/// Limits of a stripe. A stripe holds at least one row, even if that exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StripeLimits {
-    /// Most records of the group that has most: the values of a hot column.
+    /// The most records of any group.
     pub cells: usize,
-    /// Most bytes of keys and values before encoding.
+    /// The most bytes of keys and values before encoding.
     pub bytes: usize,
-    /// Most rows.
+    /// The most rows.
     pub rows: usize,
 }
 
@@ -44,19 +44,19 @@ impl Default for StripeLimits {
     }
 }
 
-/// How to write a file.
+/// Options of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// The file's identity, never used twice.
+    /// The file's unique id.
     pub uid: u128,
-    /// How hard the codecs try.
+    /// Compression effort.
     pub level: Compression,
-    /// Where a stripe ends.
+    /// Limits of a stripe.
     pub stripe: StripeLimits,
 }
 
 impl WriteOptions {
-    /// The choices for a fresh load.
+    /// The options of a load.
     pub fn new(uid: u128) -> Self {
         Self { uid, level: Compression::default(), stripe: StripeLimits::default() }
     }

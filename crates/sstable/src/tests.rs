@@ -1,10 +1,10 @@
 //! Files as a whole: round trips, ranges, corruption, the golden file.
 
 mod corruption;
-mod extremes;
 mod generate;
 mod golden;
-mod kept;
+mod late_materialisation;
+mod outliers;
 mod round_trip;
 mod sums;
 
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, TimestampMicrosecondType};
 use bytes::Bytes;
-use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, QualifierKind, StoredSchema, TimestampKind,
-    ValueType,
-};
+use tidetable_layout::schema::{Encoding, KeyTail, QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, StoredSchema, ValueType};
 
-use crate::{FileSummary, Reader, WriteOptions, Writer, encode_rows};
+use crate::file::{FileSummary, Reader, Writer};
+use crate::options::WriteOptions;
+use crate::stripe::encode_rows;
 
 /// A file of `block` cut at `cuts`.
 fn write(schema: &StoredSchema, block: &Block, cuts: &[Range<usize>], options: &WriteOptions) -> (Bytes, FileSummary) {

@@ -5,7 +5,9 @@
 //! readers see. Manifests say which SSTs may hold any ([`crate::Sst::emptied`]).
 
 use arrow::array::{Array, ArrayRef};
-use tidetable_layout::{Block, GroupBlock, Projection, StoredSchema, TimestampKind};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::schema::TimestampKind;
+use tidetable_layout::{Block, Projection, StoredSchema};
 
 use crate::error::Result;
 use crate::gc::remove;

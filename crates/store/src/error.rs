@@ -2,7 +2,8 @@
 
 use std::io;
 
-use tidetable_layout::{DecodeError, EncodeError, SketchError};
+use tidetable_layout::error::{DecodeError, EncodeError};
+use tidetable_layout::hll::SketchError;
 use tidetable_source::SourceError;
 use tidetable_sstable::{ReadError, WriteError};
 

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryBuilder, PrimitiveArray};
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
-use tidetable_layout::{Column, Keys, Merge, Qualifiers, Sketch, SketchError};
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::hll::{Sketch, SketchError};
+use tidetable_layout::schema::Merge;
+use tidetable_layout::{Column, Keys};
 
 use crate::error::StoreError;
 

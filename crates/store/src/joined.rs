@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tidetable_layout::{Block, Layout, StoredSchema, Window, window_bounds};
+use tidetable_layout::time::window_bounds;
+use tidetable_layout::{Block, Layout, StoredSchema, Window};
 
 use crate::error::{Result, StoreError};
 use crate::merge::keep_rows;

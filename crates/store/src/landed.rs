@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use tidetable_sstable::planted;
+use tidetable_sstable::tools::failpoints;
 
 use crate::compaction::Compacted;
 use crate::error::Result;
@@ -18,7 +18,7 @@ impl Table {
     pub(crate) fn landed(&self, edit: &Edit, newest: &Version) -> Result<Option<Version>> {
         let compacted = edit.compacted.iter().flat_map(Compacted::written);
         let written: HashSet<&str> = edit.ssts.values().flatten().chain(compacted).map(|sst| sst.id.as_str()).collect();
-        if written.is_empty() || newest.number == 0 || planted::is(planted::Bug::ForgetLanded) {
+        if written.is_empty() || newest.number == 0 || failpoints::is(failpoints::Bug::ForgetLanded) {
             return Ok(None);
         }
         // What vacuum removed cannot be asked any more.

@@ -75,7 +75,7 @@ pub use scan::{BlockScan, KnowStripes, ScanCounts, ScanOptions, SkipStripes};
 pub use shared::Shared;
 pub use snapshot::{Slice, Snapshot};
 pub use table::{Store, Table};
-pub use tidetable_sstable::{KeepRecords, Scalar, StripeMeta};
+pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
 pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
 pub use verify::{SstReport, TableReport, VerifyOptions};
 pub use version::{Edit, Input, Largest, Sst, TableIdentity, Version, WindowState};

@@ -12,7 +12,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::ops::Range;
 
-use tidetable_layout::{GroupProjection, KeyRange, Merge, Projection, StoredSchema, window_bounds};
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::Merge;
+use tidetable_layout::time::window_bounds;
+use tidetable_layout::{KeyRange, Projection, StoredSchema};
 use tidetable_sstable::{StripeLimits, StripeMeta};
 
 use crate::drops::{DropTarget, overlaps};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::aside::LocalAside;
 use crate::blobs::{Aside, BlobWriter, Blobs, Stat};
@@ -61,7 +61,7 @@ impl LocalBlobs {
     fn make_folder(&self, folder: &Path, path: &str) -> Result<()> {
         let failed = || io_error("make the folder of", path);
         let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
-        if is_durable() || self.disk.is_folder(folder) && planted::is(Bug::TrustFolder) {
+        if is_durable() || self.disk.is_folder(folder) && failpoints::is(Bug::TrustFolder) {
             return Ok(());
         }
         if folder == self.root || !folder.starts_with(&self.root) {
@@ -114,7 +114,7 @@ impl LocalBlobs {
 impl Blobs for LocalBlobs {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let (temporary, mut file) = self.temporary(path)?;
-        if planted::is(Bug::NameBeforeFsync) {
+        if failpoints::is(Bug::NameBeforeFsync) {
             let made = file.write_all(bytes).and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
             return made.and_then(|()| file.sync()).map(|()| true).map_err(io_error("write", path));
         }
@@ -281,7 +281,7 @@ impl BlobWriter for LocalWriter {
             Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        let synced = if planted::is(Bug::IgnoreWriteError) { Ok(()) } else { synced };
+        let synced = if failpoints::is(Bug::IgnoreWriteError) { Ok(()) } else { synced };
         let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
@@ -312,15 +312,15 @@ fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
 
 /// Makes the bytes of a file durable.
 fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
-    if planted::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
+    if failpoints::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
 }
 
 fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
-    if planted::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
+    if failpoints::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
 }
 
 pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    if planted::is(Bug::SkipFolderFsync) {
+    if failpoints::is(Bug::SkipFolderFsync) {
         return Ok(());
     }
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tidetable_layout::{Merge, StoredSchema};
+use tidetable_layout::StoredSchema;
+use tidetable_layout::schema::Merge;
 use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOptions, Writer};
 
 use crate::blobs::BlobWriter;

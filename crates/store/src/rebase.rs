@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tidetable_sstable::planted;
+use tidetable_sstable::tools::failpoints;
 
 use crate::names::Name;
 use crate::version::{Edit, Input, Version};
@@ -73,7 +73,7 @@ impl Version {
         if has_new && !since.is_empty() {
             return Err(newer());
         }
-        let again = since.iter().filter(|_| !planted::is(planted::Bug::ForgetDropsMeanwhile));
+        let again = since.iter().filter(|_| !failpoints::is(failpoints::Bug::ForgetDropsMeanwhile));
         let drops = again.map(|drop| drop.target.clone()).collect();
         Ok(Edit { drops, base: self.number, ..edit.clone() })
     }

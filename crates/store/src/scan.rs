@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidetable_layout::{Block, GroupProjection, KeyRange, Projection, QualifierKind, StoredSchema, TimestampKind};
-use tidetable_sstable::{KeepRecords, ReadCounts, ReadError, Reader, StripeMeta};
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
+use tidetable_sstable::{ReadCounts, ReadError, Reader, RecordFilter, StripeMeta};
 
 use crate::drops::Mask;
 use crate::emptied;
@@ -55,7 +57,7 @@ pub struct ScanOptions {
     pub skip: Option<Arc<dyn SkipStripes>>,
     /// Says which records need not come. It is not asked where rows of several files are merged, nor of files of which
     /// something is hidden.
-    pub keep: Option<Arc<dyn KeepRecords>>,
+    pub keep: Option<Arc<dyn RecordFilter>>,
     /// Takes stripes as the stripe table tells of them. It is asked under the same conditions, and of stripes all of which
     /// is wanted and no cell of which the rules drop.
     pub know: Option<Arc<dyn KnowStripes>>,
@@ -263,7 +265,7 @@ pub(crate) struct SstScan {
     /// Which stripes nobody needs; empty if all may be needed.
     skipped: Vec<bool>,
     /// Which records are needed, if it is not all.
-    keep: Option<Arc<dyn KeepRecords>>,
+    keep: Option<Arc<dyn RecordFilter>>,
     /// Who may know enough of a stripe.
     know: Option<Arc<dyn KnowStripes>>,
 }
@@ -287,7 +289,7 @@ impl SstScan {
         let rows =
             if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
         let block = match self.keep.as_deref().filter(|_| !judged) {
-            Some(keep) => stripe.into_kept(rows, projection, keep)?,
+            Some(keep) => stripe.into_filtered(rows, projection, keep)?,
             None => Some(stripe.into_block(rows, projection)?),
         };
         Ok(block.map(|block| (block, judged)))

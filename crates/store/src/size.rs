@@ -5,9 +5,10 @@
 //! several SSTs hold cells is looked at in each of them here, and as a whole when it is committed (see `limits`).
 
 use arrow::array::{Array, AsArray};
-use tidetable_layout::{
-    Block, CellWriter, Column, Encoding, FieldType, Group, GroupBlock, Keys, QualifierKind, StoredSchema, ValueType,
-};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::cell::CellWriter;
+use tidetable_layout::schema::{Encoding, QualifierKind};
+use tidetable_layout::{Block, Column, FieldType, Group, Keys, StoredSchema, ValueType};
 
 use crate::error::{Result, StoreError};
 use crate::load::LargestRow;
@@ -191,7 +192,8 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{StringArray, UInt64Array};
-    use tidetable_layout::{KeyTail, Qualifiers, TimestampKind};
+    use tidetable_layout::block::Qualifiers;
+    use tidetable_layout::schema::{KeyTail, TimestampKind};
 
     use super::*;
 

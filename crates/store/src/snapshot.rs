@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
-use tidetable_sstable::{Reader, planted};
+use tidetable_sstable::Reader;
+use tidetable_sstable::tools::failpoints;
 
 use crate::drops::{AppliedDrop, Mask, overlaps};
 use crate::error::{Result, StoreError};
@@ -170,7 +171,7 @@ impl Snapshot {
     /// What one window holds of `keys`.
     pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<Slice> {
         if self.inner.layout.rows_keep_to_windows() {
-            let bounds = tidetable_layout::window_bounds(self.inner.layout.spec().window, window.start);
+            let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
             return self.slices(std::slice::from_ref(keys), &bounds);
         }
         slice(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
@@ -286,7 +287,7 @@ impl Table {
         let damaged = |source| StoreError::Sst { path: path.clone(), source };
         let reader = Reader::open(file).map_err(damaged)?;
         let swapped = |reason| StoreError::Swapped { path: path.clone(), reason };
-        if planted::is(planted::Bug::AcceptAnyFile) {
+        if failpoints::is(failpoints::Bug::AcceptAnyFile) {
             return Ok(reader);
         }
         if length != sst.bytes {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 use tidetable_sstable::{ReadError, Reader};
 
 use crate::error::{Result, StoreError};
@@ -122,7 +122,7 @@ impl Table {
             Ok(reader) => reader,
             Err(error) => return vec![error],
         };
-        if planted::is(Bug::VerifyOpensOnly) {
+        if failpoints::is(Bug::VerifyOpensOnly) {
             return Vec::new();
         }
         let path = self.sst_path(&sst.id);

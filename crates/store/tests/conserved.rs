@@ -10,7 +10,8 @@ use std::sync::Mutex;
 
 use model::{DAY, Event, File, START, World};
 use proptest::prelude::*;
-use tidetable_layout::{ColumnSpec, FamilySpec, TableSpec, TimestampSpec};
+use tidetable_layout::TableSpec;
+use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 
 /// A column: its qualifier, its value and whether it is at timestamp 0.
 type Column = (&'static str, &'static str, bool);

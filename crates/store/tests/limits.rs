@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use model::{DAY, Event, File, START, World};
 use proptest::prelude::*;
-use tidetable_layout::{ColumnSpec, FamilySpec, Merge, TableSpec, TimestampSpec};
+use tidetable_layout::TableSpec;
+use tidetable_layout::schema::Merge;
+use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 use tidetable_store::{
     Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Edit, Largest, Snapshot, StoreError,
     VerifyOptions,

@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 
 use model::{Cells, DAY, Event, File, START, World};
 use proptest::prelude::*;
-use tidetable_layout::{ColumnSpec, FamilySpec, TableSpec, Window};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec};
+use tidetable_layout::{TableSpec, Window};
 use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, VerifyOptions};
 
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use chrono::NaiveDate;
 use serde_json::json;
-use tidetable_layout::{Advice, LostReason};
+use tidetable_layout::error::{Advice, LostReason};
 use tidetable_runner::{
     DataChecks, Job, NamesMeet, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
     check_queries, names_that_meet, open_store, probe_params, runtime, tables_read,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidetable_layout::window_name;
+use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
 

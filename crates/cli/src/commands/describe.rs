@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_layout::{ColumnSpec, PackedSpec, TimestampSpec, window_name};
+use tidetable_layout::spec::{ColumnSpec, PackedSpec, TimestampSpec};
+use tidetable_layout::time::window_name;
 use tidetable_store::{Snapshot, Sst, Version};
 
 use super::store;

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::json;
-use tidetable_layout::QualifierKind;
-use tidetable_sstable::{FileSource, Inspection, Reader};
+use tidetable_layout::schema::QualifierKind;
+use tidetable_sstable::tools::Inspection;
+use tidetable_sstable::{FileSource, Reader};
 
 use crate::args::{Global, Inspect, Output};
 use crate::error::CliError;
@@ -69,7 +70,7 @@ fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
 fn stripes(inspection: &Inspection) -> Rows {
     let mut rows = Rows::new(&["stripe", "offset", "bytes", "rows", "cells", "head", "keys", "shapes"]);
     for (at, stripe) in inspection.stripes.iter().enumerate() {
-        let shapes: Vec<String> = stripe.shapes.iter().flatten().map(ToString::to_string).collect();
+        let shapes: Vec<String> = stripe.patterns.iter().flatten().map(ToString::to_string).collect();
         rows.push(vec![
             json!(at),
             json!(stripe.offset),

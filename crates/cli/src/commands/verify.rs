@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_layout::window_name;
+use tidetable_layout::time::window_name;
 use tidetable_runner::{Runs, rejected_rows};
 use tidetable_store::{FileState, Published, Store, StoreError, TableReport, VerifyOptions};
 

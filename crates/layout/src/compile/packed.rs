@@ -1,15 +1,14 @@
-//! Cells of several columns: JSON objects and protobuf messages.
+//! Packed columns: cells made of several source columns, as JSON objects or protobuf messages.
 
-use super::{CompiledColumn, Compiler, Content, Scope, type_name};
+use crate::compile::compiler::{CompiledColumn, Compiler, Content, Scope, type_name};
 use crate::error::{ColumnPart, Place, Problem};
-use crate::proto_file::is_field_number;
-use crate::schema::{MessageField, PackedForm};
+use crate::protobuf::is_field_number;
+use crate::schema::{Encoding, MessageField, PackedForm};
 use crate::spec::{ColumnSpec, MessageSpec, PackedSpec, TimestampSpec};
-use crate::template::closest;
-use crate::value::Encoding;
+use crate::template::parse::closest;
 
 impl Compiler {
-    /// Compiles a column of several source columns; `None` after an error.
+    /// Compiles a packed column; `None` after an error.
     pub(super) fn packed(
         &mut self,
         declared: &ColumnSpec,
@@ -76,7 +75,7 @@ impl Compiler {
         };
         let (qualifier, (form, fields)) = (qualifier?, content?);
         let time = if repeated {
-            // The cell has none, but its events do.
+            // The cell is at timestamp 0, but its records keep their event times.
             Some(scope.source.time)
         } else {
             let of_value = self.all_determined(scope.key, &fields);

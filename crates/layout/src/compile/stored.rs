@@ -1,22 +1,23 @@
-//! From compiled templates to what is stored: columns in their groups, the row key in its two parts.
+//! The stored schema: columns in groups, and the row key split into prefix and tail.
 
-use super::{CompiledColumn, Content};
-use crate::layout::{GroupPlan, KeyPlan, TailField, ValuePlan};
-use crate::schema::{Column, Group, KeyTail, Merge, Packed, QualifierKind, TailPart, TimestampKind};
-use crate::segment::{FieldSegment, Segment};
+use crate::compile::compiler::{CompiledColumn, Content};
+use crate::plan::{GroupPlan, KeyPlan, TailField, ValuePlan};
+use crate::schema::{
+    Column, Encoding, Group, KeyTail, Merge, Packed, QualifierKind, TailPart, TimestampKind, ValueType,
+};
 use crate::spec::{SourceSchema, TableSpec};
-use crate::value::{Encoding, ValueType};
+use crate::template::segment::{FieldSegment, Segment};
 
-/// Most digits of a tail: what a u64 always holds.
+/// The most digits of a tail: any 19 digits fit in a u64.
 const TAIL_DIGITS: u32 = 19;
 
-/// Columns in their groups, in the order [`Group`] promises.
+/// Columns in groups: constant columns at timestamp 0, at the event time, at other times, then dynamic columns.
 pub(super) fn group(
     spec: &TableSpec,
     source: &SourceSchema,
     columns: &[CompiledColumn],
 ) -> (Vec<GroupPlan>, Vec<Group>) {
-    // A dynamic group is named by its template, a constant one by where its timestamps come from.
+    // A dynamic group is identified by its template, a constant one by the source of its timestamps.
     type GroupKey<'a> = (Option<&'a [Segment]>, Option<usize>);
     let taken = |column: &CompiledColumn| {
         let same_family = columns.iter().filter(|other| other.family == column.family);
@@ -95,7 +96,7 @@ pub(super) fn group(
     (plans, groups)
 }
 
-/// Splits the fixed-width end off the key, from the leftmost time in it that 19 digits reach.
+/// Splits off the tail: the fixed-width suffix of the key that starts at the leftmost time within 19 digits.
 pub(super) fn split_key(segments: Vec<Segment>) -> (KeyPlan, KeyTail) {
     let mut start = None;
     let mut digits = 0;
@@ -111,7 +112,7 @@ pub(super) fn split_key(segments: Vec<Segment>) -> (KeyPlan, KeyTail) {
     }
     let whole = segments.len();
     let prefix = start.unwrap_or(whole);
-    // Without a literal after each text, one prefix could start another.
+    // Unless a literal follows each variable-width field, one prefix could be a prefix of another.
     let prefix_free = segments.iter().take(prefix).enumerate().all(|(at, segment)| {
         segment.width().is_some() || (at + 1 < prefix && matches!(segments.get(at + 1), Some(Segment::Literal(_))))
     });

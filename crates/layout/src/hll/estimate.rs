@@ -1,23 +1,23 @@
-//! How many distinct values a sketch is of.
+//! Estimators of the number of distinct values.
 //!
 //! As in the paper: sparse values and few full registers are counted linearly, many by the harmonic mean. Between the
 //! two the harmonic mean is too great; the paper takes its bias from tables of simulations, here it follows from the
 //! distribution of registers: the estimate is the number for which their mean is expected to be what it is. The two
 //! agree but for the noise of the tables (under 0.3 %).
 
-use super::{MAX_REGISTER, REGISTERS, SPARSE_PRECISION};
+use crate::hll::parameters::{MAX_REGISTER, REGISTERS, SPARSE_PRECISION};
 
 const BUCKETS: f64 = (1u64 << SPARSE_PRECISION) as f64;
 const M: f64 = REGISTERS as f64;
-/// The linear count is the better one up to here (the paper's figure for precision 15).
+/// Linear counting is more accurate up to here (the paper's threshold for precision 15).
 const LINEAR_UP_TO: f64 = 20_000.0;
 
-/// From the number of sparse indexes in use.
+/// Linear counting over sparse indexes.
 pub(super) fn of_sparse(used: usize) -> u64 {
     (BUCKETS * (BUCKETS / (BUCKETS - used as f64)).ln()).round() as u64
 }
 
-/// From the registers.
+/// Estimate from the registers.
 pub(super) fn of_registers(registers: &[u8]) -> u64 {
     let mut counts = [0u64; 1 + MAX_REGISTER as usize];
     for register in registers {

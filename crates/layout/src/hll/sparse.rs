@@ -1,18 +1,18 @@
-//! Sparse values: what one hash says, in at most 22 bits.
+//! Sparse values: the index and rank of one hash in at most 22 bits.
 //!
 //! ```text
 //!   0 | 0 | index: 20 bits                 the register follows from the index: its last 5 bits are not all 0
 //!   1 | normal index: 15 bits | zeros: 6   else the number of zeros after the 20 bits, plus 1, stands with it
 //! ```
 
-use super::{NORMAL_PRECISION, SPARSE_PRECISION};
+use crate::hll::parameters::{NORMAL_PRECISION, SPARSE_PRECISION};
 
 /// Bits of the sparse index after the normal one.
 const EXTRA: u32 = SPARSE_PRECISION - NORMAL_PRECISION;
 const EXTRA_MASK: u32 = (1 << EXTRA) - 1;
 const ZEROS_BITS: u32 = 6;
 const ZEROS_MASK: u32 = (1 << ZEROS_BITS) - 1;
-/// Set in values that carry their zeros.
+/// Set in values with an explicit number of zeros.
 const FLAG: u32 = 1 << (NORMAL_PRECISION + ZEROS_BITS);
 /// The most zeros after the sparse index, plus 1.
 const MAX_ZEROS: u32 = 64 - SPARSE_PRECISION + 1;
@@ -27,7 +27,7 @@ pub(super) fn encode(hash: u64) -> u32 {
     FLAG | (index >> EXTRA) << ZEROS_BITS | zeros
 }
 
-/// Whether any hash has this value.
+/// Whether a hash can encode to this value.
 pub(super) fn is_valid(value: u32) -> bool {
     if value & FLAG == 0 {
         value < 1 << SPARSE_PRECISION && value & EXTRA_MASK != 0
@@ -36,7 +36,7 @@ pub(super) fn is_valid(value: u32) -> bool {
     }
 }
 
-/// Which register a value is of, and what it says of it.
+/// The register of a value, and the rank it implies.
 fn register(value: u32) -> (usize, u8) {
     if value & FLAG == 0 {
         let after = (value & EXTRA_MASK) << (32 - EXTRA);
@@ -55,7 +55,7 @@ pub(super) fn put_register(registers: &mut [u8], value: u32) {
     }
 }
 
-/// Leaves one value of each index: the one of the most zeros, which is the greatest.
+/// Keeps the greatest value of each index: the one with the most zeros.
 pub(super) fn dedup(sorted: &mut Vec<u32>) {
     let index = |value: u32| if value & FLAG == 0 { value } else { value >> ZEROS_BITS | FLAG };
     let mut kept = 0;
@@ -71,7 +71,7 @@ pub(super) fn dedup(sorted: &mut Vec<u32>) {
     sorted.truncate(kept);
 }
 
-/// Bytes of the varints of the differences.
+/// The encoded size: varints of the differences.
 pub(super) fn bytes(sorted: &[u32]) -> usize {
     let mut last = 0;
     let differences = sorted.iter().map(|value| value - std::mem::replace(&mut last, *value));

@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use crate::hll::error::SketchError;
+use crate::hll::parameters::REGISTERS;
+use crate::hll::sketch::{Distinct, Sketch};
 
 fn integers(values: impl IntoIterator<Item = u64>) -> Sketch {
     let mut sketch = Sketch::empty(8);

@@ -2,11 +2,14 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, Int64Array, StringArray};
 
+use crate::cell::write_cell;
+use crate::error::{Advice, ColumnPart, LostReason, Place};
+use crate::hll::Sketch;
+use crate::plan::Layout;
+use crate::schema::{Encoding, FieldType, Merge, ValueType};
+use crate::spec::{ColumnSpec, FamilySpec, SourceSchema, TableSpec, TimestampSpec};
+
 use super::loader::{DAY, NOON, batch, column, source, table, times, uints};
-use crate::{
-    Advice, ColumnPart, ColumnSpec, Encoding, FamilySpec, FieldType, Layout, LostReason, Merge, Place, Sketch,
-    SourceSchema, TableSpec, TimestampSpec, ValueType, write_cell,
-};
 
 fn sales() -> SourceSchema {
     let fields = [

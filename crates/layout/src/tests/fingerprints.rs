@@ -1,11 +1,10 @@
 //! Fingerprints are stored in manifests: their values may never change for a layout that a past build could declare.
 
 use crate::fingerprint::fingerprint;
-use crate::schema::{Merge, MessageField, ProtoType};
+use crate::schema::{Encoding, FieldType, Merge, MessageField, ProtoType};
 use crate::spec::{
     ColumnSpec, FamilySpec, Field, Granularity, MessageSpec, PackedSpec, SourceSchema, TableSpec, TimestampSpec, Window,
 };
-use crate::value::{Encoding, FieldType};
 
 /// A layout with every variant that is hashed at least once; it need not compile.
 fn everything(window: Window) -> (TableSpec, SourceSchema) {

@@ -1,10 +1,13 @@
 use arrow::array::ArrayRef;
 
+use crate::plan::Layout;
+use crate::schema::{Encoding, FieldType, KeyTail, TailPart};
+use crate::spec::{ColumnSpec, FamilySpec, TableSpec, TimestampSpec};
+
 use super::loader::{
     DAY, MINUTE, MS, NOON, batch, bools, cells, column, decimals, floats, ints, key_of, meters, source, table, texts,
     times, uints,
 };
-use crate::{ColumnSpec, Encoding, FamilySpec, FieldType, KeyTail, Layout, TableSpec, TailPart, TimestampSpec};
 
 fn key(template: &str, fields: &[(&str, FieldType, ArrayRef)]) -> Result<Vec<u8>, String> {
     let mut kinds: Vec<(&str, FieldType)> = fields.iter().map(|(name, kind, _)| (*name, *kind)).collect();
@@ -111,14 +114,14 @@ fn every_form_of_a_time() {
     for beyond in [
         253_402_300_800_000_000,
         1_000_000_000_000_000_000,
-        *crate::TIMES.end() + 1,
-        *crate::TIMES.start() - 1,
+        *crate::time::TIMESTAMP_RANGE.end() + 1,
+        *crate::time::TIMESTAMP_RANGE.start() - 1,
         i64::MIN,
     ] {
         assert_eq!(time("{ts:%Y}", beyond), range, "{beyond}");
         assert_eq!(time("{ts:s}", beyond), range, "{beyond}");
     }
-    assert_eq!(time("{ts:%Y}", *crate::TIMES.end()), "9999");
+    assert_eq!(time("{ts:%Y}", *crate::time::TIMESTAMP_RANGE.end()), "9999");
 }
 
 #[test]

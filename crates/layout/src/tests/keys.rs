@@ -2,8 +2,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use crate::block::Keys;
+use crate::plan::Layout;
+use crate::schema::{KeyTail, TailPart};
+
 use super::loader::{MINUTE, batch, floats, key_of, meters, times, uints};
-use crate::{KeyTail, Keys, Layout, TailPart};
 
 fn tail() -> Arc<KeyTail> {
     let parts = vec![TailPart::Digits(4), TailPart::Literal("-W".into()), TailPart::Digits(2)];

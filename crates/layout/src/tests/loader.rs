@@ -11,11 +11,13 @@ use arrow::array::{
 use arrow::compute::interleave;
 use arrow::datatypes::{Field as ArrowField, Schema};
 
-use crate::datum::View;
-use crate::{
-    Block, ColumnSpec, Encoder, FamilySpec, Field, FieldType, GroupBlock, Keys, LaidOut, Layout, Qualifiers,
-    SourceSchema, TableSpec, write_cell,
-};
+use crate::block::{Block, GroupBlock, Keys, Qualifiers};
+use crate::cell::write_cell;
+use crate::encode::{EncodedBatch, Encoder};
+use crate::plan::Layout;
+use crate::scalar::ColumnView;
+use crate::schema::FieldType;
+use crate::spec::{ColumnSpec, FamilySpec, Field, SourceSchema, TableSpec};
 
 pub(super) const MS: i64 = 1000;
 pub(super) const MINUTE: i64 = 60_000 * MS;
@@ -86,7 +88,7 @@ pub(super) fn meters() -> (TableSpec, SourceSchema) {
     (spec, source(&fields, "ts"))
 }
 
-pub(super) fn key_of(layout: &Layout, encoder: &Encoder<'_>, laid_out: &LaidOut, event: usize) -> Vec<u8> {
+pub(super) fn key_of(layout: &Layout, encoder: &Encoder<'_>, laid_out: &EncodedBatch, event: usize) -> Vec<u8> {
     let mut key = encoder.prefixes().get(laid_out.prefix[event]).to_vec();
     layout.stored().tail.write(laid_out.tail.get(event).copied().unwrap_or(0), &mut key);
     key
@@ -94,7 +96,7 @@ pub(super) fn key_of(layout: &Layout, encoder: &Encoder<'_>, laid_out: &LaidOut,
 
 pub(super) fn load(layout: &Layout, batches: &[RecordBatch]) -> Block {
     let mut encoder = layout.encoder();
-    let laid: Vec<LaidOut> = batches.iter().map(|batch| encoder.encode(batch).unwrap()).collect();
+    let laid: Vec<EncodedBatch> = batches.iter().map(|batch| encoder.encode(batch).unwrap()).collect();
     let events: Vec<(usize, usize)> =
         laid.iter().enumerate().flat_map(|(at, laid)| (0..laid.prefix.len()).map(move |event| (at, event))).collect();
     let mut rows: BTreeMap<Vec<u8>, (Vec<u8>, u64)> = BTreeMap::new();
@@ -170,8 +172,8 @@ fn content(columns: &[ArrayRef], event: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for column in columns {
         out.push(u8::from(column.is_valid(event)));
-        if let Some(datum) = View::new(column.as_ref()).get(event) {
-            datum.write_text(&mut crate::civil::Calendar::default(), &mut out);
+        if let Some(scalar) = ColumnView::new(column.as_ref()).get(event) {
+            scalar.write_text(&mut crate::time::calendar::Calendar::default(), &mut out);
         }
     }
     out
@@ -224,14 +226,14 @@ pub(super) fn cells(layout: &Layout, batch: &RecordBatch) -> Vec<String> {
 
 /// The rows of a batch as text, nulls as `-`.
 pub(super) fn lines(batch: &RecordBatch) -> Vec<String> {
-    let views: Vec<View<'_>> = batch.columns().iter().map(|column| View::new(column.as_ref())).collect();
+    let views: Vec<ColumnView<'_>> = batch.columns().iter().map(|column| ColumnView::new(column.as_ref())).collect();
     (0..batch.num_rows())
         .map(|row| {
             let values = views.iter().map(|view| match view.get(row) {
                 None => "-".to_owned(),
-                Some(datum) => {
+                Some(scalar) => {
                     let mut text = Vec::new();
-                    datum.write_text(&mut crate::civil::Calendar::default(), &mut text);
+                    scalar.write_text(&mut crate::time::calendar::Calendar::default(), &mut text);
                     String::from_utf8(text).unwrap()
                 }
             });

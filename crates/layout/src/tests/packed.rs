@@ -3,15 +3,18 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Date32Array, Float64Array, StringArray, UInt64Array};
 use proptest::prelude::*;
 
+use crate::block::Block;
+use crate::cell::{CellWriter, PackedWriter};
+use crate::error::{ColumnPart, Place, RejectReason};
+use crate::plan::Layout;
+use crate::schema::{Encoding, FieldType, Merge, MessageField, ProtoType};
+use crate::spec::{ColumnSpec, MessageSpec, PackedSpec, SourceSchema, TableSpec, TimestampSpec};
+
 use super::loader::{
     DAY, MINUTE, MS, NOON, batch, column, decimals, floats, ints, lines, load, project, records, source, table, texts,
     times, uints,
 };
 use super::round_trip::{check_order, events, sorted, wide_batch, wide_source};
-use crate::{
-    Block, CellWriter, ColumnPart, ColumnSpec, Encoding, FieldType, Layout, Merge, MessageField, MessageSpec,
-    PackedSpec, PackedWriter, Place, ProtoType, RejectReason, SourceSchema, TableSpec, TimestampSpec,
-};
 
 fn message(name: &str, fields: &[(&str, u32, ProtoType)]) -> MessageSpec {
     let field = |(name, number, kind): &(&str, u32, ProtoType)| MessageField {
@@ -443,7 +446,7 @@ message ReadingList {
 fn an_encoded_field_is_found_by_its_value_and_not_by_a_range() {
     use std::ops::Bound;
 
-    use crate::{FieldBound, Scalar, ValueSet};
+    use crate::pushdown::{FieldBound, Scalar, ValueSet};
     let fields = [("host", FieldType::Text), ("ts", FieldType::Timestamp), ("v", FieldType::UInt64)];
     let source = source(&fields, "ts");
     let layout = compiled(&table("{host:percent}#{ts:%Y%m%d}", &[("F", &[("v", "{v}")])]), &source);

@@ -2,8 +2,12 @@ use std::ops::Bound;
 
 use proptest::prelude::*;
 
+use crate::plan::Layout;
+use crate::pushdown::{FieldBound, KeyRange, ValueSet};
+use crate::scalar::Scalar;
+use crate::schema::FieldType;
+
 use super::loader::{DAY, MS, NOON, batch, floats, key_of, meters, source, table, texts, times, uints};
-use crate::{FieldBound, FieldType, KeyRange, Layout, Scalar, ValueSet};
 
 fn one(field: &str, value: Scalar) -> FieldBound {
     FieldBound { field: field.into(), set: ValueSet::In(vec![value]) }

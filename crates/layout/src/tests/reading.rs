@@ -1,10 +1,12 @@
+use crate::block::Block;
+use crate::error::{DecodeError, LostReason};
+use crate::plan::Layout;
+use crate::schema::FieldType;
+use crate::spec::{ColumnSpec, FamilySpec, SourceSchema, TableSpec, TimestampSpec, Window};
+
 use super::loader::{
     DAY, MINUTE, NOON, batch, column, floats, ints, lines, load, meters, project, records, source, table, texts, times,
     uints,
-};
-use crate::{
-    Block, ColumnSpec, DecodeError, FamilySpec, FieldType, Layout, LostReason, SourceSchema, TableSpec, TimestampSpec,
-    Window,
 };
 
 fn names(layout: &Layout) -> Vec<String> {
@@ -229,7 +231,7 @@ fn blocks_of_another_layout_are_errors() {
     let (spec, source) = meters();
     let layout = Layout::compile(&spec, &source).unwrap();
     let block = load(&layout, &[batch(&source, vec![uints(&[7]), times(&[NOON]), floats(&[Some(1.0)])])]);
-    let mut keys = crate::Keys::new(layout.stored().tail.clone().into());
+    let mut keys = crate::block::Keys::new(layout.stored().tail.clone().into());
     keys.push(b"nonsense", 20_210_305);
     let bad = Block { keys, groups: block.groups.clone() };
     assert!(matches!(layout.decode(bad, &[0]), Err(DecodeError::Key { key }) if key == "nonsense"));
@@ -258,7 +260,7 @@ fn keys_say_in_which_window_their_rows_lie() {
         let found = windows(key, Window::Day).unwrap();
         let mut starts: Vec<i64> = found.into_values().collect();
         starts.sort_unstable();
-        let day = crate::window_of(Window::Day, NOON);
+        let day = crate::time::window_of(Window::Day, NOON);
         assert_eq!(starts, [day - DAY, day, day + DAY], "{key}");
     }
     for (key, unit) in [

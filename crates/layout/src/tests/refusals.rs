@@ -2,10 +2,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, UInt64Array};
 
+use crate::error::{ColumnPart, EncodeError, LayoutError, Place, RejectReason};
+use crate::plan::Layout;
+use crate::schema::{Encoding, FieldType};
+use crate::spec::{TableSpec, TimestampSpec};
+
 use super::loader::{DAY, NOON, batch, column, floats, meters, source, table, texts, times, uints};
-use crate::{
-    ColumnPart, EncodeError, Encoding, FieldType, Layout, LayoutError, Place, RejectReason, TableSpec, TimestampSpec,
-};
 
 fn errors(spec: &TableSpec) -> Vec<LayoutError> {
     let fields = [
@@ -38,9 +40,9 @@ fn templates_are_refused_where_they_are_wrong() {
         ("{meter:00}", "7..9: the width must be from 1 to 20"),
         ("{ts:%Y-W%V}", "4..10: `%V` counts weeks of `%G`"),
         ("{ts:%Y|Europe/Pari}", "7..18: no time zone `Europe/Pari`"),
-        ("{ts:%Y%E}", "6..8: `%E` is no time directive"),
+        ("{ts:%Y%E}", "6..8: `%E` is not a supported time directive"),
         // Chrono reads it, and does not print it.
-        ("{ts:%Y%#z}", "6..9: `%#z` is no time directive"),
+        ("{ts:%Y%#z}", "6..9: `%#z` is not a supported time directive"),
         ("{host:010}", "0..10: `010` does not go with `host`, which is text: it takes an integer"),
         ("{kwh:ms}", "0..8: `an epoch` does not go with `kwh`, which is float64"),
         ("{host}{meter}", "0..6: `host` varies in width and nothing marks its end"),
@@ -213,7 +215,7 @@ fn fingerprints_tell_layouts_apart() {
     let first = print(&spec);
     assert_eq!((first.len(), &first), (32, &print(&spec)));
     let mut other = spec.clone();
-    other.granularity = crate::Granularity::Micros;
+    other.granularity = crate::spec::Granularity::Micros;
     assert_ne!(print(&other), first);
     let mut other = spec.clone();
     other.families[0].columns[1].encoding = Encoding::Float64;

@@ -3,10 +3,13 @@ use std::collections::BTreeMap;
 use arrow::array::RecordBatch;
 use proptest::prelude::*;
 
+use crate::plan::Layout;
+use crate::schema::FieldType;
+use crate::spec::{SourceSchema, TableSpec};
+
 use super::loader::{
     MS, batch, decimals, floats, ints, lines, load, meters, records, source, table, texts, times, uints,
 };
-use crate::{FieldType, Layout, SourceSchema, TableSpec};
 
 pub(super) fn wide_source() -> SourceSchema {
     let fields = [
@@ -94,9 +97,9 @@ pub(super) fn sorted(mut lines: Vec<String>) -> Vec<String> {
 
 /// The values of the promised order, record by record, as comparable text.
 pub(super) fn check_order(layout: &Layout, found: &RecordBatch) {
+    use arrow::compute::{SortColumn, lexsort_to_indices};
     use std::sync::Arc;
 
-    use arrow::compute::{SortColumn, lexsort_to_indices};
     let order = layout.record_order();
     if order.is_empty() {
         return;

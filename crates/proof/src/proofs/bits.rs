@@ -32,7 +32,7 @@ fn same_block(left: &Block, right: &Block) -> bool {
     let groups = left.groups.len() == right.groups.len()
         && left.groups.iter().zip(&right.groups).all(|pair| match pair {
             (Some(left), Some(right)) => {
-                let names = |group: &tidetable_layout::GroupBlock| {
+                let names = |group: &tidetable_layout::block::GroupBlock| {
                     let names = group.qualifiers.as_ref();
                     names.map(|names| (names.dictionary.clone(), names.codes.clone()))
                 };

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use super::{Figures, bits, faults, histories, model, power, replies};
 use crate::finding::{Finding, Result};
@@ -26,7 +26,7 @@ const PROOFS: [Small; 8] = [
 /// # Errors
 /// A bug that none finds, or a finding where none is planted.
 pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
-    if !planted::POSSIBLE {
+    if !failpoints::POSSIBLE {
         return Err(Finding::new("this build has no bugs to plant; build it with --features planted"));
     }
     for (name, proof) in PROOFS {
@@ -34,7 +34,7 @@ pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
     }
     let mut missed = Vec::new();
     for bug in Bug::ALL {
-        planted::plant(Some(bug));
+        failpoints::plant(Some(bug));
         let found = PROOFS.iter().find_map(|(name, proof)| {
             // A bug may show as a panic, too.
             match catch_unwind(AssertUnwindSafe(proof)) {
@@ -43,7 +43,7 @@ pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
                 Err(_) => Some(format!("found by {name}: a panic")),
             }
         });
-        planted::plant(None);
+        failpoints::plant(None);
         match found {
             Some(found) => tell(bug, &found),
             None => missed.push(bug),

@@ -10,7 +10,10 @@ use std::path::Path;
 use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor};
 use protox::Compiler;
 use protox::file::File;
-use tidetable_layout::{MessageField, MessageSpec, ProtoType, SourceSchema, is_field_number, proto_file};
+use tidetable_layout::SourceSchema;
+use tidetable_layout::protobuf::{is_field_number, proto_file};
+use tidetable_layout::schema::{MessageField, ProtoType};
+use tidetable_layout::spec::MessageSpec;
 use toml::de::DeValue;
 
 use super::fields::{Fields, Named, Reader};

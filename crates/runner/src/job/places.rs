@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use tidetable_layout::{ColumnPart, LayoutError, Place};
+use tidetable_layout::error::{ColumnPart, LayoutError, Place};
 
 use super::fields::Text;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
-use tidetable_layout::LayoutError;
+use tidetable_layout::error::LayoutError;
 use tidetable_source::FormatFault;
 use tidetable_sql::{ExpressionError, QueryError};
 

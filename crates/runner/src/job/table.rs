@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_spanned::Spanned;
-use tidetable_layout::{
-    ColumnSpec, Encoding, FamilySpec, Granularity, Layout, Merge, MessageSpec, PackedSpec, Place, SourceSchema,
-    TableSpec, TimestampSpec, Window,
-};
+use tidetable_layout::error::Place;
+use tidetable_layout::schema::{Encoding, Merge};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity, MessageSpec, PackedSpec, TimestampSpec};
+use tidetable_layout::{Layout, SourceSchema, TableSpec, Window};
 use tidetable_sql::{Filter, Preparation};
 use tidetable_store::GcRule;
 use toml::de::DeValue;

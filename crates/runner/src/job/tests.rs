@@ -4,7 +4,8 @@ use std::path::Path;
 use chrono::NaiveDate;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use tempfile::TempDir;
-use tidetable_layout::{FieldType, Granularity, TimestampSpec, Window};
+use tidetable_layout::spec::{Granularity, TimestampSpec};
+use tidetable_layout::{FieldType, Window};
 use tidetable_source::MaxRejected;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tidetable_source::SampleError;
+use tidetable_source::sample::SampleError;
 
 use crate::job::listed;
 

@@ -8,7 +8,7 @@ use arrow::compute::concat;
 use arrow::datatypes::{Date32Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::row::{RowConverter, SortField};
 use tidetable_layout::FieldType;
-use tidetable_source::Sample;
+use tidetable_source::sample::Sample;
 
 /// Months by their first three letters.
 pub(super) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
-use tidetable_layout::{FieldType, LocalTime};
-use tidetable_source::Sample;
+use tidetable_layout::FieldType;
+use tidetable_layout::time::LocalTime;
+use tidetable_source::sample::Sample;
 
 use super::facts::{Column, Facts, MONTHS};
 use super::query::identifier;

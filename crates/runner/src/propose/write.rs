@@ -4,7 +4,8 @@ use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_source::{ColumnSpec, CsvOptions, Format, Sample};
+use tidetable_source::sample::Sample;
+use tidetable_source::{ColumnSpec, CsvOptions, Format};
 
 use super::entity::{Key, copies};
 use super::facts::{Column, Facts};

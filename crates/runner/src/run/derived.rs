@@ -6,7 +6,9 @@ use std::fmt;
 use std::ops::Range;
 
 use futures::StreamExt;
-use tidetable_layout::{Field, KeyRange, Projection, TimestampSpec, Window, window_bounds, window_name, window_of};
+use tidetable_layout::spec::TimestampSpec;
+use tidetable_layout::time::{window_bounds, window_name, window_of};
+use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
 use tidetable_store::{

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tidetable_layout::window_name;
-use tidetable_source::{ContentHash, Found, Growth, InputFile, SourceError, SourceSpec, Storage};
+use tidetable_layout::time::window_name;
+use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
     Edit, Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
     Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Target, Version,
@@ -85,7 +85,7 @@ impl<'a> LoadStage<'a> {
             let base = self.base(&stored, table, Some(source))?;
             bases.push((stored, base));
         }
-        let Found { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
+        let DiscoveredFiles { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
         let growths: RefCell<HashMap<(String, ContentHash), Option<Growth>>> = RefCell::default();
@@ -216,7 +216,11 @@ impl<'a> LoadStage<'a> {
 
     /// The files of the source. That a pattern matches none is no mistake of a source whose files were loaded before: what
     /// they brought stays.
-    fn find<'b>(&self, source: &SourceSpec, mut bases: impl Iterator<Item = &'b Base>) -> Result<Found, StoreError> {
+    fn find<'b>(
+        &self,
+        source: &SourceSpec,
+        mut bases: impl Iterator<Item = &'b Base>,
+    ) -> Result<DiscoveredFiles, StoreError> {
         let mut found = self.storage.find(source)?;
         if !found.unmatched.is_empty() && !bases.any(|base| !base.known().inputs.is_empty()) {
             let pattern = found.unmatched.swap_remove(0);

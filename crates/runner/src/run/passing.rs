@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use tidetable_export::ExportError;
-use tidetable_source::{SourceError, store_may_pass};
+use tidetable_source::{SourceError, is_transient};
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
@@ -52,7 +52,7 @@ fn passes(error: &(dyn Error + 'static)) -> bool {
         Some(SourceError::StoreSettings { .. }) => return false,
         _ => {}
     }
-    if let Some(may) = store_may_pass(error) {
+    if let Some(may) = is_transient(error) {
         return may;
     }
     if let Some(error) = error.downcast_ref::<io::Error>() {

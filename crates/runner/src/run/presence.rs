@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tidetable_layout::TimestampSpec;
+use tidetable_layout::spec::TimestampSpec;
 use tidetable_sql::{Session, SqlError, name, numbers};
 use tidetable_store::Snapshot;
 

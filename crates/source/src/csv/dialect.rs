@@ -1,4 +1,4 @@
-//! Where records and fields end.
+//! Boundaries of records and fields.
 //!
 //! A record ends at `\n`; a `\r` right before it is part of the line end, any other is data. A quote opens a quoted
 //! field only as its first byte; in it, two quotes stand for one; after the closing quote, the field goes on unquoted
@@ -6,11 +6,11 @@
 
 use memchr::{memchr, memrchr};
 
-use crate::field::find;
 use crate::spec::CsvOptions;
+use crate::value::field::find;
 
-/// A quoted field that is not closed within so many bytes of its record is taken as never closed: otherwise one stray
-/// quote would hold the rest of the file in memory. A cell has 100 MiB at most, twice as many with its quotes doubled.
+/// A quoted field that is not closed within so many bytes of its record counts as never closed: otherwise one stray quote
+/// would buffer the rest of the file. A cell has at most 100 MiB, twice that with doubled quotes.
 const LONGEST_QUOTED: usize = 256 << 20;
 
 /// The special bytes of a file.
@@ -22,14 +22,14 @@ pub(crate) struct Dialect {
     pub longest_quoted: usize,
 }
 
-/// What a look for the end of a record finds.
+/// The result of scanning for the end of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Scan {
     /// The record ends before this offset, its line end included.
     Record(usize),
     /// The quote at `opened` is never closed; the next record starts at `resume`, on the line after the quote's.
     Open { opened: usize, resume: usize },
-    /// The end is not among these bytes.
+    /// The record does not end within these bytes.
     More,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Span {
     start: usize,
     end: usize,
     pub quoted: bool,
-    /// Without its quotes it is in the scratch space, not in the record.
+    /// Unescaped: the text is in the scratch buffer, not in the record.
     in_scratch: bool,
 }
 
 impl Span {
-    /// Offset in the record and length of a field that stands there as it is.
+    /// Offset and length in the record of a field without escapes.
     pub fn in_place(&self) -> Option<(usize, usize)> {
         (!self.in_scratch).then_some((self.start, self.end - self.start))
     }
@@ -65,7 +65,7 @@ impl Dialect {
         self.comment.is_some() && record.first().copied() == self.comment
     }
 
-    /// Looks for the end of the record that starts at `start`. With `whole`, nothing follows `bytes`.
+    /// Scans for the end of the record at `start`. With `whole`, `bytes` is the end of the input.
     pub fn scan(&self, bytes: &[u8], start: usize, whole: bool) -> Scan {
         let more = || if whole { Scan::Record(bytes.len()) } else { Scan::More };
         let line_end = |from: usize| memchr(b'\n', bytes.get(from..)?).map(|at| from + at + 1);
@@ -96,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// The offset after the quote that closes the one at `opened`.
+    /// The offset after the closing quote of the one at `opened`.
     fn close(&self, bytes: &[u8], start: usize, opened: usize, quote: u8) -> Option<usize> {
         let limit = bytes.len().min(start.saturating_add(self.longest_quoted));
         let mut at = opened + 1;
@@ -135,7 +135,7 @@ impl Dialect {
         let mut end = 0;
         loop {
             let rest = bytes.get(end..).unwrap_or_default();
-            // Records before the line of the next quote need no closer look.
+            // Records before the line of the next quote need no scan.
             let Some(next) = memchr(quote, rest) else { return end + last_line(rest) };
             end += last_line(rest.get(..next).unwrap_or_default());
             match self.scan(bytes, end, false) {

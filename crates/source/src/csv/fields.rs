@@ -5,7 +5,7 @@
 
 use wide::u8x32;
 
-/// Bytes of rows that are looked at together: they are still near when their values are read.
+/// Bytes of rows that are scanned together, so that they are still cached when their values are parsed.
 const SPAN: usize = 64 << 10;
 /// Bytes that are compared at once.
 const BLOCK: usize = 32;

@@ -1,7 +1,7 @@
-//! Delimited text: where records end, which column is which, and two ways to read rows that mean the same.
+//! Delimited text: record boundaries, fields, and two equivalent row parsers, fast and general.
 
 #[cfg(any(test, fuzzing))]
-mod both;
+mod both_paths;
 mod dialect;
 mod fields;
 mod rows;
@@ -9,9 +9,9 @@ mod rows;
 mod tests;
 
 #[cfg(fuzzing)]
-pub use both::Outcome;
+pub use both_paths::Outcome;
 #[cfg(any(test, fuzzing))]
-pub(crate) use both::both_ways;
+pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Span, body, split};
 pub(crate) use fields::Slices;
 pub(crate) use rows::{Block, CsvPlan, parse};

@@ -5,13 +5,12 @@ use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 use memchr::memchr_iter;
 
-use super::dialect::{Dialect, Scan, Span, body, split};
-use super::fields::Fields;
-use crate::column::Column;
-use crate::columns::ColumnDiff;
-use crate::plan::ColumnPlan;
+use crate::csv::dialect::{Dialect, Scan, Span, body, split};
+use crate::csv::fields::Fields;
+use crate::plan::{ColumnDiff, ColumnPlan};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::time::TimeCounts;
+use crate::value::ColumnBuilder;
 
 /// Rows that the fast way takes at once, at most and where most surprise it.
 const MOST_ROWS: usize = 4096;
@@ -67,7 +66,7 @@ pub(super) struct Rows<'a> {
     plan: &'a CsvPlan,
     block: Block<'a>,
     valid: bool,
-    columns: Vec<Column<'a>>,
+    columns: Vec<ColumnBuilder<'a>>,
     starts: Vec<u32>,
     rejected: Vec<Rejected>,
     read: u64,
@@ -84,7 +83,7 @@ impl<'a> Rows<'a> {
             plan,
             block,
             valid,
-            columns: plan.columns.iter().map(|column| Column::new(column, room)).collect(),
+            columns: plan.columns.iter().map(|column| ColumnBuilder::new(column, room)).collect(),
             starts: Vec::with_capacity(room),
             rejected: Vec::new(),
             read: 0,
@@ -109,7 +108,7 @@ impl<'a> Rows<'a> {
                 most = (most * 2).min(MOST_ROWS);
                 continue;
             }
-            // Where many rows are unusual, few should have to be looked at again.
+            // Shrinks the batch where many rows are unusual, so that few are parsed again.
             most = (most / 2).max(FEWEST_ROWS);
             let rest = bytes.get(at..).unwrap_or_default();
             let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);

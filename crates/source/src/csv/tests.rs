@@ -2,13 +2,15 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use proptest::prelude::*;
 use tidetable_layout::FieldType;
 
-use super::rows::Parsed;
-use super::*;
+use crate::csv::dialect::Dialect;
+use crate::csv::rows::{Block, CsvPlan, parse};
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 
+use super::rows::Parsed;
+
 fn plan(spec: &SourceSpec, width: usize) -> CsvPlan {
-    let columns = crate::plan::plans(spec).unwrap();
+    let columns = crate::plan::column_plans(spec).unwrap();
     let steps = (0..width).map(|at| (columns.len() - 1).checked_sub(at)).collect();
     CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps, refused: None }
 }
@@ -18,7 +20,7 @@ fn text_plan(width: usize) -> CsvPlan {
     let columns = names.iter().take(width).map(|name| ColumnSpec::new(*name, FieldType::Text)).collect();
     let csv = CsvOptions { null: Vec::new(), ..CsvOptions::default() };
     let spec = SourceSpec { columns, csv, ..SourceSpec::default() };
-    let columns = crate::plan::plans(&spec).unwrap();
+    let columns = crate::plan::column_plans(&spec).unwrap();
     CsvPlan { dialect: Dialect::new(&spec.csv), columns, steps: (0..width).map(Some).collect(), refused: None }
 }
 
@@ -32,8 +34,8 @@ fn parts(parsed: Parsed) -> (Vec<ArrayRef>, Vec<u32>, Vec<Rejected>, u64) {
     (parsed.columns, parsed.starts, parsed.rejected, parsed.read)
 }
 
-fn both_ways(plan: &CsvPlan, bytes: &[u8]) {
-    let [fast, general] = super::both_ways(plan, bytes).unwrap().unwrap();
+fn both_paths(plan: &CsvPlan, bytes: &[u8]) {
+    let [fast, general] = super::both_paths(plan, bytes).unwrap().unwrap();
     assert_eq!(fast.starts.len() + fast.rejected.len(), fast.read as usize);
     assert_eq!(format!("{fast:?}"), format!("{general:?}"));
     assert_eq!(fast, general);
@@ -108,18 +110,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn both_ways_mean_the_same_for_rows(rows in proptest::collection::vec(row(), 1..12), comma: bool, cut: bool) {
+    fn both_paths_mean_the_same_for_rows(rows in proptest::collection::vec(row(), 1..12), comma: bool, cut: bool) {
         let null = vec![String::new(), "NA".to_owned(), "-999".to_owned()];
         let null = if cut { null } else { vec![String::new()] };
         let csv = CsvOptions { delimiter: b';', decimal_comma: comma, null, ..CsvOptions::default() };
         let plan = plan(&all_kinds(csv), 10);
         let text = rows.concat();
-        both_ways(&plan, text.as_bytes());
-        both_ways(&plan, text.trim_end().as_bytes());
+        both_paths(&plan, text.as_bytes());
+        both_paths(&plan, text.trim_end().as_bytes());
     }
 
     #[test]
-    fn both_ways_mean_the_same_for_anything(
+    fn both_paths_mean_the_same_for_anything(
         text in "([0-9a-z;,.\r\n\t +-]|é){0,200}", width in 1usize..4, comma: bool,
     ) {
         let delimiter = if comma { b',' } else { b';' };
@@ -128,7 +130,7 @@ proptest! {
         for first in 0..3 {
             spec.columns.rotate_left(first);
             let narrow = SourceSpec { columns: spec.columns[..width].to_vec(), ..spec.clone() };
-            both_ways(&plan(&narrow, width), text.as_bytes());
+            both_paths(&plan(&narrow, width), text.as_bytes());
         }
     }
 

@@ -8,11 +8,12 @@ use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, T
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_layout::FieldType;
+use tidetable_layout::time::DAY;
 
-use crate::column::Column;
 use crate::plan::ColumnPlan;
 use crate::reject::RejectReason;
 use crate::time::{Clock, Remarks, Stamp, TimeFault, Unit};
+use crate::value::ColumnBuilder;
 
 /// A value that does not fit.
 pub(super) struct Fault {
@@ -33,7 +34,7 @@ impl Coerced {
         Self { array, faults, remarks: Remarks::default() }
     }
 
-    fn of(mut column: Column<'_>, faults: Vec<Fault>) -> Result<Self, ArrowError> {
+    fn of(mut column: ColumnBuilder<'_>, faults: Vec<Fault>) -> Result<Self, ArrowError> {
         let remarks = column.remarks();
         Ok(Self { array: column.finish()?, faults, remarks })
     }
@@ -160,7 +161,7 @@ impl Coercion {
             Self::Written => {
                 let text = cast(array, &DataType::Utf8)?;
                 let text = text.as_string::<i32>();
-                let mut result = Column::new(column, text.len());
+                let mut result = ColumnBuilder::new(column, text.len());
                 let mut faults = Vec::new();
                 for row in 0..text.len() {
                     if text.is_null(row) {
@@ -183,7 +184,7 @@ impl Coercion {
                 let days = cast(array, &DataType::Date32)?;
                 let days = days.as_primitive::<Date32Type>();
                 settle(array, column, |row, clock| {
-                    let local = i64::from(days.value(row)) * 86_400_000_000;
+                    let local = i64::from(days.value(row)) * DAY;
                     column.time.as_ref().map_or(Stamp::at(local).within(), |rule| rule.local(local, clock))
                 })
             }
@@ -234,7 +235,7 @@ fn read_fields<'a>(
     rows: usize,
     field: impl Fn(usize) -> Option<&'a [u8]>,
 ) -> Result<Coerced, ArrowError> {
-    let mut result = Column::new(column, rows);
+    let mut result = ColumnBuilder::new(column, rows);
     let mut faults = Vec::new();
     let is_text = column.kind == FieldType::Text;
     for row in 0..rows {

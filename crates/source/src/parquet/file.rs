@@ -3,23 +3,22 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-    RowSelector,
-};
-use ::parquet::errors::ParquetError;
-use ::parquet::file::metadata::PageIndexPolicy;
-use ::parquet::file::reader::ChunkReader;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::compute::concat_batches;
 use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelector,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::reader::ChunkReader;
 
-use super::coerce::{Coercion, Fault};
-use crate::columns::{ColumnDiff, Matched, match_columns};
 use crate::error::SourceError;
-use crate::origin::row_text;
-use crate::plan::ColumnPlan;
+use crate::parquet::coerce::{Coercion, Fault};
+use crate::plan::{ColumnDiff, ColumnPlan, Matched, match_columns};
+use crate::read::row_text;
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::time::{Remarks, TimeCounts};
@@ -27,7 +26,7 @@ use crate::time::{Remarks, TimeCounts};
 /// Where the bytes are.
 #[derive(Debug)]
 pub(crate) enum Bits {
-    /// On disk: each decoding opens it anew, since copies of a handle share one position.
+    /// On disk: each decoder opens it again, because cloned handles share one position.
     Local { path: PathBuf, length: u64 },
     /// In memory, fetched whole.
     Memory(Bytes),
@@ -140,7 +139,7 @@ impl ParquetPlan {
             coercions.push(coercion);
         }
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
-        // Rejected rows are kept as they stand.
+        // The raw batch is kept for rejected rows.
         let roots = steps.iter().enumerate().filter(|(_, step)| step.is_some() || refused.is_some());
         let mask = ProjectionMask::roots(file.footer.parquet_schema(), roots.map(|(root, _)| root));
         Ok((Self { file, columns, mask, coercions, refused }, diff))

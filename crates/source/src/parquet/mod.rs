@@ -1,4 +1,4 @@
-//! Parquet: which columns, which rows of a group, and how their types become the declared ones.
+//! Parquet files: projected columns, slices of row groups, and coercion to the declared types.
 
 mod coerce;
 mod file;

@@ -16,7 +16,7 @@ pub enum SampleError {
         /// File.
         path: String,
     },
-    /// One row does not tell an entity from a measurement.
+    /// One row is not enough to distinguish entities from measurements.
     #[error("{path}: there is one row only, which does not tell names from measurements; give a file with more rows")]
     OneRow {
         /// File.
@@ -51,7 +51,7 @@ pub enum SampleError {
         first: Box<Rejected>,
         /// How many.
         odd: u64,
-        /// Of so many.
+        /// Rows sampled.
         rows: u64,
     },
 }

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use super::error::SampleError;
 use crate::csv::{Dialect, Scan, Span, body, split};
-use crate::decode::Decoded;
+use crate::read::Decoded;
+use crate::sample::error::SampleError;
 use crate::spec::CsvOptions;
 
-/// Bytes that are looked at, and lines of them.
+/// Bytes that are sampled, and lines of them.
 const HEAD_BYTES: usize = 256 << 10;
 const HEAD_LINES: usize = 50;
 /// In the order of preference.

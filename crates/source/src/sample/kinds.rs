@@ -1,4 +1,4 @@
-//! The type of a column that was read as text.
+//! Infers the type of a column that was read as text.
 
 use std::collections::BTreeSet;
 
@@ -6,37 +6,18 @@ use arrow::array::StringArray;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use super::{numbers, times, values};
-use crate::column::Column;
-use crate::number::parse_bool;
-use crate::plan::ColumnPlan;
+use crate::sample::candidate::{Candidate, fits, values};
+use crate::sample::{numbers, times};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+use crate::value::number::parse_bool;
 
-/// What files write for a value that is not there. Only where the rest of a column is no text.
+/// Common null markers; only used in columns that are not text.
 const MARKERS: [&str; 14] =
     ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "?", "\\N"];
-/// So many values are tried before all are.
-const FIRST: usize = 64;
 
-/// What was found of a column.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub spec: ColumnSpec,
-    pub markers: BTreeSet<&'static str>,
-    pub also: Option<String>,
-    pub without_offset: bool,
-    pub maybe_epoch: Option<&'static str>,
-}
-
-impl Found {
-    pub fn plain(spec: ColumnSpec) -> Self {
-        Self { spec, markers: BTreeSet::new(), also: None, without_offset: false, maybe_epoch: None }
-    }
-}
-
-/// The narrowest type that takes all values of the column `name`.
-pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Found {
-    let text = || Found::plain(ColumnSpec::new(name, FieldType::Text));
+/// The narrowest type that fits all values of the column `name`.
+pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Candidate {
+    let text = || Candidate::plain(ColumnSpec::new(name, FieldType::Text));
     let markers: BTreeSet<&'static str> =
         values(column).filter_map(|value| MARKERS.iter().find(|marker| **marker == value).copied()).collect();
     let there = values(column).filter(|value| !value.is_empty() && !markers.contains(value));
@@ -54,34 +35,21 @@ pub(super) fn infer(name: &str, column: &[&StringArray], csv: &CsvOptions, zone:
         .map(|spec| match spec.kind {
             FieldType::Int64 => {
                 let range = there.clone().filter_map(|value| value.parse().ok()).map(|value: i64| (value, value));
-                times::of_integers(name, &range.collect::<Vec<_>>()).unwrap_or_else(|| Found::plain(spec))
+                times::of_integers(name, &range.collect::<Vec<_>>()).unwrap_or_else(|| Candidate::plain(spec))
             }
-            _ => Found::plain(spec),
+            _ => Candidate::plain(spec),
         })
         .or_else(|| {
             let words = there.clone().all(|value| value.len() > 3 && parse_bool(value.as_bytes()).is_some());
-            words.then(|| Found::plain(ColumnSpec::new(name, FieldType::Bool)))
+            words.then(|| Candidate::plain(ColumnSpec::new(name, FieldType::Bool)))
         });
-    // Eight digits may be a day, whose name then says so.
+    // Eight digits can be a day, if the column's name suggests it.
     let digits = times::of_digits(name, column, &csv, zone);
     let found = digits.or(found).or_else(|| times::of_text(name, column, &csv, zone));
-    found.map_or_else(text, |found| Found { markers, ..found })
+    found.map_or_else(text, |found| Candidate { markers, ..found })
 }
 
-/// Whether a column of this type takes every value.
-pub(super) fn fits(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> bool {
-    let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
-    let Ok(plans) = crate::plan::plans(&whole) else { return false };
-    let Some(plan) = plans.first() else { return false };
-    taken(plan, values(column).take(FIRST)) && taken(plan, values(column))
-}
-
-fn taken<'a>(plan: &ColumnPlan, mut values: impl Iterator<Item = &'a str>) -> bool {
-    let mut column = Column::new(plan, FIRST);
-    values.all(|value| column.push(value.as_bytes(), false).is_ok())
-}
-
-/// Whether numbers have a comma where others have a point: some do, and none has a point.
+/// Whether `,` is the decimal separator: some numbers have a comma, and none has a point.
 pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArray>>) -> bool {
     let (mut commas, mut points) = (false, false);
     for column in columns {
@@ -96,7 +64,7 @@ pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArra
     commas && !points
 }
 
-/// Whether the names of the columns are values such as theirs.
+/// Whether the header looks like data: all names fit the types of their columns.
 pub(super) fn header_is_data(spec: &SourceSpec) -> bool {
     let typed: Vec<_> = spec.columns.iter().filter(|column| column.kind != FieldType::Text).collect();
     let like_its_values = |column: &&ColumnSpec| {

@@ -1,7 +1,8 @@
-//! Looks at a file of which nothing is declared: how it is written, which columns it has, and of which types.
+//! Schema inference: infers the dialect, columns and types of a file without a declaration.
 //!
-//! What is found is tried with the reader that will load the file, so that the two cannot disagree.
+//! The result is validated with the reader that will load the file, so that the two cannot disagree.
 
+mod candidate;
 mod error;
 mod footer;
 mod head;
@@ -13,54 +14,56 @@ mod times;
 
 use std::collections::BTreeSet;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::array::{AsArray, RecordBatch, StringArray};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-
-pub use error::SampleError;
 
 use crate::error::SourceError;
 use crate::reject::{RejectReason, Rejected};
 use crate::spec::{ColumnSpec, CsvOptions, Format, SourceSpec};
 use crate::storage::{InputFile, Storage};
-use kinds::{Found, decimal_comma, infer};
 
-/// As much of a file is looked at, in bytes as stored.
+pub use error::SampleError;
+
+use candidate::Candidate;
+use kinds::{decimal_comma, infer};
+
+/// Stored bytes of a file that are sampled.
 const SAMPLE_BYTES: u64 = 32 << 20;
-/// Rows, likewise.
+/// Rows that are sampled.
 const SAMPLE_ROWS: u64 = 1_000_000;
-/// One row in so many may have another number of fields than the header: what a run tolerates by default.
+/// One row in so many may be rejected: the default tolerance of a run.
 const ODD_SHARE: u64 = 1000;
 
-/// What a file looks like.
+/// The inferred schema of a file.
 #[derive(Debug)]
 pub struct Sample {
-    /// How it is read: everything but the event time.
+    /// The declaration, without the event time.
     pub spec: SourceSpec,
-    /// What was found of each column, in the order of `spec.columns`.
+    /// Findings for each column of `spec.columns`.
     pub columns: Vec<SampleColumn>,
-    /// Columns that cannot be read: those without a name, lists and the like.
+    /// Columns that cannot be declared: without a name, or nested.
     pub left_out: Vec<String>,
-    /// The rows, typed.
+    /// The sampled rows, typed.
     pub batches: Vec<RecordBatch>,
-    /// Rows that will be rejected, of those looked at.
+    /// Sampled rows that will be rejected.
     pub rejected: u64,
-    /// Whether this is the whole file.
+    /// Whether the sample is the whole file.
     pub whole: bool,
 }
 
-/// What stands beside a column's type.
+/// Findings for a column besides its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleColumn {
-    /// Another format that all its times fit as well.
+    /// Another time format that all values match.
     pub also: Option<String>,
-    /// Whether its times are written without an offset.
+    /// Whether its times have no offset.
     pub without_offset: bool,
-    /// Whether it holds integers that could be times since the epoch, though its name does not say so: their unit.
+    /// The unit, if its integers could be epoch times though its name does not suggest it.
     pub maybe_epoch: Option<&'static str>,
 }
 
-/// What a pass over the file gives.
+/// The result of one pass over the file.
 struct Pass {
     batches: Vec<RecordBatch>,
     rows: u64,
@@ -70,10 +73,10 @@ struct Pass {
 }
 
 impl Storage {
-    /// Looks at the first 32 MiB of a file. Times without an offset are taken to be of `zone`.
+    /// Infers a schema from the first 32 MiB of a file. Times without an offset are in `zone`.
     ///
     /// # Errors
-    /// [`SampleError`]: the file cannot be read, or it shows too little to tell its columns.
+    /// [`SampleError`]: the file cannot be read, or the sample does not determine its columns.
     pub fn sample(&self, input: &InputFile, zone: Option<Tz>) -> Result<Sample, SampleError> {
         let path = &input.path;
         let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
@@ -125,7 +128,7 @@ impl Storage {
             let parsed = parser.parse(chunk?)?;
             pass.rows += parsed.rows_read;
             pass.rejected += parsed.rejected.len() as u64;
-            // A file in another encoding matters more than one odd row.
+            // An encoding error is reported before other rejects.
             let worst = parsed.rejected.iter().find(|row| row.reason == RejectReason::InvalidUtf8);
             let worst = worst.or(parsed.rejected.first());
             if pass.first.as_ref().is_none_or(|first| first.reason != RejectReason::InvalidUtf8) {
@@ -139,13 +142,13 @@ impl Storage {
     }
 }
 
-/// The first name that is there more than once.
+/// The first duplicate name.
 fn twice(names: &[String]) -> Option<&String> {
     let mut seen = BTreeSet::new();
     names.iter().filter(|name| !name.trim().is_empty()).find(|name| !seen.insert(name.as_str()))
 }
 
-/// Whether a pass shows enough to go on.
+/// Checks that the sample suffices.
 fn enough(path: &str, pass: &Pass) -> Result<(), SampleError> {
     let path = path.to_owned();
     if pass.rows == 0 {
@@ -171,7 +174,7 @@ fn enough(path: &str, pass: &Pass) -> Result<(), SampleError> {
     Ok(())
 }
 
-/// Gives the columns of a CSV file, read as text, their types.
+/// Infers the types of CSV columns that were read as text.
 fn refine_text(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>) -> Vec<SampleColumn> {
     let text = |at: usize| texts(batches, at);
     if spec.csv.delimiter != b',' {
@@ -189,7 +192,7 @@ fn refine_text(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>)
     columns
 }
 
-/// Finds times in the text and the integers of a Parquet file.
+/// Infers times among text and integer columns of a Parquet file.
 fn refine_typed(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>) -> Vec<SampleColumn> {
     let csv = CsvOptions::default();
     let mut columns = Vec::with_capacity(spec.columns.len());
@@ -204,17 +207,17 @@ fn refine_typed(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>
     columns
 }
 
-fn settle(column: &mut ColumnSpec, found: Found) -> SampleColumn {
+fn settle(column: &mut ColumnSpec, found: Candidate) -> SampleColumn {
     *column = found.spec;
     SampleColumn { also: found.also, without_offset: found.without_offset, maybe_epoch: found.maybe_epoch }
 }
 
-/// The column `at`, read as text.
+/// The text column at index `at`.
 fn texts(batches: &[RecordBatch], at: usize) -> Vec<&StringArray> {
     batches.iter().filter_map(|batch| batch.columns().get(at)?.as_string_opt::<i32>()).collect()
 }
 
-/// The least and the greatest integer of each batch of the column `at`.
+/// The range of the integer column at index `at` in each batch.
 fn integers(batches: &[RecordBatch], at: usize) -> Vec<(i64, i64)> {
     let ranges = batches.iter().filter_map(|batch| {
         let array = batch.columns().get(at)?;
@@ -226,11 +229,4 @@ fn integers(batches: &[RecordBatch], at: usize) -> Vec<(i64, i64)> {
         Some((whole(arrow::compute::min(unsigned))?, whole(arrow::compute::max(unsigned))?))
     });
     ranges.collect()
-}
-
-/// The values of a column that are there, without blanks around them.
-fn values<'a>(column: &'a [&StringArray]) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
-    column
-        .iter()
-        .flat_map(|array| (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| array.value(row).trim()))
 }

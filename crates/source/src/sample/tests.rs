@@ -1,4 +1,11 @@
-use super::*;
+use chrono_tz::Tz;
+use tidetable_layout::FieldType;
+
+use crate::sample::Sample;
+use crate::sample::error::SampleError;
+use crate::spec::SourceSpec;
+use crate::storage::Storage;
+
 
 fn sample_of(name: &str, bytes: &[u8]) -> Result<Sample, SampleError> {
     let root = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Times and days: which of the usual formats all values of a column fit.
+//! Infers times and dates: the common formats that all values of a column match.
 
 use std::sync::OnceLock;
 
@@ -6,11 +6,11 @@ use arrow::array::{Array, AsArray, StringArray};
 use arrow::datatypes::{Date32Type, TimestampMicrosecondType};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
+use tidetable_layout::time::DAY;
 
-use super::kinds::{Found, fits};
-use super::values;
-use crate::column::Column;
+use crate::sample::candidate::{Candidate, fits, values};
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+use crate::value::ColumnBuilder;
 
 const DAYS: [&str; 20] = [
     "%Y-%m-%d",
@@ -42,18 +42,18 @@ const COARSE: [&str; 15] = [
 const CLOCKS: [&str; 10] =
     ["%H:%M:%S", "%H:%M:%S%.3f", "%H:%M:%S%.f", "%H:%M", "%H%M%S", "%H%M", "%H", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"];
 const BETWEEN: [&str; 4] = [" ", "T", ":", ", "];
-/// The offset at the end, and whether it is one.
+/// Suffixes, and whether each is an offset.
 const OFFSETS: [(&str, bool); 5] = [("", false), ("Z", true), (" UTC", true), ("%z", true), (" %z", true)];
 
-/// What names of columns with times have in them.
+/// Words in the names of time columns.
 const WORDS: [&str; 14] = [
     "time", "date", "epoch", "created", "updated", "recorded", "observed", "measured", "utc", "when", "day", "start",
     "month", "period",
 ];
-/// Names that are only so.
+/// Complete names of time columns.
 const NAMES: [&str; 6] = ["ts", "t", "dt", "at", "unix", "datum"];
 
-/// Units of the epoch with the least and greatest number that means a moment from 1990 to 2100.
+/// Epoch units, with the range of numbers for times from 1990 to 2100.
 const EPOCHS: [(&str, i64, i64); 4] = [
     ("s", 631_152_000, 4_102_444_800),
     ("ms", 631_152_000_000, 4_102_444_800_000),
@@ -69,20 +69,20 @@ pub(super) fn named_so(name: &str) -> bool {
 }
 
 /// Integers that count from the epoch; `ranges` are the least and greatest of parts of them.
-pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Found> {
+pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> {
     let least = ranges.iter().map(|(least, _)| *least).min()?;
     let most = ranges.iter().map(|(_, most)| *most).max()?;
     let (unit, ..) = EPOCHS.iter().find(|(_, low, high)| *low <= least && most < *high)?;
     if named_so(name) {
         let spec = ColumnSpec { format: Some((*unit).to_owned()), ..ColumnSpec::new(name, FieldType::Timestamp) };
-        return Some(Found::plain(spec));
+        return Some(Candidate::plain(spec));
     }
-    let plain = Found::plain(ColumnSpec::new(name, FieldType::Int64));
-    Some(Found { maybe_epoch: Some(*unit), ..plain })
+    let plain = Candidate::plain(ColumnSpec::new(name, FieldType::Int64));
+    Some(Candidate { maybe_epoch: Some(*unit), ..plain })
 }
 
 /// `201801`, `20180131` and `20180131134500`, where the name says that it is a time.
-pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Found> {
+pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
     let first = values(column).find(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value))?;
     let all_digits = first.bytes().all(|byte| byte.is_ascii_digit());
     if !named_so(name) || !all_digits {
@@ -106,18 +106,18 @@ fn of_format(
     csv: &CsvOptions,
     zone: Option<Tz>,
     (kind, format): (FieldType, &str),
-) -> Option<Found> {
+) -> Option<Candidate> {
     let spec = ColumnSpec { format: Some(format.to_owned()), ..ColumnSpec::new(name, kind) };
     // A number of eight digits is seldom one of the last or next centuries by chance.
     let (first, last) = range(&spec, column, csv)?;
     let likely = first > -2_208_988_800_000_000 && last < 4_102_444_800_000_000;
     let without_offset = kind == FieldType::Timestamp;
     let timezone = zone.filter(|_| without_offset);
-    likely.then(|| Found { without_offset, ..Found::plain(ColumnSpec { timezone, ..spec }) })
+    likely.then(|| Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
 }
 
 /// Text that is times or days.
-pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Found> {
+pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
     let there = || values(column).filter(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value));
     let first = there().next().filter(|value| (6..=40).contains(&value.len()))?;
     if !first.bytes().any(|byte| byte.is_ascii_digit()) {
@@ -128,7 +128,7 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
     if fits(&rfc_3339, &[&sample], csv) && fits(&rfc_3339, column, csv) {
         let without_offset = !there().any(has_offset);
         let timezone = zone.filter(|_| without_offset);
-        return Some(Found { without_offset, ..Found::plain(ColumnSpec { timezone, ..rfc_3339 }) });
+        return Some(Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..rfc_3339 }) });
     }
     let mut fitting = formats()
         .iter()
@@ -149,7 +149,7 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
     };
     let without_offset = spec.kind == FieldType::Timestamp && !offset;
     let timezone = zone.filter(|_| without_offset);
-    Some(Found { also, without_offset, ..Found::plain(ColumnSpec { timezone, ..spec }) })
+    Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
 }
 
 /// Whether two formats differ by the order of day and month alone.
@@ -165,12 +165,11 @@ fn has_offset(value: &str) -> bool {
     clock.ends_with(['Z', 'z']) || clock.contains(['+', '-'])
 }
 
-/// The first and the last moment, microseconds since the epoch.
+/// The first and the last time, in microseconds since the epoch.
 fn range(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> Option<(i64, i64)> {
-    const DAY: i64 = 86_400_000_000;
     let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
-    let plans = crate::plan::plans(&whole).ok()?;
-    let mut read = Column::new(plans.first()?, 64);
+    let plans = crate::plan::column_plans(&whole).ok()?;
+    let mut read = ColumnBuilder::new(plans.first()?, 64);
     for value in values(column) {
         read.push(value.as_bytes(), false).ok()?;
     }

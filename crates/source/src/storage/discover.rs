@@ -1,35 +1,34 @@
 //! Which files a source has.
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use futures::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStoreExt};
 
-use super::pattern::{Part, Pattern};
-use super::{InputFile, Location, Storage, fingerprint};
 use crate::error::SourceError;
 use crate::spec::{Format, SourceSpec};
+use crate::storage::pattern::{Part, Pattern};
+use crate::storage::{InputFile, Location, Storage, fingerprint};
 
 /// The files that the patterns of a source match.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// Each once, in order.
+pub struct DiscoveredFiles {
+    /// Distinct files, in order.
     pub files: Vec<InputFile>,
-    /// Patterns that match none, as they are written.
+    /// Patterns without a match.
     pub unmatched: Vec<String>,
 }
 
 impl Storage {
-    /// The files of a source: pattern by pattern, the matches of each in the order of their paths' bytes, each file
-    /// once.
+    /// The files of a source: pattern by pattern, the matches of each sorted by path bytes, without duplicates.
     ///
-    /// Patterns are globs (`*` `?` `[..]` `{a,b}`, `**` for any number of folders) relative to the project root,
-    /// absolute, or URLs. `*` and `**` pass over names that start with a point. `{day:%Y-%m-%d}` matches a day and
-    /// gives it to the file.
+    /// Patterns are globs (`*` `?` `[..]` `{a,b}`, `**` for any number of directories) relative to the project root,
+    /// absolute, or URLs. `*` and `**` skip names that start with a dot. `{day:%Y-%m-%d}` matches a day and assigns it to
+    /// the file.
     ///
     /// # Errors
     /// [`SourceError::NoMatch`] for a pattern without a match; those of [`Storage::find`].
@@ -41,7 +40,7 @@ impl Storage {
         }
     }
 
-    /// The error for a pattern that matches nothing where it should.
+    /// The error for a pattern without a match.
     pub fn no_match(&self, spec: &SourceSpec, pattern: String) -> SourceError {
         SourceError::NoMatch { name: spec.name.clone(), pattern, root: self.root.display().to_string() }
     }
@@ -50,9 +49,9 @@ impl Storage {
     ///
     /// # Errors
     /// [`SourceError::BadPattern`], [`SourceError::DayPattern`], [`SourceError::DayInPath`],
-    /// [`SourceError::UnknownFormat`]; and what the disk or the store says.
-    pub fn find(&self, spec: &SourceSpec) -> Result<Found, SourceError> {
-        let mut all = Found::default();
+    /// [`SourceError::UnknownFormat`]; and errors of the disk or the store.
+    pub fn find(&self, spec: &SourceSpec) -> Result<DiscoveredFiles, SourceError> {
+        let mut all = DiscoveredFiles::default();
         for written in &spec.files {
             let mut found = match written.split_once("://") {
                 Some(("file", path)) => {
@@ -169,7 +168,7 @@ impl Storage {
     }
 }
 
-/// Files below `folder` that the parts lead to.
+/// Files below `folder` that match the parts.
 fn walk(folder: &Path, parts: &[Part], found: &mut Vec<(PathBuf, Metadata)>) -> Result<(), SourceError> {
     let Some((part, rest)) = parts.split_first() else { return Ok(()) };
     let io = |source| SourceError::Io { path: folder.display().to_string(), source };
@@ -178,7 +177,7 @@ fn walk(folder: &Path, parts: &[Part], found: &mut Vec<(PathBuf, Metadata)>) -> 
         Part::Folders => {
             walk(folder, rest, found)?;
             for entry in entries(folder).map_err(io)? {
-                // Links to folders could lead around in circles.
+                // Symbolic links to directories could form cycles.
                 if entry.file_type().map_err(io)?.is_dir() && !is_hidden(&entry) {
                     walk(&entry.path(), parts, found)?;
                 }

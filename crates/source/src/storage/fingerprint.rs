@@ -1,16 +1,15 @@
-//! What tells without reading it that a file is as it was.
+//! Fingerprints of local files, which show without reading a file that it is unchanged.
 //!
-//! A file's size and modification time can stay the same while its content does not: a program may set the time back, put
-//! another file in the place, or write again before the clock of the file system has ticked. So the fingerprint of a local
-//! file has its change time and its inode too, which no program sets, and one that is as young as the look that took it
-//! proves nothing: `1514764800000000000 1514764800000000000 8912345` (modification and change in nanoseconds, the inode),
+//! A file's content can change while its size and modification time do not: a program may reset the time, replace the file,
+//! or write again within one tick of the file system's clock. So the fingerprint includes the change time and the inode,
+//! which programs cannot set, and a fingerprint taken within a tick of the change proves nothing: `1514764800000000000 1514764800000000000 8912345` (modification and change in nanoseconds, the inode),
 //! with ` young` after it if so. Fingerprints of before were the modification time alone.
 
 use std::fs::Metadata;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{InputFile, Location};
+use crate::storage::{InputFile, Location};
 
 /// At the end of a fingerprint that was taken within a tick of the file's last change.
 const YOUNG: &str = " young";
@@ -20,7 +19,7 @@ const FINE_TICK: i128 = 50_000_000;
 const COARSE_TICK: i128 = 3_000_000_000;
 const SECOND: i128 = 1_000_000_000;
 
-/// The fingerprint of a local file that is looked at now, at `now` (nanoseconds; `None` if nobody says).
+/// The fingerprint of a local file, taken at `now` (nanoseconds; `None` if unknown).
 pub(super) fn of_file(metadata: &Metadata, now: Option<i128>) -> io::Result<String> {
     let modified = nanos(metadata.modified()?);
     let (changed, inode) = change(metadata, modified);
@@ -60,18 +59,18 @@ fn change(_: &Metadata, modified: i128) -> (i128, u64) {
 }
 
 impl InputFile {
-    /// Whether the file must hold what one of this size and fingerprint held.
+    /// Whether the file is unchanged since it had this size and fingerprint.
     pub fn is_as(&self, size: u64, version: &str) -> bool {
         let is_same = self.version == version || self.is_as_before(version);
         self.size == size && is_same && !self.is_young()
     }
 
-    /// Whether it is as young as the look at it, so that its fingerprint proves nothing.
+    /// Whether it changed too recently for its fingerprint to prove anything.
     pub fn is_young(&self) -> bool {
         self.version.ends_with(YOUNG)
     }
 
-    /// Whether the file and one with this fingerprint look alike, which proves nothing if one of them was young.
+    /// Whether the fingerprints are equal, which proves nothing if one is recent.
     pub fn looks_as(&self, version: &str) -> bool {
         settled(&self.version) == settled(version) || self.is_as_before(version)
     }

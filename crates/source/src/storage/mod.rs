@@ -1,16 +1,16 @@
-//! Where inputs are: a folder, the local disk, or an object store.
+//! Storage of inputs: the local disk or an object store.
 
 mod discover;
 mod fingerprint;
-mod passing;
 mod pattern;
 mod remote;
 mod secret;
+mod transient;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,43 +20,39 @@ use object_store::{ObjectStore, parse_url_opts};
 use tokio::runtime::Handle;
 use url::Url;
 
-use crate::decode::Decoded;
+use crate::content_hash::{ContentHash, HASH_BUFFER, Tally, hash_all_by};
 use crate::error::SourceError;
-use crate::growth::Growth;
-use crate::hash::{ContentHash, Tally};
 use crate::parquet::ParquetFile;
-use crate::plan::plans;
-use crate::reader::InputReader;
+use crate::plan::column_plans;
+use crate::read::InputReader;
 use crate::spec::{Format, SourceSpec};
-use crate::wanted::Wanted;
+use crate::read::{Decoded, Growth, Wanted};
 
-pub use discover::Found;
-pub use passing::store_may_pass;
 use remote::{RangeReader, fetch};
+
+pub use discover::DiscoveredFiles;
 pub use secret::Secret;
+pub use transient::is_transient;
 
-/// Text is cut into chunks of about this many bytes.
+/// The approximate size of text chunks.
 const CHUNK_BYTES: usize = 2 << 20;
-/// Parts of the names of options that say who asks.
+/// Parts of the names of credential options.
 const CREDENTIALS: [&str; 5] = ["key", "token", "secret", "sas", "service_account"];
-/// Offsets in a chunk are 32-bit, with ample room for one long record more.
+/// The largest chunk: offsets are 32-bit, with room for one more long record.
 const LARGEST_CHUNK: usize = 256 << 20;
-/// Bytes read at a time to be hashed.
-const HASH_BUFFER: usize = 1 << 20;
-
 /// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputFile {
-    /// As the job sees it: relative to the project root with `/`, absolute, or a URL.
+    /// Path relative to the project root with `/`, absolute path, or URL.
     pub path: String,
     /// Bytes as stored.
     pub size: u64,
-    /// Fingerprint, which changes when the file does: an object's ETag; when a local file was modified and changed, and its
-    /// inode. See [`InputFile::is_as`].
+    /// Version, which changes with the file: an object's ETag; modification time, change time and inode of a local file. See
+    /// [`InputFile::is_as`].
     pub version: String,
-    /// The day its name gives, if the pattern has a `{day:...}`.
+    /// The day in its name, if the pattern has a `{day:...}`.
     pub day: Option<NaiveDate>,
-    /// What it holds.
+    /// Its format.
     pub format: Format,
     location: Location,
 }
@@ -66,18 +62,18 @@ enum Location {
     Local(PathBuf),
     Remote {
         base: String,
-        /// Whose settings reach it.
+        /// The source whose settings apply.
         source: String,
         key: Key,
         etag: Option<String>,
     },
-    /// No file at all.
+    /// Rows that do not come from a file.
     Elsewhere,
 }
 
 impl InputFile {
-    /// An input that is no file but rows that something else gives, such as a query. `path` names it, and
-    /// `version` changes when its rows may have.
+    /// An input of rows that do not come from a file, such as a query result. `path` names it, and `version` changes when its
+    /// rows may have changed.
     pub fn of_rows(path: &str, version: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -134,15 +130,14 @@ impl Storage {
         self
     }
 
-    /// The same, with files hashed as long as `is_wanted`, which is asked before each piece of one, says so: else hashing fails.
-    /// Who reads chunks need not ask for more.
+    /// Stops hashing a file as soon as `is_wanted`, which is called before each read, returns false: the hash then fails.
     #[must_use]
     pub fn with_wanted(mut self, is_wanted: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.wanted = Wanted::asking(is_wanted);
         self
     }
 
-    /// The same, with CSV cut into chunks of about so many bytes (1 to 256 Mi; 4 Mi by default).
+    /// Sets the approximate size of CSV chunks in bytes (1 to 256 Mi; 2 Mi by default).
     #[must_use]
     pub fn with_chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = bytes.clamp(1, LARGEST_CHUNK);
@@ -187,7 +182,7 @@ impl Storage {
     /// [`SourceSpec::check`], and those of reading.
     pub fn open(&self, spec: &SourceSpec, input: &InputFile) -> Result<InputReader, SourceError> {
         spec.check()?;
-        let columns = plans(spec)?;
+        let columns = column_plans(spec)?;
         match input.format {
             Format::Csv => {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?;
@@ -214,8 +209,8 @@ impl Storage {
         if input.format != Format::Csv || size == 0 || input.size <= size {
             return Ok(None);
         }
-        let looked = plans(spec).and_then(|columns| {
-            let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_mark(size);
+        let looked = column_plans(spec).and_then(|columns| {
+            let bytes = Decoded::new(input.path.clone(), self.wanted.read(self.raw(input)?))?.with_mark(size);
             InputReader::csv(spec, columns, bytes, self.chunk_bytes)?.growth(size, hash)
         });
         match looked {
@@ -282,22 +277,5 @@ impl Storage {
         let store: Arc<dyn ObjectStore> = Arc::from(store);
         stores.insert(name, Arc::clone(&store));
         Ok((store, handle))
-    }
-}
-
-/// Reads to the end, hashing.
-pub(crate) fn hash_all(from: &mut dyn Read, tally: &mut Tally) -> io::Result<()> {
-    hash_all_by(from, tally, HASH_BUFFER)
-}
-
-fn hash_all_by(from: &mut dyn Read, tally: &mut Tally, buffer: usize) -> io::Result<()> {
-    let mut buffer = vec![0; buffer];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => tally.add(buffer.get(..count).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Pattern {
 #[derive(Debug)]
 pub(super) enum Part {
     Literal(String),
-    /// `**`: any number of folders.
+    /// `**`: any number of directories.
     Folders,
     Glob {
         text: GlobMatcher,
@@ -30,7 +30,7 @@ pub(super) enum Part {
 
 #[derive(Debug)]
 enum Piece {
-    /// Stands as it is: many files are told apart without a regular expression each.
+    /// A literal: compared without a regular expression.
     Text(String),
     Glob(GlobMatcher),
     Day(Vec<DayItem>),

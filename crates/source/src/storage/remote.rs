@@ -1,6 +1,7 @@
 //! An object as a stream of bytes, one range ahead of its reader.
 
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 

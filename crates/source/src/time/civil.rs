@@ -1,4 +1,4 @@
-//! A moment of the proleptic Gregorian calendar, and its distance from 1970-01-01.
+//! Calendar fields of the proleptic Gregorian calendar, and their distance from 1970-01-01.
 
 /// Fields as they were written; nothing is checked before [`Civil::micros`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,15 @@
-//! Formats whose every item has a constant place, such as `%Y-%m-%dT%H:%M:%SZ`: checked eight bytes at a time.
+//! Formats with fixed offsets, such as `%Y-%m-%dT%H:%M:%SZ`: checked eight bytes at a time.
 
-use super::civil::Civil;
-use super::format::Item;
-use crate::number::not_digits;
+use crate::time::civil::Civil;
+use crate::time::format::Item;
+use crate::value::number::not_digits;
 
 const BLOCK: usize = 32;
 
-/// The bytes of a field, zero after its end.
+/// The bytes of a field, zero-padded.
 pub(super) type Words = [u64; BLOCK / 8];
 
-/// Where the digits of a field are; a count of 0 stands for an absent field.
+/// The position of the digits of an item; count 0 if absent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     at: usize,
@@ -33,7 +33,7 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    /// `None` if an item has no constant width, comes twice, or all of them do not fit 32 bytes.
+    /// `None` if an item has no fixed width, is repeated, or the format exceeds 32 bytes.
     pub fn new(items: &[Item], utc: bool) -> Option<Self> {
         let mut literals = [0u8; BLOCK];
         let mut literal_mask = [0u8; BLOCK];

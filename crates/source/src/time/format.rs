@@ -1,12 +1,12 @@
-//! strftime items, compiled once and read straight from bytes.
+//! strftime formats, compiled once and parsed from bytes.
 
-use super::Stamp;
-use super::civil::Civil;
+use crate::time::civil::Civil;
+use crate::time::stamp::Stamp;
 
-/// What is wrong with a time format.
+/// An error of a time format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatFault {
-    /// An item that is not known.
+    /// An unknown item.
     #[error(
         "%{0} is not read; use Y y q m b B d e H I p M S f 3f 6f 9f .f z s F T R, or s, ms, us, ns for epoch numbers"
     )]
@@ -14,7 +14,7 @@ pub enum FormatFault {
     /// A `%` at the end.
     #[error("it ends in %; write %% for a percent sign")]
     Unfinished,
-    /// No moment can be made of it.
+    /// It does not determine a time.
     #[error("it must give a day (year, month and day), or a year, quarter or month without a time of day, or %s")]
     NoDay,
     /// Half of a twelve-hour clock.
@@ -42,7 +42,7 @@ impl Unit {
         }
     }
 
-    /// Nanoseconds are cut to microseconds. `None` if the time is beyond all.
+    /// Converts to microseconds, truncating nanoseconds. `None` on overflow.
     pub fn stamp(self, count: i64) -> Option<Stamp> {
         match self {
             Self::Seconds => count.checked_mul(1_000_000).map(Stamp::at),
@@ -143,7 +143,7 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
     Ok(items)
 }
 
-/// A format must make a moment: of a year, a quarter or a month the first.
+/// Checks that a format determines a time: years, quarters and months stand for their start.
 pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
     let has = |wanted: &[Item]| wanted.iter().any(|item| items.contains(item));
     let (year, month) = (has(&[Item::Year, Item::ShortYear]), has(&[Item::Month, Item::MonthName]));
@@ -160,7 +160,7 @@ pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
     Ok(())
 }
 
-/// What a text means.
+/// A parsed text.
 pub(super) enum Moment {
     /// Microseconds since the epoch.
     Instant(i64),
@@ -234,7 +234,7 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
                 let digits = if negative { rest.get(1..)? } else { rest };
                 let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let (count, after) = digits.split_at_checked(length)?;
-                let count = crate::number::parse_i64(count).ok()?;
+                let count = crate::value::number::parse_i64(count).ok()?;
                 epoch = Some(if negative { -count } else { count });
                 rest = after;
             }

@@ -1,4 +1,4 @@
-//! Times and dates from bytes: a format is compiled once, a zone is looked up seldom.
+//! Parses times and dates from bytes: formats are compiled once, zone lookups are cached.
 
 mod civil;
 mod fixed;
@@ -8,35 +8,21 @@ mod stamp;
 mod tests;
 mod zone;
 
-pub use format::FormatFault;
-pub(crate) use format::Unit;
-pub use stamp::TimeCounts;
-pub(crate) use stamp::{Remarks, Stamp};
-
 use chrono_tz::Tz;
-use tidetable_layout::LocalTime;
-
 use civil::Civil;
 use fixed::{Fixed, Words};
 use format::{Item, Moment};
+use tidetable_layout::time::{DAY, LocalTime, SECOND};
 use zone::ZoneCache;
 
-/// Why a field is no time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeFault {
-    /// Not of the form, or not in the calendar.
-    Form,
-    /// Skipped by a clock change of this zone.
-    Skipped(Tz),
-    /// Outside [`TIMES`].
-    Range,
-}
+pub use format::FormatFault;
+pub(crate) use format::Unit;
+pub use stamp::TimeCounts;
+pub(crate) use stamp::{Remarks, Stamp, TimeFault};
 
 const RFC_3339: &str = "RFC 3339";
-const MICROS: i64 = 1_000_000;
-const DAY: i64 = 86_400 * MICROS;
 
-/// How a column writes its times.
+/// The time format of a column.
 #[derive(Debug)]
 pub(crate) struct TimeRule {
     written: String,
@@ -51,7 +37,7 @@ enum Shape {
     Items(Vec<Item>),
 }
 
-/// What one column remembers from row to row.
+/// The caches of one column.
 #[derive(Default)]
 pub(crate) struct Clock {
     last: Option<(usize, Words, i64)>,
@@ -63,7 +49,7 @@ impl TimeRule {
         let zone = zone.filter(|zone| *zone != Tz::UTC && *zone != Tz::Etc__UTC);
         match format {
             None => {
-                // `true`: the Z of these is the offset of RFC 3339, not a plain letter.
+                // `true`: the Z is an RFC 3339 offset, not a literal.
                 let common = [
                     ("%Y-%m-%dT%H:%M:%SZ", true),
                     ("%Y-%m-%d %H:%M:%S", false),
@@ -98,7 +84,7 @@ impl TimeRule {
         &self.written
     }
 
-    /// The time of an integer, where the format is a unit of the epoch.
+    /// The time of an epoch integer; `None` if the format is not an epoch unit.
     pub fn epoch(&self, count: i64) -> Option<Result<Stamp, TimeFault>> {
         match self.shape {
             Shape::Epoch(unit) => Some(unit.stamp(count).ok_or(TimeFault::Range).and_then(Stamp::within)),
@@ -106,21 +92,21 @@ impl TimeRule {
         }
     }
 
-    /// The time in UTC of microseconds of local time.
+    /// Converts local microseconds to UTC.
     #[inline(always)]
     pub fn local(&self, local: i64, clock: &mut Clock) -> Result<Stamp, TimeFault> {
         let Some(zone) = self.zone else { return Stamp::at(local).within() };
-        let meant = clock.zones.meant(zone, local.div_euclid(MICROS)).ok_or(TimeFault::Range)?;
+        let meant = clock.zones.meant(zone, local.div_euclid(SECOND)).ok_or(TimeFault::Range)?;
         let offset = meant.offset().ok_or(TimeFault::Skipped(zone))?;
         let repeated = matches!(meant, LocalTime::Twice(_));
-        Stamp { repeated, ..Stamp::at(local - i64::from(offset) * MICROS) }.within()
+        Stamp { repeated, ..Stamp::at(local - i64::from(offset) * SECOND) }.within()
     }
 
-    /// The time that a field is.
+    /// Parses a field.
     pub fn stamp(&self, text: &[u8], clock: &mut Clock) -> Result<Stamp, TimeFault> {
         match &self.shape {
             Shape::Epoch(_) => {
-                let count = crate::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
+                let count = crate::value::number::parse_i64(text).map_err(|_| TimeFault::Form)?;
                 self.epoch(count).unwrap_or(Err(TimeFault::Form))
             }
             Shape::Items(items) => {
@@ -134,7 +120,7 @@ impl TimeRule {
         }
     }
 
-    /// Days since the epoch.
+    /// Parses a field to days since the epoch.
     pub fn days(&self, text: &[u8]) -> Result<i32, TimeFault> {
         let days = match &self.shape {
             Shape::Epoch(_) => self.stamp(text, &mut Clock::default())?.micros.div_euclid(DAY),
@@ -150,7 +136,7 @@ impl TimeRule {
         i32::try_from(days).map_err(|_| TimeFault::Form)
     }
 
-    /// The time that the first `length` bytes of `rest` are, if it is written in a fixed width and more bytes follow.
+    /// Parses the first `length` bytes of `rest` if the format has a fixed width and enough bytes follow.
     #[inline]
     pub fn short_micros(&self, rest: &[u8], length: usize, clock: &mut Clock) -> Option<i64> {
         for (index, fixed) in self.fixed.iter().enumerate() {
@@ -158,7 +144,7 @@ impl TimeRule {
                 continue;
             }
             let words = fixed.words(rest)?;
-            // Neighbouring rows of telemetry mostly share their instant.
+            // Neighbouring rows of telemetry usually share their time.
             if let Some((last_index, last_words, micros)) = clock.last
                 && last_index == index
                 && last_words == words
@@ -166,7 +152,7 @@ impl TimeRule {
                 return Some(micros);
             }
             let Some(civil) = fixed.civil(rest, &words) else { continue };
-            // What is to be counted is left to the complete way.
+            // Ambiguous times are left to the complete parser, which counts them.
             let Stamp { micros, repeated: false, .. } = self.settle(&civil, fixed.utc().then_some(0), clock).ok()?
             else {
                 return None;
@@ -197,7 +183,7 @@ impl TimeRule {
     fn settle(&self, civil: &Civil, offset: Option<i32>, clock: &mut Clock) -> Result<Stamp, TimeFault> {
         let local = civil.micros().ok_or(TimeFault::Form)?;
         let stamp = match offset {
-            Some(seconds) => Stamp::at(local - i64::from(seconds) * MICROS).within()?,
+            Some(seconds) => Stamp::at(local - i64::from(seconds) * SECOND).within()?,
             None => self.local(local, clock)?,
         };
         leap(civil, stamp.micros)?;
@@ -205,8 +191,8 @@ impl TimeRule {
     }
 }
 
-/// Second 60 is one only where a leap second can be: as the last of a day in UTC. It counts as the first of the next day.
+/// Second 60 is valid only where a leap second can be: at the end of a UTC day. It counts as the first second of the next day.
 #[inline(always)]
 fn leap(civil: &Civil, micros: i64) -> Result<(), TimeFault> {
-    if civil.second < 60 || micros.div_euclid(MICROS) % 86_400 == 0 { Ok(()) } else { Err(TimeFault::Form) }
+    if civil.second < 60 || micros.div_euclid(SECOND) % (DAY / SECOND) == 0 { Ok(()) } else { Err(TimeFault::Form) }
 }

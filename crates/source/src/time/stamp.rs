@@ -1,19 +1,29 @@
-//! Times as they were read, and what a person should know of them.
+//! Parsed times, and counts of adjusted ones.
 
 use std::ops::AddAssign;
 
-use tidetable_layout::TIMES;
+use chrono_tz::Tz;
+use tidetable_layout::time::TIMESTAMP_RANGE;
 
-use super::TimeFault;
+/// Why a field is not a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeFault {
+    /// Does not match the format, or is not in the calendar.
+    Form,
+    /// Does not exist in this zone, because the clocks go forward.
+    Skipped(Tz),
+    /// Outside [`TIMESTAMP_RANGE`].
+    Range,
+}
 
-/// A time as it was read.
+/// A parsed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Microseconds since the epoch.
     pub micros: i64,
-    /// The first of two that its local time could mean.
+    /// Its local time is ambiguous; this is the first instant.
     pub repeated: bool,
-    /// It had digits beyond the microsecond.
+    /// Digits beyond the microsecond were truncated.
     pub cut: bool,
 }
 
@@ -22,19 +32,19 @@ impl Stamp {
         Self { micros, repeated: false, cut: false }
     }
 
-    /// The same, if queries can work with it.
+    /// Checks that the time is in the range that queries support.
     #[inline(always)]
     pub fn within(self) -> Result<Self, TimeFault> {
-        if TIMES.contains(&self.micros) { Ok(self) } else { Err(TimeFault::Range) }
+        if TIMESTAMP_RANGE.contains(&self.micros) { Ok(self) } else { Err(TimeFault::Range) }
     }
 }
 
-/// How many times are not quite what was written.
+/// The number of adjusted times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeCounts {
-    /// Local times that occur twice, because the clocks go back: the first of the two is taken.
+    /// Ambiguous local times, because the clocks go back: the first instant is taken.
     pub repeated: u64,
-    /// Times with digits beyond the microsecond, which are cut off.
+    /// Times whose digits beyond the microsecond were truncated.
     pub cut: u64,
 }
 
@@ -45,7 +55,7 @@ impl AddAssign for TimeCounts {
     }
 }
 
-/// The rows of those times, ascending.
+/// The rows of adjusted times, ascending.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     repeated: Vec<u32>,
@@ -62,7 +72,7 @@ impl Remarks {
         }
     }
 
-    /// Takes back all rows from `rows` on.
+    /// Removes all rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         for list in [&mut self.repeated, &mut self.cut] {
             while list.last().is_some_and(|row| *row as usize >= rows) {
@@ -71,7 +81,7 @@ impl Remarks {
         }
     }
 
-    /// How many there are among the rows that `kept` names.
+    /// Counts the adjusted times of the rows that `kept` selects.
     pub fn counts(&self, kept: impl Fn(usize) -> bool) -> TimeCounts {
         let count = |list: &[u32]| list.iter().filter(|row| kept(**row as usize)).count() as u64;
         TimeCounts { repeated: count(&self.repeated), cut: count(&self.cut) }

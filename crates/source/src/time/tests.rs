@@ -1,8 +1,11 @@
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
-use chrono_tz::{Australia, Europe};
+use chrono_tz::{Australia, Europe, Tz};
 use proptest::prelude::*;
 
-use super::*;
+use crate::time::format::FormatFault;
+use crate::time::stamp::TimeFault;
+use crate::time::zone::ZoneCache;
+use crate::time::{Clock, TimeRule};
 
 fn micros(format: Option<&str>, zone: Option<Tz>, text: &str) -> Result<i64, TimeFault> {
     let rule = TimeRule::timestamp(format, zone).unwrap();

@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 use chrono_tz::Tz;
-use tidetable_layout::LocalTime;
+use tidetable_layout::time::LocalTime;
 
 /// Seconds of local time that share a slot.
 const SPAN: i64 = 6 * 3600;
@@ -17,7 +17,7 @@ pub(super) struct ZoneCache {
 }
 
 impl ZoneCache {
-    /// What a local time, in seconds, means; `None` if it is beyond all times.
+    /// Resolves a local time in seconds; `None` on overflow.
     #[inline]
     pub fn meant(&mut self, zone: Tz, local: i64) -> Option<LocalTime> {
         let span = local.div_euclid(SPAN);

@@ -7,7 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
-use tidetable_layout::Sketch;
+use tidetable_layout::hll::Sketch;
 
 pub(super) fn function() -> Arc<ScalarUDF> {
     let work = Arc::new(|args: &[ColumnarValue]| call(args));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tidetable_layout::window_bounds;
+use tidetable_layout::time::window_bounds;
 use tidetable_store::{Slice, Snapshot, Sst, StoreError};
 
 use crate::source::TableScan;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_layout::{FamilySpec, FieldType, Merge, TableSpec};
+use tidetable_layout::schema::Merge;
+use tidetable_layout::spec::FamilySpec;
+use tidetable_layout::{FieldType, TableSpec};
 use tidetable_record::{
     Asked, AttemptRecord, CheckRecord, ExportRecord, InputRecord, InputState, LoadRecord, Outcome, PartState,
     RunRecord, Severity,

@@ -2,7 +2,8 @@
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
-use tidetable_layout::{FamilySpec, FieldType, TableSpec};
+use tidetable_layout::spec::FamilySpec;
+use tidetable_layout::{FieldType, TableSpec};
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_sql::SessionOptions;
 

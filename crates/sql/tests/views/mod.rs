@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
-use tidetable_layout::{FamilySpec, FieldType, TableSpec};
+use tidetable_layout::spec::FamilySpec;
+use tidetable_layout::{FieldType, TableSpec};
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_sql::{Session, SessionOptions};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
-use tidetable_layout::{ColumnSpec, FamilySpec, FieldType, Layout, TableSpec};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec};
+use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{

@@ -1,45 +1,45 @@
-//! A group of columns read: its head first, then what a projection asks for.
+//! Decoding of a group: its head, then the projected columns.
 
 use std::ops::Range;
 
-use tidetable_layout::{
-    FieldType, Group, GroupBlock, GroupProjection, QualifierKind, Qualifiers, TimestampKind, ValueType, record_counts,
-};
+use tidetable_layout::block::{GroupProjection, Qualifiers};
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{FieldType, Group, GroupBlock, ValueType};
 
-use crate::byte_list;
+use crate::codec::{front_coding, integer_list};
+use crate::coding::Input;
+use crate::column;
+use crate::column::stream::{PageSource, Stream};
 use crate::error::{Part, ReadError};
-use crate::extremes::{self, Ends, Extreme};
-use crate::format::{MODE_EXPLICIT, MODE_SHAPES};
-use crate::ints;
-use crate::shapes::spans;
-use crate::stats::StripeMeta;
-use crate::stream::{PageSource, Stream};
-use crate::sums;
-use crate::values;
-use crate::wire::Input;
+use crate::format::{MODE_EXPLICIT, MODE_PATTERNS};
+use crate::group::outliers::{Ends, StoredOutliers};
+use crate::group::row_patterns::spans;
+use crate::group::{outliers, sums};
+use crate::stripe::StripeMeta;
 
-/// A group as the head of a stripe says it is.
+/// The decoded head of a group.
 #[derive(Debug)]
 pub(crate) struct GroupHead {
     /// End of the records of each row.
     pub(crate) ends: Vec<u32>,
     pub(super) dictionary: Option<(usize, Input)>,
-    pub(super) layout: Layout,
+    pub(super) layout: RecordLayout,
     pub(crate) columns: Vec<Stream>,
-    /// Of each column, or of none: its sums by row.
+    /// The sums by row of each column, or empty.
     sums: Vec<Option<Stream>>,
-    /// Columns whose sums may have left 64 bits when they were written; files of today have none.
+    /// Columns whose sums may have wrapped; only in old files.
     wrapped: Vec<usize>,
-    /// Of each column, or of none: its greatest and least values.
-    extremes: Vec<Ends<Extreme>>,
-    /// First and last byte of its pages among the stripe's.
+    /// The outliers of each column, or empty.
+    outliers: Vec<Ends<StoredOutliers>>,
+    /// The byte range of its pages within the stripe.
     pub(crate) span: Range<u64>,
 }
 
 #[derive(Debug)]
-pub(super) enum Layout {
+pub(super) enum RecordLayout {
     Explicit { codes: Option<Stream>, timestamps: Option<Stream> },
-    Shapes { spans: Vec<Range<usize>>, codes: Vec<u32>, offsets: Vec<i64>, ids: Vec<u32>, bases: Option<Stream> },
+    Patterns { spans: Vec<Range<usize>>, codes: Vec<u32>, offsets: Vec<i64>, ids: Vec<u32>, bases: Option<Stream> },
 }
 
 impl GroupHead {
@@ -63,25 +63,25 @@ impl GroupHead {
         let (times, codes) = (Part::Timestamps { group: index }, Part::Qualifiers { group: index });
         let (ends, layout) = match mode {
             MODE_EXPLICIT => {
-                let counts = ints::read::<u32>(&mut input, rows)?;
+                let counts = integer_list::read::<u32>(&mut input, rows)?;
                 let ends = ends(counts.iter().copied(), records).ok_or_else(|| input.corrupt())?;
                 let codes = dynamic.then(|| Stream::read(&mut input, codes, records, &mut next)).transpose()?;
                 let timestamps = stored.then(|| Stream::read(&mut input, times, records, &mut next)).transpose()?;
-                (ends, Layout::Explicit { codes, timestamps })
+                (ends, RecordLayout::Explicit { codes, timestamps })
             }
-            MODE_SHAPES => {
+            MODE_PATTERNS => {
                 let count = input.count(rows)?;
-                let lens = ints::read::<u32>(&mut input, count)?;
+                let lens = integer_list::read::<u32>(&mut input, count)?;
                 let (total, spans) = spans(&lens, records).ok_or_else(|| input.corrupt())?;
-                let codes = if dynamic { ints::read::<u32>(&mut input, total)? } else { Vec::new() };
-                let offsets = if stored { ints::read::<i64>(&mut input, total)? } else { Vec::new() };
-                let ids = ints::read::<u32>(&mut input, rows)?;
+                let codes = if dynamic { integer_list::read::<u32>(&mut input, total)? } else { Vec::new() };
+                let offsets = if stored { integer_list::read::<i64>(&mut input, total)? } else { Vec::new() };
+                let ids = integer_list::read::<u32>(&mut input, rows)?;
                 if ids.iter().any(|id| *id as usize >= count) {
                     return Err(input.corrupt());
                 }
                 let ends = ends(ids.iter().map(|id| lens[*id as usize]), records).ok_or_else(|| input.corrupt())?;
                 let bases = stored.then(|| Stream::read(&mut input, times, rows, &mut next)).transpose()?;
-                (ends, Layout::Shapes { spans, codes, offsets, ids, bases })
+                (ends, RecordLayout::Patterns { spans, codes, offsets, ids, bases })
             }
             _ => return Err(input.corrupt()),
         };
@@ -89,7 +89,7 @@ impl GroupHead {
             .map(|column| Stream::read(&mut input, Part::Values { group: index, column }, records, &mut next))
             .collect::<Result<_, _>>()?;
         let sums = sums::read_entries(&mut input, (index, group), rows, &mut next)?;
-        let extremes = extremes::read_entries(&mut input, (index, group), records, &mut next)?;
+        let outliers = outliers::read_entries(&mut input, (index, group), records, &mut next)?;
         input.finish()?;
         let most = record_counts(&ends).max().unwrap_or_default();
         let range = |column: usize| meta.columns.get(index)?.get(column)?.range;
@@ -101,33 +101,33 @@ impl GroupHead {
             integer && !range(*column).is_some_and(|range| sums::fit(range, most))
         };
         let wrapped = (0..sums.len()).filter(wraps).collect();
-        Ok(Self { ends, dictionary, layout, columns, sums, wrapped, extremes, span: start..next })
+        Ok(Self { ends, dictionary, layout, columns, sums, wrapped, outliers, span: start..next })
     }
 
     /// All its streams in the order of their pages.
     pub(crate) fn streams(&self) -> impl Iterator<Item = &Stream> {
         let (first, second) = match &self.layout {
-            Layout::Explicit { codes, timestamps } => (codes.as_ref(), timestamps.as_ref()),
-            Layout::Shapes { bases, .. } => (bases.as_ref(), None),
+            RecordLayout::Explicit { codes, timestamps } => (codes.as_ref(), timestamps.as_ref()),
+            RecordLayout::Patterns { bases, .. } => (bases.as_ref(), None),
         };
-        let extremes = self.extremes.iter().flatten().flatten().flat_map(Extreme::streams);
-        first.into_iter().chain(second).chain(&self.columns).chain(self.sums.iter().flatten()).chain(extremes)
+        let outliers = self.outliers.iter().flatten().flatten().flat_map(StoredOutliers::streams);
+        first.into_iter().chain(second).chain(&self.columns).chain(self.sums.iter().flatten()).chain(outliers)
     }
 
-    /// The greatest and least values of column `column`, as far as they are kept.
-    pub(crate) fn extremes(&self, column: usize) -> Option<&Ends<Extreme>> {
-        self.extremes.get(column)
+    /// The outliers of column `column`, if stored.
+    pub(crate) fn outliers(&self, column: usize) -> Option<&Ends<StoredOutliers>> {
+        self.outliers.get(column)
     }
 
-    /// The sums of column `column` by row, if they are kept, and are what its values add up to.
+    /// The sums of column `column` by row, if stored and valid.
     pub(crate) fn sums(&self, column: usize) -> Option<&Stream> {
         self.sums.get(column)?.as_ref().filter(|_| !self.wrapped.contains(&column))
     }
 
-    /// Whether it is certain, from the head alone, that no row has two records of one qualifier.
+    /// Whether the head proves that no row has two records of one qualifier.
     pub(crate) fn one_version_each(&self) -> bool {
         match &self.layout {
-            Layout::Shapes { spans, codes, .. } if self.dictionary.is_some() => spans
+            RecordLayout::Patterns { spans, codes, .. } if self.dictionary.is_some() => spans
                 .iter()
                 .all(|span| codes.get(span.clone()).is_some_and(|codes| codes.is_sorted_by(|one, next| one < next))),
             _ => {
@@ -137,15 +137,15 @@ impl GroupHead {
         }
     }
 
-    /// Distinct shapes, if it has any.
-    pub(crate) fn shape_count(&self) -> Option<usize> {
+    /// The number of distinct row patterns, if any.
+    pub(crate) fn pattern_count(&self) -> Option<usize> {
         match &self.layout {
-            Layout::Explicit { .. } => None,
-            Layout::Shapes { spans, .. } => Some(spans.len()),
+            RecordLayout::Explicit { .. } => None,
+            RecordLayout::Patterns { spans, .. } => Some(spans.len()),
         }
     }
 
-    /// Decodes what `wanted` asks for of the rows `rows`.
+    /// Decodes the projection `wanted` of `rows`.
     pub(crate) fn decode(
         &self,
         source: &PageSource<'_>,
@@ -172,7 +172,7 @@ impl GroupHead {
             let is_wanted = wanted.columns.get(at) == Some(&true);
             let summed = self.sums(at).filter(|_| is_wanted && wanted.sums);
             let values = is_wanted && summed.is_none();
-            block.columns.push(values.then(|| values::read(source, stream, column.value, span.clone())).transpose()?);
+            block.columns.push(values.then(|| column::read(source, stream, column.value, span.clone())).transpose()?);
             if wanted.sums {
                 let sums = summed.map(|stream| sums::read(source, stream, column.value, rows.clone()));
                 block.sums.push(sums.transpose()?);
@@ -189,15 +189,15 @@ impl GroupHead {
         span: Range<usize>,
     ) -> Result<Qualifiers, ReadError> {
         let corrupt = list.corrupt();
-        let list = byte_list::read(&mut list.clone(), *count)?;
+        let list = front_coding::read(&mut list.clone(), *count)?;
         let codes = match &self.layout {
-            Layout::Explicit { codes: Some(codes), .. } => values::read_gapless(source, codes, span)?,
-            Layout::Explicit { codes: None, .. } => Vec::new(),
-            Layout::Shapes { spans, codes, ids, .. } => {
+            RecordLayout::Explicit { codes: Some(codes), .. } => column::read_gapless(source, codes, span)?,
+            RecordLayout::Explicit { codes: None, .. } => Vec::new(),
+            RecordLayout::Patterns { spans, codes, ids, .. } => {
                 let mut out = Vec::with_capacity(span.len());
                 for id in ids.get(rows).unwrap_or_default() {
-                    let shape = spans.get(*id as usize).and_then(|span| codes.get(span.clone()));
-                    out.extend_from_slice(shape.unwrap_or_default());
+                    let pattern = spans.get(*id as usize).and_then(|span| codes.get(span.clone()));
+                    out.extend_from_slice(pattern.unwrap_or_default());
                 }
                 out
             }
@@ -215,13 +215,13 @@ impl GroupHead {
         span: Range<usize>,
     ) -> Result<Vec<i64>, ReadError> {
         match &self.layout {
-            Layout::Explicit { timestamps: Some(times), .. } => values::read_gapless(source, times, span),
-            Layout::Shapes { spans, offsets, ids, bases: Some(bases), .. } => {
-                let bases = values::read_gapless::<i64>(source, bases, rows.clone())?;
+            RecordLayout::Explicit { timestamps: Some(times), .. } => column::read_gapless(source, times, span),
+            RecordLayout::Patterns { spans, offsets, ids, bases: Some(bases), .. } => {
+                let bases = column::read_gapless::<i64>(source, bases, rows.clone())?;
                 let mut out = Vec::with_capacity(span.len());
                 for (base, id) in bases.iter().zip(ids.get(rows).unwrap_or_default()) {
-                    let shape = spans.get(*id as usize).and_then(|span| offsets.get(span.clone()));
-                    out.extend(shape.unwrap_or_default().iter().map(|offset| base.wrapping_add(*offset)));
+                    let pattern = spans.get(*id as usize).and_then(|span| offsets.get(span.clone()));
+                    out.extend(pattern.unwrap_or_default().iter().map(|offset| base.wrapping_add(*offset)));
                 }
                 Ok(out)
             }
@@ -235,7 +235,7 @@ impl GroupHead {
     }
 }
 
-/// The end of each row. The sum only grows, so if the last end fits, all do.
+/// The end of each row. Ends ascend, so if the last one fits all do.
 fn ends(counts: impl Iterator<Item = u32>, records: usize) -> Option<Vec<u32>> {
     let mut end = 0u64;
     let ends: Vec<u32> = counts

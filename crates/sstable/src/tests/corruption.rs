@@ -5,13 +5,15 @@ use std::ops::Range;
 use bytes::Bytes;
 use tidetable_layout::{Block, Projection, StoredSchema};
 
+use crate::error::ReadError;
+use crate::file::{Reader, checksum};
+use crate::options::WriteOptions;
+use crate::stripe::StripeHead;
+
 use super::generate::{self, Random};
 use super::{open, spell, write};
-use crate::checksum;
-use crate::stripe::StripeHead;
-use crate::{ReadError, Reader, WriteOptions};
 
-/// Small files of three shapes: meters, many types, one column of noise in two stripes.
+/// Small files of three patterns: meters, many types, one column of noise in two stripes.
 fn files() -> Vec<(StoredSchema, Block, Bytes)> {
     let mut files = Vec::new();
     for (seed, rows) in [(1, 33), (12, 9), (25, 14)] {
@@ -82,7 +84,9 @@ fn swap(bytes: &[u8], left: Range<usize>, right: Range<usize>) -> Bytes {
 /// Two stripes of equal length, each with one stream of three pages of raw noise.
 fn noise(uid: u128) -> (StoredSchema, Bytes) {
     use std::sync::Arc;
-    use tidetable_layout::{FieldType, GroupBlock, Keys, TimestampKind, ValueType};
+    use tidetable_layout::GroupBlock;
+    use tidetable_layout::schema::TimestampKind;
+    use tidetable_layout::{FieldType, Keys, ValueType};
     let mut schema = generate::meter_schema();
     schema.groups.remove(1);
     schema.groups[0].columns[0].value = ValueType::Field(FieldType::Int64);
@@ -109,13 +113,13 @@ fn what_is_misplaced_is_found() {
     read(bytes.clone(), &schema).unwrap();
     let reader = open(&bytes);
     let [first, second] = reader.stripes() else { panic!("two stripes") };
-    let place = |stripe: &crate::StripeMeta| stripe.offset as usize..(stripe.offset + stripe.len) as usize;
+    let place = |stripe: &crate::stripe::StripeMeta| stripe.offset as usize..(stripe.offset + stripe.len) as usize;
     let (a, b) = (place(first), place(second));
     assert_eq!(a.len(), b.len());
     let found = read(swap(&bytes, a.clone(), b), &schema).unwrap_err();
-    assert!(matches!(found, ReadError::Checksum { stripe: Some(0), stream: crate::Part::Head, .. }), "{found}");
+    assert!(matches!(found, ReadError::Checksum { stripe: Some(0), stream: crate::error::Part::Head, .. }), "{found}");
 
-    let page = crate::PAGE_RECORDS * 8;
+    let page = crate::format::PAGE_RECORDS * 8;
     let start = a.start + first.head_len as usize;
     let swapped = swap(&bytes, start..start + page, start + page..start + 2 * page);
     let found = read(swapped, &schema).unwrap_err();
@@ -151,7 +155,8 @@ fn sealed_nonsense_never_panics() {
         reseal(&stripe, &schema, &mut head, &pages);
         let mut nonsense = stripe.clone();
         (nonsense.head, nonsense.pages) = (head.into(), pages.into());
-        let mut writer = crate::Writer::new(Vec::new(), schema.clone().into(), options, Default::default()).unwrap();
+        let mut writer =
+            crate::file::Writer::new(Vec::new(), schema.clone().into(), options, Default::default()).unwrap();
         writer.push(nonsense).unwrap();
         let bytes = Bytes::from(writer.finish().unwrap().0);
         drop(read(bytes.clone(), &schema));
@@ -164,12 +169,12 @@ fn sealed_nonsense_never_panics() {
 }
 
 /// Puts the checksums of changed pages into the head.
-fn reseal(stripe: &crate::EncodedStripe, schema: &StoredSchema, head: &mut [u8], pages: &[u8]) {
+fn reseal(stripe: &crate::stripe::EncodedStripe, schema: &StoredSchema, head: &mut [u8], pages: &[u8]) {
     let tail = std::sync::Arc::new(schema.tail.clone());
     let sound = StripeHead::read(stripe.head.clone(), &stripe.meta, schema, &tail).unwrap();
     for index in 0..schema.groups.len() {
         let group = sound.group(index, schema, &stripe.meta).unwrap();
-        for (offset, len) in group.streams().flat_map(crate::stream::Stream::places) {
+        for (offset, len) in group.streams().flat_map(crate::column::stream::Stream::places) {
             let place = offset as usize..offset as usize + len;
             let old = checksum::in_stripe(offset, &stripe.pages[place.clone()]).to_le_bytes();
             let new = checksum::in_stripe(offset, &pages[place]).to_le_bytes();

@@ -6,10 +6,9 @@ use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, StringArray,
     TimestampMicrosecondArray, UInt64Array,
 };
-use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, Keys, Packed, PackedForm, QualifierKind,
-    Qualifiers, StoredSchema, TailPart, TimestampKind, ValueType,
-};
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::{Encoding, KeyTail, Packed, PackedForm, QualifierKind, TailPart, TimestampKind};
+use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, StoredSchema, ValueType};
 
 /// A small generator of its own, so that a seed means the same block for ever.
 pub(super) struct Random(pub(super) u64);

@@ -8,14 +8,16 @@ use arrow::array::{
     TimestampMicrosecondArray, UInt64Array,
 };
 use bytes::Bytes;
-use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, Keys, Projection, QualifierKind, Qualifiers,
-    StoredSchema, TailPart, TimestampKind, ValueType,
-};
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::{Encoding, KeyTail, QualifierKind, TailPart, TimestampKind};
+use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Projection, StoredSchema, ValueType};
+
+use crate::file::{FileSource, ReadAt, Reader};
+use crate::format::{OLDEST_VERSION, VERSION};
+use crate::options::{Compression, WriteOptions};
+use crate::stripe::Scalar;
 
 use super::{assert_rows, open, write};
-use crate::format::OLDEST_VERSION;
-use crate::{Compression, FileSource, ReadAt, Reader, Scalar, VERSION, WriteOptions};
 
 const UID: u128 = 0x0123_4567_89ab_cdef_0011_2233_4455_6677;
 const ROWS: usize = 40;

@@ -1,11 +1,17 @@
 //! What is written is what is read.
 
 use proptest::prelude::*;
-use tidetable_layout::{GroupProjection, Packed, PackedForm, Projection};
+use tidetable_layout::Projection;
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::{Packed, PackedForm};
+
+use crate::error::WriteError;
+use crate::file::{Reader, Writer};
+use crate::options::{Compression, StripeLimits, WriteOptions};
+use crate::stripe::{encode_rows, stripe_splits};
 
 use super::generate::{self, Random};
 use super::{assert_rows, open, write};
-use crate::{Compression, Reader, StripeLimits, WriteError, WriteOptions, Writer, encode_rows, stripe_cuts};
 
 fn check(seed: u64, rows: usize) {
     let mut random = Random(seed);
@@ -14,8 +20,11 @@ fn check(seed: u64, rows: usize) {
     let level = if seed.is_multiple_of(3) { Compression::Dense } else { Compression::Fresh };
     let stripe = StripeLimits { cells: 2000, bytes: 200_000, rows: 150 };
     let options = WriteOptions { uid: u128::from(seed), level, stripe };
-    let cuts: Vec<_> =
-        if seed.is_multiple_of(2) { std::iter::once(0..rows).collect() } else { stripe_cuts(&schema, &block, &stripe) };
+    let cuts: Vec<_> = if seed.is_multiple_of(2) {
+        std::iter::once(0..rows).collect()
+    } else {
+        stripe_splits(&schema, &block, &stripe)
+    };
     let (bytes, summary) = write(&schema, &block, &cuts, &options);
     let reader = open(&bytes);
     let all = Projection::all(&schema);
@@ -95,7 +104,7 @@ proptest! {
 #[test]
 fn filters_of_prefixes_hold_every_key() {
     let schema = tidetable_layout::StoredSchema {
-        tail: tidetable_layout::KeyTail { parts: vec![tidetable_layout::TailPart::Digits(8)] },
+        tail: tidetable_layout::schema::KeyTail { parts: vec![tidetable_layout::schema::TailPart::Digits(8)] },
         groups: vec![],
         upsert: false,
     };
@@ -105,7 +114,7 @@ fn filters_of_prefixes_hold_every_key() {
             (0..100).for_each(|day| keys.push(format!("meter{prefix:04}#").as_bytes(), day));
         }
         let block = tidetable_layout::Block { keys, groups: vec![] };
-        let cuts = stripe_cuts(&schema, &block, &StripeLimits { rows: 30, ..Default::default() });
+        let cuts = stripe_splits(&schema, &block, &StripeLimits { rows: 30, ..Default::default() });
         let (bytes, _) = write(&schema, &block, &cuts, &WriteOptions::new(1));
         let reader = open(&bytes);
         reader.verify().unwrap();
@@ -140,7 +149,7 @@ fn what_is_not_in_order_is_refused() {
     let odd = encode_rows(&other, &options, &block, 3..4).unwrap();
     assert!(matches!(writer.push(odd), Err(WriteError::OtherSchema { stripe: 1 })));
 
-    let refused = |change: fn(&mut tidetable_layout::GroupBlock)| {
+    let refused = |change: fn(&mut tidetable_layout::block::GroupBlock)| {
         let mut block = block.clone();
         change(block.groups[1].as_mut().unwrap());
         encode_rows(&schema, &options, &block, 0..4).unwrap_err()
@@ -173,7 +182,7 @@ fn meters_cost_little_beside_their_values() {
     let values = found.stripes[0].chunks.iter().max_by_key(|chunk| chunk.page_bytes).unwrap();
     let beside = bytes.len() as u64 - values.page_bytes - values.setup_bytes as u64;
     assert!((beside as f64) < 0.07 * 683.0 * 96.0, "{beside} bytes beside the values: {found:#?}");
-    assert_eq!(found.stripes[0].shapes, [None, Some(1)]);
+    assert_eq!(found.stripes[0].patterns, [None, Some(1)]);
 }
 
 #[test]
@@ -181,11 +190,11 @@ fn cuts_stay_within_limits() {
     let mut random = Random(5);
     let (schema, block) = (generate::meter_schema(), generate::meters(1000, 96, &mut random));
     let limits = StripeLimits::default();
-    let cuts = stripe_cuts(&schema, &block, &limits);
+    let cuts = stripe_splits(&schema, &block, &limits);
     assert_eq!(cuts, [0..500, 500..1000]);
     let tiny = StripeLimits { cells: 1, ..limits };
-    assert!(stripe_cuts(&schema, &block, &tiny).iter().enumerate().all(|(row, cut)| *cut == (row..row + 1)));
-    assert!(stripe_cuts(&schema, &generate::meters(0, 96, &mut random), &limits).is_empty());
+    assert!(stripe_splits(&schema, &block, &tiny).iter().enumerate().all(|(row, cut)| *cut == (row..row + 1)));
+    assert!(stripe_splits(&schema, &generate::meters(0, 96, &mut random), &limits).is_empty());
 }
 
 #[test]

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, Decimal128Array, Float64Array, Int64Array, UInt64Array};
 use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use bytes::Bytes;
-use tidetable_layout::{Block, FieldType, GroupBlock, KeyTail, Keys, Projection, StoredSchema};
+use tidetable_layout::schema::KeyTail;
+use tidetable_layout::{Block, FieldType, GroupBlock, Keys, Projection, StoredSchema};
+
+use crate::file::{FileSource, Reader};
+use crate::options::{Compression, WriteOptions};
 
 use super::{open, schema_of, write};
-use crate::{Compression, FileSource, Reader, WriteOptions};
 
 const UID: u128 = 0x5555_0123_4567_89ab_cdef_0011_2233_4455;
 const ROWS: usize = 30;

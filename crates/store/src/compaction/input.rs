@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tidetable_layout::{Block, KeyRange, Projection};
-use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_cuts};
+use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_splits};
 
 use super::cut::Part;
 use super::judge::Judge;
@@ -158,7 +158,7 @@ impl<'a> Inputs<'a> {
         let largest_row = sizes.map_err(|error| error.of_table(table.name()))?.most;
         let emptied = self.inputs.iter().any(|input| input.sst.emptied) && emptied::any(schema, &block);
         let options = WriteOptions { level: Compression::Dense, ..WriteOptions::new(0) };
-        for rows in stripe_cuts(schema, &block, &options.stripe) {
+        for rows in stripe_splits(schema, &block, &options.stripe) {
             let stripe = encode_rows(schema, &options, &block, rows);
             let stripe = stripe.map_err(|source| write_error(self.snapshot.table(), source))?;
             stripes.push(SizedStripe { stripe, largest_row, emptied });

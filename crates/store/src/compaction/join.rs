@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tidetable_layout::{Window, window_bounds, window_of};
+use tidetable_layout::Window;
+use tidetable_layout::time::{window_bounds, window_of};
 
 use super::pick::{CompactionExtent, CompactionReason, hides};
 use crate::output::SST_BYTES;

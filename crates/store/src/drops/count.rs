@@ -1,7 +1,8 @@
 //! How many cells a block holds, and how many of them a drop hides.
 
 use arrow::array::Array;
-use tidetable_layout::{Block, Group, GroupBlock, StoredSchema};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::{Block, Group, StoredSchema};
 
 use super::DropTarget;
 use super::mask::place;

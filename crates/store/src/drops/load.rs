@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use arrow::array::BooleanArray;
 use arrow::compute::nullif;
-use tidetable_layout::{Dictionary, KeyRange, LaidOut, StoredSchema};
-use tidetable_sstable::planted;
+use tidetable_layout::encode::{Dictionary, EncodedBatch};
+use tidetable_layout::{KeyRange, StoredSchema};
+use tidetable_sstable::tools::failpoints;
 
 use super::{AppliedDrop, DropTarget};
 use crate::error::Result;
@@ -38,8 +39,9 @@ enum Fate {
 impl<'a> LoadMask<'a> {
     /// Those of `drops` that were made after the input with this sequence was first seen.
     pub(crate) fn new(schema: &'a StoredSchema, drops: &'a [AppliedDrop], sequence: u64) -> Self {
-        let held =
-            drops.iter().filter(|drop| sequence < drop.sequence && !planted::is(planted::Bug::ForgetDropsInLoads));
+        let held = drops
+            .iter()
+            .filter(|drop| sequence < drop.sequence && !failpoints::is(failpoints::Bug::ForgetDropsInLoads));
         Self { schema, targets: held.map(|drop| (drop.target.keys(), &drop.target)).collect() }
     }
 
@@ -47,7 +49,7 @@ impl<'a> LoadMask<'a> {
     /// told in the answer, for events must stay to be counted.
     pub(crate) fn apply<'d>(
         &self,
-        laid: &mut LaidOut,
+        laid: &mut EncodedBatch,
         prefixes: &Dictionary,
         qualifiers: impl Fn(usize) -> Option<&'d Dictionary>,
     ) -> Result<Hidden> {
@@ -107,7 +109,7 @@ impl<'a> LoadMask<'a> {
 
     fn take_cells<'d>(
         &self,
-        laid: &mut LaidOut,
+        laid: &mut EncodedBatch,
         touched: &[(usize, &DropTarget)],
         qualifiers: impl Fn(usize) -> Option<&'d Dictionary>,
     ) -> Result<()> {

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use arrow::array::BooleanArray;
-use tidetable_layout::{Block, Group, GroupBlock, KeyRange, Projection, StoredSchema};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::{Block, Group, KeyRange, Projection, StoredSchema};
 
 use super::{AppliedDrop, DropTarget, overlaps};
 use crate::error::Result;
@@ -132,7 +133,7 @@ fn hidden_cells(
 
 /// The qualifier, empty in a group of constant ones, and the timestamp of a record.
 pub(super) fn place(records: &GroupBlock, record: usize) -> (&[u8], i64) {
-    let named = |names: &'_ tidetable_layout::Qualifiers| names.codes[record] as usize;
+    let named = |names: &'_ tidetable_layout::block::Qualifiers| names.codes[record] as usize;
     let qualifier = records.qualifiers.as_ref().map_or(&[][..], |names| names.dictionary[named(names)].as_ref());
     (qualifier, records.timestamps.as_ref().map_or(0, |timestamps| timestamps[record]))
 }

@@ -21,7 +21,8 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tidetable_layout::{Group, KeyRange, QualifierKind};
+use tidetable_layout::schema::QualifierKind;
+use tidetable_layout::{Group, KeyRange};
 
 use crate::hex::hex_bytes;
 pub(crate) use count::cells_of;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_layout::Projection;
-use tidetable_sstable::planted;
+use tidetable_sstable::tools::failpoints;
 
 use super::{DropTarget, count};
 use crate::error::{Result, StoreError};
@@ -94,7 +94,7 @@ impl DropPlan {
     /// The edit that makes the drop. A drop that hides nothing is made too: it holds for the inputs seen so far, whatever
     /// they bring later. It changes nothing only if the version says all of it already.
     pub fn edit(&self) -> Edit {
-        if self.is_empty() && (self.is_known || planted::is(planted::Bug::ForgetIdleDrops)) {
+        if self.is_empty() && (self.is_known || failpoints::is(failpoints::Bug::ForgetIdleDrops)) {
             return Edit { base: self.base, ..Edit::default() };
         }
         Edit { drops: vec![self.target.clone()], days: self.days.clone(), base: self.base, ..Edit::default() }

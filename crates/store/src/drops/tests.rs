@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array};
-use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, Keys, MessageField, Packed, PackedForm, ProtoType,
-    QualifierKind, StoredSchema, TimestampKind, ValueType,
+use tidetable_layout::GroupBlock;
+use tidetable_layout::schema::{
+    Encoding, KeyTail, MessageField, Packed, PackedForm, ProtoType, QualifierKind, TimestampKind,
 };
+use tidetable_layout::{Block, Column, FieldType, Group, Keys, StoredSchema, ValueType};
 
 use super::{DropTarget, Mask, cells_of, count};
 use crate::gc::{Collector, GcRule};

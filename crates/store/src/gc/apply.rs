@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder};
 use arrow::compute::{filter, nullif};
-use tidetable_layout::{
-    Block, Group, GroupBlock, GroupProjection, Projection, QualifierKind, Qualifiers, StoredSchema, TimestampKind,
-};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::block::{GroupProjection, Qualifiers};
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Group, Projection, StoredSchema};
 use tidetable_sstable::{ReadError, StripeMeta, StripeReader};
 
 use super::rule::GcRule;

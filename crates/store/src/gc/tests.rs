@@ -3,10 +3,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, UInt64Array};
 use arrow::datatypes::UInt64Type;
-use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, Keys, Merge, Packed, PackedForm, Projection, QualifierKind,
-    StoredSchema, TimestampKind, ValueType,
-};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::schema::{Encoding, Merge, Packed, PackedForm, QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Column, FieldType, Group, Keys, Projection, StoredSchema, ValueType};
 
 use super::apply::Collector;
 use super::rule::GcRule;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use rayon::prelude::*;
-use tidetable_layout::{LaidOut, StoredSchema, Window, window_bounds, window_of};
+use tidetable_layout::encode::EncodedBatch;
+use tidetable_layout::time::{window_bounds, window_of};
+use tidetable_layout::{StoredSchema, Window};
 
 use super::ranks::Ranks;
 
@@ -20,7 +22,7 @@ pub(super) struct Chunk {
     /// Bytes it holds in memory.
     pub(super) bytes: u64,
     /// The cells.
-    pub(super) laid: LaidOut,
+    pub(super) laid: EncodedBatch,
     /// Runs of events by window start; events of windows that are not wanted are left out.
     pub(super) windows: BTreeMap<i64, Vec<Range<usize>>>,
 }
@@ -256,8 +258,8 @@ impl GroupEvents {
 mod tests {
     use super::*;
 
-    fn empty() -> LaidOut {
-        LaidOut {
+    fn empty() -> EncodedBatch {
+        EncodedBatch {
             rows: None,
             prefix: Vec::new(),
             tail: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use tidetable_layout::LaidOut;
+use tidetable_layout::encode::EncodedBatch;
 use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
 
 use super::chunk::{Chunk, split_by_window};
@@ -177,7 +177,7 @@ struct Cells {
 
 /// What became of the `rows` rows of a batch. Unpivoting makes several events of a row, or none where all its values are
 /// null; else an event is a row, and one that is neither laid out nor rejected is missing here.
-fn rows_with_cells(laid: &LaidOut, rows: usize, unpivots: bool) -> Cells {
+fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
     let bare = laid.without_cells();
     let Some(row_of) = laid.rows.as_deref().filter(|_| unpivots) else {
         let row = |event: usize| laid.rows.as_ref().map_or(event, |rows| rows[event] as usize);
@@ -211,7 +211,7 @@ fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
     days
 }
 
-fn laid_bytes(laid: &LaidOut) -> u64 {
+fn laid_bytes(laid: &EncodedBatch) -> u64 {
     let mut bytes = laid.prefix.len() * 4 + laid.tail.len() * 8;
     for group in &laid.groups {
         bytes += group.qualifier.as_ref().map_or(0, |codes| codes.len() * 4);

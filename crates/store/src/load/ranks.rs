@@ -3,7 +3,7 @@
 //! Each worker interns row-key prefixes and qualifiers on its own; sorting cells needs one order.
 //! Only the distinct names are compared; the cells are placed by counting.
 
-use tidetable_layout::Dictionary;
+use tidetable_layout::encode::Dictionary;
 
 /// The merged order of the dictionaries of all workers.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use tidetable_layout::LayoutReject;
+use tidetable_layout::error::LayoutReject;
 use tidetable_source::{InputFile, Origin, Rejected};
 
 use super::feed::{Feed, FeedEnd, Piece};

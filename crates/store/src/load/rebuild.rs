@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use tidetable_layout::{Window, window_bounds, window_name};
+use tidetable_layout::Window;
+use tidetable_layout::time::{window_bounds, window_name};
 use tidetable_source::{ContentHash, InputFile};
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use super::lay::Outcome;
 use super::pass::passes;
@@ -80,7 +81,7 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
     let Target { base, plan, .. } = target;
     let window = target.layout.spec().window;
     let mut edit = Edit { base: base.number, ..Edit::default() };
-    if !planted::is(Bug::ForgetCopies) {
+    if !failpoints::is(Bug::ForgetCopies) {
         edit.names.clone_from(&plan.names);
     }
     edit.removed.extend(plan.forgotten.iter().cloned());
@@ -99,7 +100,7 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
         inputs.push(ToRead { changed: true, ..ToRead::new(file, *sequence) });
     }
     for old in &plan.given_up {
-        let all = if planted::is(Bug::TakeOutOfOneWindow) { 1 } else { usize::MAX };
+        let all = if failpoints::is(Bug::TakeOutOfOneWindow) { 1 } else { usize::MAX };
         rebuilt.extend(old.windows.iter().take(all).copied());
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);

@@ -5,7 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::Array;
-use tidetable_layout::{Block, Group, GroupBlock, Keys, Qualifiers, StoredSchema, TimestampKind};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::TimestampKind;
+use tidetable_layout::{Block, Group, Keys, StoredSchema};
 
 use super::chunk::{AllRanks, GroupEvents, WindowEvents};
 use super::order::RowOrder;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidetable_layout::{Dictionary, Encoder, Layout};
+use tidetable_layout::Layout;
+use tidetable_layout::encode::{Dictionary, Encoder};
 use tidetable_source::ContentHash;
 
 use super::chunk::{AllRanks, Chunk};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, UInt64Array};
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use proptest::prelude::*;
-use tidetable_layout::{
-    Block, Column, Dictionary, Distinct, Encoding, FieldType, Group, KeyTail, Merge as Kind, Packed, PackedForm,
-    QualifierKind, Sketch, StoredSchema, TimestampKind, ValueType,
-};
+use tidetable_layout::encode::Dictionary;
+use tidetable_layout::hll::{Distinct, Sketch};
+use tidetable_layout::schema::{Encoding, KeyTail, Merge as Kind, Packed, PackedForm, QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Column, FieldType, Group, StoredSchema, ValueType};
 
 use super::chunk::{AllRanks, GroupEvents, Places, WindowEvents};
 use super::order::RowOrder;

@@ -4,7 +4,8 @@
 //! one row of the source becomes several events, they stay together. Cells at timestamp 0 are not replaced but combined as
 //! ever. An event without any such cell empties the row: a record without values keeps its time (see `emptied`).
 
-use tidetable_layout::{StoredSchema, TimestampKind};
+use tidetable_layout::StoredSchema;
+use tidetable_layout::schema::TimestampKind;
 
 use super::chunk::{GroupEvents, WindowEvents};
 use super::order::{Row, RowOrder};

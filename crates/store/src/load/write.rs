@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use tidetable_layout::{Layout, StoredSchema};
-use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_cuts};
+use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_splits};
 
 use super::chunk::{AllRanks, Chunk, WindowEvents};
 use super::finish::{Finisher, Place};
@@ -111,7 +111,7 @@ impl<'t> SstWriter<'t> {
         let Piece { block, overwritten, emptied } = built.map_err(of_table)?;
         let sizes = size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
-        let cuts = stripe_cuts(self.schema, &block, &self.limits);
+        let cuts = stripe_splits(self.schema, &block, &self.limits);
         let stripes = cuts
             .into_par_iter()
             .map(|rows| {

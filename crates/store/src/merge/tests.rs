@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::Int64Type;
 use proptest::prelude::*;
-use tidetable_layout::{
-    Block, Column, Encoding, FieldType, Group, GroupBlock, KeyTail, Keys, QualifierKind, Qualifiers, StoredSchema,
-    TailPart, TimestampKind, ValueType,
-};
+use tidetable_layout::GroupBlock;
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::{Encoding, KeyTail, QualifierKind, TailPart, TimestampKind};
+use tidetable_layout::{Block, Column, FieldType, Group, Keys, StoredSchema, ValueType};
 
 use super::{Merge, gather};
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use super::VacuumOptions;
 
@@ -76,7 +76,7 @@ pub(super) fn decide(found: Found, oldest: u64, named: &HashSet<String>, options
     };
     let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
     removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
-    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || planted::is(Bug::VacuumUnderWay);
+    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || failpoints::is(Bug::VacuumUnderWay);
     let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old_sst(file));
     removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
     removals.extend(leftovers(half, options.half_written_before));

@@ -9,7 +9,7 @@ mod decide;
 
 use std::collections::HashSet;
 
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::aside::PART;
 use crate::blobs::Stat;
@@ -87,7 +87,7 @@ impl VacuumPlan {
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
-            let first = if planted::is(Bug::VacuumRetained) { newest } else { oldest };
+            let first = if failpoints::is(Bug::VacuumRetained) { newest } else { oldest };
             table.walk(first, newest, |version| {
                 name_ssts(before.as_ref(), version, &mut named);
                 before = Some(version.clone());
@@ -151,7 +151,7 @@ impl VacuumPlan {
         let table = &self.table;
         let (mut plan, mut version) = (self.clone(), None);
         if plan.removals.iter().any(|removal| removal.kind.is_sst())
-            && !planted::is(Bug::VacuumSaysNothing)
+            && !failpoints::is(Bug::VacuumSaysNothing)
             && let Some(latest) = table.latest()?
         {
             let (base, now) = (latest.number, latest.now);
@@ -165,7 +165,7 @@ impl VacuumPlan {
             plan.removals.extend(gone.cloned());
         }
         let takes_manifests = plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest);
-        if takes_manifests && !planted::is(Bug::VacuumWithoutCheckpoint) {
+        if takes_manifests && !failpoints::is(Bug::VacuumWithoutCheckpoint) {
             table.keep_from(&table.version(plan.oldest)?)?;
         }
         Ok((plan, version))

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tidetable_layout::{KeyRange, Projection, Window, window_bounds};
+use tidetable_layout::time::window_bounds;
+use tidetable_layout::{KeyRange, Projection, Window};
 use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, DropPlan, DropTarget, Snapshot};
 
 use super::{days, due, of_extent};

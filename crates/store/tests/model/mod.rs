@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
-use tidetable_layout::{
-    Block, ColumnSpec, FamilySpec, FieldType, KeyRange, Layout, Projection, QualifierKind, StoredSchema, TableSpec,
-    write_cell,
-};
+use tidetable_layout::cell::write_cell;
+use tidetable_layout::schema::QualifierKind;
+use tidetable_layout::spec::{ColumnSpec, FamilySpec};
+use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
 use tidetable_store::{
     DropTarget, Edit, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking,

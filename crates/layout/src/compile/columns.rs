@@ -1,0 +1,262 @@
+//! Row keys and the columns of families.
+
+use std::collections::HashSet;
+use crate::compile::compiler::{CompiledColumn, Compiler, Content, Scope, type_name};
+use crate::error::{Advice, ColumnPart, Place, Problem};
+use crate::plan::{Unpivot, ValuePlan};
+use crate::schema::{Encoding, FieldType, Merge, PackedForm, ValueType};
+use crate::spec::{ColumnSpec, Field, TableSpec, TimestampSpec};
+use crate::template::dependence::determined;
+use crate::template::form::Form;
+use crate::template::parse::{Piece, Replacement};
+use crate::template::segment::Segment;
+
+/// The most families that Bigtable advises for a table.
+const ADVISED_FAMILIES: usize = 100;
+
+impl Compiler {
+    pub(super) fn unpivot(&mut self, spec: &TableSpec) -> Option<Unpivot> {
+        if spec.unpivot.is_empty() {
+            return None;
+        }
+        let mut columns = Vec::new();
+        for (at, name) in spec.unpivot.iter().enumerate() {
+            match self.find(name) {
+                Ok(field) if columns.contains(&field) => {
+                    self.error(Place::Unpivot(at), 0..name.len(), Problem::ListedTwice { column: name.clone() });
+                }
+                Ok(field) => columns.push(field),
+                Err(problem) => self.error(Place::Unpivot(at), 0..name.len(), problem),
+            }
+        }
+        for reserved in ["metric", "value"] {
+            if self.find(reserved).is_ok_and(|field| !columns.contains(&field)) {
+                self.error(Place::Unpivot(0), 0..0, Problem::ReservedName { column: reserved.to_owned() });
+            }
+        }
+        let kinds: Vec<FieldType> =
+            columns.iter().filter_map(|field| self.fields.get(*field)).map(|field| field.kind).collect();
+        let first = kinds.first().copied().unwrap_or(FieldType::Text);
+        let kind = if kinds.iter().all(|kind| *kind == first) {
+            first
+        } else {
+            self.warn(Place::Unpivot(0), 0..0, Advice::MixedUnpivot);
+            FieldType::Text
+        };
+        let metric = self.fields.len();
+        self.add(Field { name: "metric".to_owned(), kind: FieldType::Text });
+        self.add(Field { name: "value".to_owned(), kind });
+        Some(Unpivot { columns, metric })
+    }
+
+    pub(super) fn row_key(&mut self, spec: &TableSpec) -> Vec<Segment> {
+        let place = Place::RowKey;
+        let Some(template) = self.parse(place, &spec.row_key) else { return Vec::new() };
+        let Some(segments) = self.bind(place, &template, true) else { return Vec::new() };
+        let fields = || {
+            template.pieces.iter().filter_map(|piece| if let Piece::Field(field) = piece { Some(field) } else { None })
+        };
+        if fields().next().is_none() {
+            self.error(place, 0..spec.row_key.len(), Problem::EmptyRowKey);
+        }
+        for field in fields() {
+            let column = field.name.clone();
+            match field.form {
+                Form::BigEndian => self.warn(place, field.span.clone(), Advice::RawBytes { column }),
+                Form::Hash => self.warn(place, field.span.clone(), Advice::Hashed { column }),
+                _ => {}
+            }
+        }
+        let first = segments.iter().find_map(Segment::field);
+        if let Some(first) = first
+            && first.is_time()
+            && !matches!(first.form, Form::MsReversed)
+            && let Some(field) = fields().next()
+        {
+            self.warn(place, field.span.clone(), Advice::TimeFirst);
+        }
+        segments
+    }
+
+    pub(super) fn columns(&mut self, scope: &Scope<'_>) -> Vec<CompiledColumn> {
+        let spec = scope.spec;
+        let mut columns = Vec::new();
+        for (family, declared) in spec.families.iter().enumerate() {
+            let name = &declared.name;
+            let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
+                self.error(Place::Family(family), 0..name.len(), Problem::BadFamily { name: name.clone() });
+            }
+            if spec.families.iter().take(family).any(|other| other.name == *name) {
+                self.error(Place::Family(family), 0..name.len(), Problem::DuplicateFamily { name: name.clone() });
+            }
+            for (column, declared) in declared.columns.iter().enumerate() {
+                if declared.packed.is_none() {
+                    let merge = spec.families.get(family).map(|family| family.kind).unwrap_or_default();
+                    self.column(declared, (family, column, merge), scope, &mut columns);
+                } else {
+                    columns.extend(self.packed(declared, (family, column), scope));
+                }
+            }
+        }
+        if spec.families.len() > ADVISED_FAMILIES {
+            self.warn(Place::Table, 0..0, Advice::ManyFamilies { count: spec.families.len() });
+        }
+        if columns.is_empty() && self.errors.is_empty() {
+            self.error(Place::Table, 0..0, Problem::NoColumns);
+        }
+        columns
+    }
+
+    fn column(
+        &mut self,
+        declared: &ColumnSpec,
+        (family, column, merge): (usize, usize, Merge),
+        scope: &Scope<'_>,
+        out: &mut Vec<CompiledColumn>,
+    ) {
+        let source = scope.source;
+        let place = |part| Place::Column { family, column, part };
+        let qualifier = self.parse(place(ColumnPart::Qualifier), &declared.qualifier);
+        let value = self.parse(place(ColumnPart::Value), &declared.value);
+        let mut except = scope.unpivot.map(|unpivot| unpivot.columns.clone()).unwrap_or_default();
+        except.extend(self.except(declared, (family, column)));
+        let (Some(qualifier), Some(value)) = (qualifier, value) else { return };
+        let mut expanded = Vec::new();
+        if declared.each {
+            for (field, own) in source.fields.iter().enumerate().filter(|(field, _)| !except.contains(field)) {
+                let value = value.clone().replace("value", &Replacement::Field(&own.name));
+                let value = value.replace("column", &Replacement::Text(&own.name));
+                let qualifier = qualifier.clone().replace("value", &Replacement::Field(&own.name));
+                expanded.push((qualifier.replace("column", &Replacement::Text(&own.name)), value, field));
+            }
+        } else {
+            expanded.push((qualifier, value, 0));
+        }
+        for (qualifier, value, _) in expanded {
+            let errors = self.errors.len();
+            let qualifier = self.bind(place(ColumnPart::Qualifier), &qualifier, true);
+            let value = self.bind(place(ColumnPart::Value), &value, false);
+            if let (Some(qualifier), Some(value)) = (qualifier, value) {
+                self.check_length(declared, place(ColumnPart::Qualifier), &qualifier);
+                let (plan, kind) = plan_value(value);
+                if let Some(problem) = encoding_needs(declared.encoding, kind) {
+                    self.error(place(ColumnPart::Encoding), 0..0, problem);
+                }
+                let (plan, kind, encoding) = self.aggregate(merge, declared, &place, plan, kind);
+                let of_value = match &plan {
+                    ValuePlan::Empty => true,
+                    ValuePlan::Field(field) | ValuePlan::Sketch(field) => self.all_determined(scope.key, &[*field]),
+                    ValuePlan::Template(segments) => {
+                        segments.iter().filter_map(Segment::field).all(|field| determined(scope.key, field))
+                    }
+                };
+                let time = self.timestamp(declared, place(ColumnPart::Timestamp), scope, &qualifier, of_value);
+                out.push(CompiledColumn {
+                    family,
+                    place: place(ColumnPart::Qualifier),
+                    span: 0..declared.qualifier.len(),
+                    qualifier,
+                    content: Content::One { value: plan, kind, encoding },
+                    time,
+                    is_event_time: time == Some(source.time) && declared.timestamp == TimestampSpec::Implied,
+                });
+            }
+            // The other columns of `each` would repeat the same errors.
+            if self.errors.len() > errors {
+                break;
+            }
+        }
+    }
+
+    /// Checks families under `upsert`: a row holds one event, so only cells at timestamp 0 aggregate several events.
+    pub(super) fn check_upsert(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
+        let aggregate = |column: &&CompiledColumn| {
+            spec.families.get(column.family).is_some_and(|family| !family.kind.is_newest()) && column.time.is_some()
+        };
+        let repeated = |column: &&CompiledColumn| {
+            matches!(&column.content, Content::Packed { form: PackedForm::Repeated { .. }, .. })
+        };
+        for column in columns.iter().filter(|_| spec.upsert).filter(repeated) {
+            self.error(column.place, column.span.clone(), Problem::RepeatedUpsert);
+        }
+        for column in columns.iter().filter(|_| spec.upsert).filter(aggregate) {
+            let Place::Column { family, column, .. } = column.place else { continue };
+            let place = Place::Column { family, column, part: ColumnPart::Timestamp };
+            self.error(place, 0..0, Problem::AggregateUpsert);
+        }
+    }
+
+    /// Checks that no two columns of a family can produce the same qualifier.
+    pub(super) fn check_qualifiers(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
+        // There can be thousands of constants: they are looked up, not compared pairwise.
+        let (mut constants, mut templates) = (HashSet::new(), Vec::<&CompiledColumn>::new());
+        for column in columns {
+            let family = || spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
+            if let Some(own) = column.constant() {
+                if !constants.insert((column.family, own)) {
+                    let problem = Problem::DuplicateQualifier { family: family(), qualifier: own.to_owned() };
+                    self.error(column.place, column.span.clone(), problem);
+                }
+                continue;
+            }
+            for other in templates.iter().filter(|other| other.family == column.family) {
+                if !tell_apart(&column.qualifier, &other.qualifier) {
+                    let other = self.source_of(spec, other.place);
+                    let problem = Problem::AmbiguousQualifiers { family: family(), other };
+                    self.error(column.place, column.span.clone(), problem);
+                }
+            }
+            templates.push(column);
+        }
+    }
+
+    fn source_of(&self, spec: &TableSpec, place: Place) -> String {
+        let Place::Column { family, column, .. } = place else { return String::new() };
+        let declared = spec.families.get(family).and_then(|family| family.columns.get(column));
+        declared.map(|column| column.qualifier.clone()).unwrap_or_default()
+    }
+}
+
+fn plan_value(segments: Vec<Segment>) -> (ValuePlan, ValueType) {
+    match segments.as_slice() {
+        [] => (ValuePlan::Empty, ValueType::Empty),
+        [Segment::Field(field)] if field.form == Form::Text => {
+            (ValuePlan::Field(field.field), ValueType::Field(field.kind))
+        }
+        // Raw bytes need not be UTF-8.
+        _ if segments.iter().filter_map(Segment::field).any(|field| field.form == Form::BigEndian) => {
+            (ValuePlan::Template(segments), ValueType::Bytes)
+        }
+        _ => (ValuePlan::Template(segments), ValueType::Field(FieldType::Text)),
+    }
+}
+
+fn encoding_needs(encoding: Encoding, kind: ValueType) -> Option<Problem> {
+    use FieldType::{Date, Float64, Int64, Text, Timestamp, UInt64};
+    let (fits, encoding) = match (encoding, kind) {
+        (Encoding::Text, _) | (_, ValueType::Empty) => (true, "text"),
+        (Encoding::Bytes, kind) => (matches!(kind, ValueType::Bytes | ValueType::Field(Text)), "bytes"),
+        (Encoding::Int64, ValueType::Field(kind)) => (matches!(kind, UInt64 | Int64 | Timestamp | Date), "int64"),
+        (Encoding::Float64, ValueType::Field(kind)) => (kind == Float64, "float64"),
+        (Encoding::Int64, ValueType::Bytes) => (false, "int64"),
+        (Encoding::Float64, ValueType::Bytes) => (false, "float64"),
+        (Encoding::Json, kind) => (kind != ValueType::Bytes, "json"),
+    };
+    let kind = if let ValueType::Field(kind) = kind { type_name(kind) } else { "bytes" };
+    (!fits).then_some(Problem::EncodingNeedsType { encoding, kind })
+}
+
+/// Whether two dynamic templates can never print the same bytes.
+fn tell_apart(left: &[Segment], right: &[Segment]) -> bool {
+    let literal = |segments: &[Segment]| match segments.first() {
+        Some(Segment::Literal(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let (start, other) = (literal(left), literal(right));
+    if !start.starts_with(&other) && !other.starts_with(&start) {
+        return true;
+    }
+    let width = |segments: &[Segment]| segments.iter().map(Segment::width).sum::<Option<usize>>();
+    matches!((width(left), width(right)), (Some(left), Some(right)) if left != right)
+}

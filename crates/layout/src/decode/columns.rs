@@ -1,0 +1,217 @@
+//! Decodes one record field of a block.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{is_not_null, take};
+
+use crate::block::Block;
+use crate::decode::align::group_of;
+use crate::decode::key_times::KeyTimes;
+use crate::decode::record_alignment::RecordAlignment;
+use crate::error::DecodeError;
+use crate::plan::{Layout, Origin, RecordField, TailField, ValuePlan};
+use crate::scalar::ColumnBuilder;
+use crate::template::form::Form;
+use crate::template::print::split;
+use crate::template::segment::Segment;
+
+pub(crate) struct ColumnReader<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) block: &'a Block,
+    pub(crate) alignment: &'a RecordAlignment,
+    pub(crate) timestamps: Vec<Option<ArrayRef>>,
+}
+
+impl ColumnReader<'_> {
+    pub(crate) fn column(&self, record: &RecordField) -> Result<ArrayRef, DecodeError> {
+        let mut out: Option<ArrayRef> = None;
+        for origin in &record.origins {
+            let found = self.origin(record, origin)?;
+            let filled = match out {
+                None => found,
+                Some(first) => zip(&is_not_null(first.as_ref())?, &first, &found)?,
+            };
+            let complete = filled.null_count() == 0;
+            out = Some(filled);
+            if complete {
+                break;
+            }
+        }
+        out.ok_or(DecodeError::NoField { field: record.field, count: self.layout.records.len() })
+    }
+
+    fn origin(&self, record: &RecordField, origin: &Origin) -> Result<ArrayRef, DecodeError> {
+        match origin {
+            Origin::Key { segment } => match self.tail_field(*segment) {
+                Some(tail) => self.tail_values(record, tail),
+                None => self.prefix_field(record, *segment),
+            },
+            Origin::KeyTime { segments } => self.key_time(record, segments),
+            Origin::Cell { group } => {
+                let times = self.timestamps.get(*group).and_then(Option::as_ref);
+                self.alignment.pick(*group, times.ok_or(DecodeError::NotProjected { group: *group })?)
+            }
+            Origin::Value { group, column } => {
+                let array = self.stored(*group, *column)?;
+                if *array.data_type() != record.kind.arrow() {
+                    return Err(DecodeError::Shape { group: *group });
+                }
+                self.alignment.pick(*group, array)
+            }
+            Origin::ValueText { group, column } => self.value_text(record, *group, *column),
+            Origin::Qualifier { group, segment } => self.qualifier(record, *group, *segment),
+            Origin::KeyAndQualifier { key, group, qualifier } => self.key_and_qualifier(record, key, *group, qualifier),
+        }
+    }
+
+    fn stored(&self, group: usize, column: usize) -> Result<&ArrayRef, DecodeError> {
+        let found = group_of(self.block, group)?;
+        let array = found.columns.get(column).and_then(Option::as_ref).ok_or(DecodeError::NotProjected { group })?;
+        if array.len() == found.len() { Ok(array) } else { Err(DecodeError::Shape { group }) }
+    }
+
+    fn tail_field(&self, segment: usize) -> Option<&TailField> {
+        self.layout.key.tail.iter().find(|tail| tail.segment == segment)
+    }
+
+    fn bad_key(&self, bytes: &[u8]) -> DecodeError {
+        DecodeError::Key { key: String::from_utf8_lossy(bytes).into_owned() }
+    }
+
+    fn prefix_field(&self, record: &RecordField, segment: usize) -> Result<ArrayRef, DecodeError> {
+        let keys = &self.block.keys;
+        let segments = self.layout.key.prefix_segments();
+        let field = self.layout.key.field(segment);
+        let mut builder = ColumnBuilder::new(record.kind, keys.prefix_count());
+        let mut spans = Vec::new();
+        for index in 0..keys.prefix_count() {
+            let prefix = keys.prefix(index);
+            let span = if split(segments, prefix, &mut spans) { spans.get(segment) } else { None };
+            let read = field.zip(span).is_some_and(|(field, span)| field.read(span, &mut builder));
+            if !read {
+                return Err(self.bad_key(prefix));
+            }
+        }
+        self.alignment.spread(&builder.finish()?, Some(keys.prefix_of()))
+    }
+
+    fn tail_values(&self, record: &RecordField, tail: &TailField) -> Result<ArrayRef, DecodeError> {
+        let keys = &self.block.keys;
+        let field = self.layout.key.field(tail.segment);
+        let mut builder = ColumnBuilder::new(record.kind, keys.len());
+        for (row, value) in keys.tails().iter().enumerate() {
+            let number = tail.number(*value);
+            if !field.is_some_and(|field| field.read_number(number, &mut builder)) {
+                return Err(self.bad_key(&keys.get(row)));
+            }
+        }
+        self.alignment.spread(&builder.finish()?, None)
+    }
+
+    fn key_time(&self, record: &RecordField, segments: &[usize]) -> Result<ArrayRef, DecodeError> {
+        let keys = &self.block.keys;
+        let zone = self.layout.key_zone(segments);
+        let mut builder = ColumnBuilder::new(record.kind, keys.len());
+        let mut key_times = KeyTimes::new(self.layout, keys, segments);
+        for row in 0..keys.len() {
+            let time = key_times.of(row).and_then(|parts| parts.resolve(zone));
+            if !time.is_some_and(|time| builder.push_time(time)) {
+                return Err(self.bad_key(&keys.get(row)));
+            }
+        }
+        self.alignment.spread(&builder.finish()?, None)
+    }
+
+    fn value_text(&self, record: &RecordField, group: usize, column: usize) -> Result<ArrayRef, DecodeError> {
+        let array = self.stored(group, column)?;
+        let texts = array.as_string_opt::<i32>().ok_or(DecodeError::Shape { group })?;
+        let plan = self.layout.groups.get(group).and_then(|plan| plan.columns.get(column));
+        let Some(ValuePlan::Template(segments)) = plan else { return Err(DecodeError::Shape { group }) };
+        // One field between literals: strip the literals.
+        let place = segments.iter().position(|segment| segment.field().is_some()).unwrap_or(0);
+        let literal = |segments: &[Segment]| -> usize {
+            segments.iter().filter(|segment| segment.field().is_none()).filter_map(Segment::width).sum()
+        };
+        let (before, after) = segments.split_at_checked(place).unwrap_or_default();
+        let (before, after) = (literal(before), literal(after));
+        let field = segments.get(place).and_then(Segment::field);
+        let mut builder = ColumnBuilder::new(record.kind, texts.len());
+        for text in texts {
+            let Some(text) = text else {
+                builder.push_null();
+                continue;
+            };
+            let end = text.len().checked_sub(after);
+            let span = end.and_then(|end| text.as_bytes().get(before..end));
+            if !field.zip(span).is_some_and(|(field, span)| field.read(span, &mut builder)) {
+                return Err(DecodeError::Shape { group });
+            }
+        }
+        self.alignment.pick(group, &builder.finish()?)
+    }
+
+    fn qualifier(&self, record: &RecordField, group: usize, segment: usize) -> Result<ArrayRef, DecodeError> {
+        let qualifiers = group_of(self.block, group)?.qualifiers.as_ref().ok_or(DecodeError::NotProjected { group })?;
+        let segments = self.segments_of(group);
+        let field = segments.get(segment).and_then(Segment::field);
+        let mut builder = ColumnBuilder::new(record.kind, qualifiers.dictionary.len());
+        let mut spans = Vec::new();
+        for bytes in &qualifiers.dictionary {
+            let span = if split(segments, bytes, &mut spans) { spans.get(segment) } else { None };
+            if !field.zip(span).is_some_and(|(field, span)| field.read(span, &mut builder)) {
+                return Err(DecodeError::Qualifier { qualifier: String::from_utf8_lossy(bytes).into_owned() });
+            }
+        }
+        let codes = UInt32Array::from(qualifiers.codes.clone());
+        let by_record = take(builder.finish()?.as_ref(), &codes, None)?;
+        self.alignment.pick(group, &by_record)
+    }
+
+    fn segments_of(&self, group: usize) -> &[Segment] {
+        self.layout.groups.get(group).and_then(|plan| plan.qualifier.as_deref()).unwrap_or_default()
+    }
+
+    fn key_and_qualifier(
+        &self,
+        record: &RecordField,
+        key: &[usize],
+        group: usize,
+        qualifier: &[usize],
+    ) -> Result<ArrayRef, DecodeError> {
+        let found = group_of(self.block, group)?;
+        let qualifiers = found.qualifiers.as_ref().ok_or(DecodeError::NotProjected { group })?;
+        let segments = self.segments_of(group);
+        let format = qualifier.first().and_then(|at| segments.get(*at)).and_then(Segment::field);
+        let zone = if let Some(Form::Time(format)) = format.map(|field| &field.form) { format.zone() } else { None };
+        let keys = &self.block.keys;
+        let mut key_times = KeyTimes::new(self.layout, keys, key);
+        let rows = self.alignment.rows();
+        let records = UInt32Array::from_iter_values(0..found.len() as u32);
+        let records = self.alignment.pick(group, &(Arc::new(records) as ArrayRef))?;
+        let records = records.as_primitive_opt::<arrow::datatypes::UInt32Type>().ok_or(DecodeError::Shape { group })?;
+        let mut builder = ColumnBuilder::new(record.kind, rows.len());
+        let mut spans = Vec::new();
+        for (row, record) in rows.iter().zip(records) {
+            let Some(record) = record else {
+                builder.push_null();
+                continue;
+            };
+            let code = qualifiers.codes.get(record as usize).copied().unwrap_or(u32::MAX);
+            let bytes = qualifiers.dictionary.get(code as usize).ok_or(DecodeError::Shape { group })?;
+            let mut parts = key_times.of(*row as usize).ok_or_else(|| self.bad_key(&keys.get(*row as usize)))?;
+            let split = split(segments, bytes, &mut spans);
+            let read = split
+                && qualifier.iter().all(|at| {
+                    let field = segments.get(*at).and_then(Segment::field);
+                    field.zip(spans.get(*at)).is_some_and(|(field, span)| field.read_time_parts(span, &mut parts))
+                });
+            let time = if read { parts.resolve(zone) } else { None };
+            if !time.is_some_and(|time| builder.push_time(time)) {
+                return Err(DecodeError::Qualifier { qualifier: String::from_utf8_lossy(bytes).into_owned() });
+            }
+        }
+        Ok(builder.finish()?)
+    }
+}

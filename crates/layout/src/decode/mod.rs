@@ -1,0 +1,11 @@
+//! Blocks back to records of the source's columns.
+
+mod align;
+mod columns;
+mod key_times;
+mod projection;
+mod record_alignment;
+mod records;
+mod rows;
+
+pub use rows::{RowValues, record_counts};

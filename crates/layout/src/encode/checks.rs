@@ -1,0 +1,87 @@
+//! Checks of values against what cells, messages and queries can hold.
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::datatypes::{ArrowPrimitiveType, TimestampMicrosecondType, UInt64Type};
+
+use crate::cell::PackedWriter;
+use crate::encode::rejects::Rejects;
+use crate::error::RejectReason;
+use crate::plan::{GroupPlan, Layout, ValuePlan};
+use crate::scalar::ColumnView;
+use crate::schema::{Column, Encoding, Group, Packed, PackedForm};
+use crate::time::TIMESTAMP_RANGE;
+
+/// The most bytes of a cell.
+const MAX_CELL: usize = 100 * 1024 * 1024;
+
+/// Rejects events with a time outside [`TIMESTAMP_RANGE`] in any column.
+pub(super) fn check_times(layout: &Layout, columns: &[ArrayRef], rejects: &mut Rejects) {
+    for (field, column) in columns.iter().enumerate().take(layout.source.fields.len()) {
+        let Some(array) = column.as_primitive_opt::<TimestampMicrosecondType>() else { continue };
+        let beyond = |time: &i64| !TIMESTAMP_RANGE.contains(time);
+        if array.values().iter().any(beyond) {
+            let found = array.iter().enumerate().filter(|(_, time)| time.as_ref().is_some_and(beyond));
+            found.for_each(|(event, _)| rejects.push(event, Some(field), RejectReason::TimeRange));
+        }
+    }
+}
+
+pub(super) fn check_cells(plan: &ValuePlan, stored: &Column, array: &dyn Array, rejects: &mut Rejects) {
+    let field = if let ValuePlan::Field(field) = plan { Some(*field) } else { None };
+    if let Some(texts) = array.as_string_opt::<i32>()
+        && texts.value_data().len() > MAX_CELL
+    {
+        for event in (0..texts.len()).filter(|event| texts.value_length(*event).cast_unsigned() as usize > MAX_CELL) {
+            rejects.push(event, field, RejectReason::CellTooLong);
+        }
+    }
+    if stored.encoding == Encoding::Int64
+        && let Some(values) = array.as_primitive_opt::<UInt64Type>()
+        && max_of(values).is_some_and(|most| most > i64::MAX.cast_unsigned())
+    {
+        let over = |event: &usize| values.is_valid(*event) && values.value(*event) > i64::MAX.cast_unsigned();
+        for event in (0..values.len()).filter(over) {
+            rejects.push(event, field, RejectReason::Int64Overflow);
+        }
+    }
+}
+
+/// Rejects values outside the range of their protobuf type, and cells over the size limit. Cells of a whole row are not
+/// known here.
+pub(super) fn check_packed(plan: &GroupPlan, stored: &Group, columns: &[ArrayRef], rejects: &mut Rejects) {
+    let fields =
+        plan.columns.iter().filter_map(|plan| if let ValuePlan::Field(field) = plan { Some(*field) } else { None });
+    let arrays: Vec<(usize, &ArrayRef)> = fields.filter_map(|field| Some((field, columns.get(field)?))).collect();
+    if let Some(Packed { form: PackedForm::Message { fields } | PackedForm::Repeated { fields, .. }, .. }) =
+        &stored.packed
+    {
+        for ((field, array), own) in arrays.iter().zip(fields) {
+            if own.kind.holds_all(array.data_type()) {
+                continue;
+            }
+            let view = ColumnView::new(array.as_ref());
+            let bad = |event: &usize| view.get(*event).is_some_and(|scalar| !own.kind.holds(scalar));
+            for event in (0..array.len()).filter(bad) {
+                rejects.push(event, Some(*field), RejectReason::ProtoRange { kind: own.kind.name() });
+            }
+        }
+    }
+    // Escapes make at most six bytes of one; other values are short.
+    let texts = || arrays.iter().filter_map(|(_, array)| array.as_string_opt::<i32>());
+    if texts().map(|texts| texts.value_data().len()).sum::<usize>() > MAX_CELL / 8
+        && let Some(mut writer) = PackedWriter::new(stored, arrays.iter().map(|(_, array)| array.as_ref()))
+    {
+        let mut cell = Vec::new();
+        for event in 0..arrays.first().map_or(0, |(_, array)| array.len()) {
+            cell.clear();
+            writer.write(event..event + 1, &mut cell);
+            if cell.len() > MAX_CELL {
+                rejects.push(event, None, RejectReason::CellTooLong);
+            }
+        }
+    }
+}
+
+fn max_of<T: ArrowPrimitiveType<Native = u64>>(values: &PrimitiveArray<T>) -> Option<u64> {
+    values.values().iter().copied().max()
+}

@@ -1,0 +1,203 @@
+//! The encoder: source columns to key codes, times and value columns.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+
+use crate::encode::batch::{Dictionaries, EncodedBatch, EncodedGroup};
+use crate::encode::checks::{check_cells, check_packed, check_times};
+use crate::encode::dictionary::Dictionary;
+use crate::encode::input::{missing_column, source_columns};
+use crate::encode::interner::{Interner, Limits};
+use crate::encode::rejects::{Rejects, drop_rejected};
+use crate::encode::unpivot::unpivot_events;
+use crate::encode::values::{add_times, sketches, template_values, times};
+use crate::error::{EncodeError, RejectReason};
+use crate::plan::{GroupPlan, Layout, ValuePlan};
+use crate::scalar::ColumnView;
+use crate::schema::Column;
+use crate::spec::Granularity;
+use crate::time::calendar::Calendar;
+
+const MAX_KEY: usize = 4096;
+const MAX_QUALIFIER: usize = 16 * 1024;
+
+/// Encodes batches. Keeps a dictionary of key prefixes, and one of qualifiers for each dynamic group.
+pub struct Encoder<'a> {
+    layout: &'a Layout,
+    prefix: Interner,
+    qualifiers: Vec<Option<Interner>>,
+    calendar: Calendar,
+}
+
+impl Layout {
+    /// An encoder with dictionaries of its own; one for each worker.
+    pub fn encoder(&self) -> Encoder<'_> {
+        Encoder::new(self)
+    }
+}
+
+impl<'a> Encoder<'a> {
+    fn new(layout: &'a Layout) -> Self {
+        let tail = layout.stored.tail.width();
+        let limits = Limits {
+            most: MAX_KEY.saturating_sub(tail),
+            too_long: RejectReason::KeyTooLong,
+            empty: (tail == 0).then_some(RejectReason::EmptyKey),
+            taken: Vec::new(),
+            null_rejects: true,
+        };
+        let qualifier = |group: &GroupPlan| {
+            let limits = Limits {
+                most: MAX_QUALIFIER,
+                too_long: RejectReason::QualifierTooLong,
+                empty: None,
+                taken: group.taken.clone(),
+                null_rejects: false,
+            };
+            group.qualifier.as_ref().map(|segments| Interner::new(segments, limits))
+        };
+        Self {
+            layout,
+            prefix: Interner::new(layout.key.prefix_segments(), limits),
+            qualifiers: layout.groups.iter().map(qualifier).collect(),
+            calendar: Calendar::default(),
+        }
+    }
+
+    /// The dictionary of key prefixes.
+    pub fn prefixes(&self) -> &Dictionary {
+        &self.prefix.dictionary
+    }
+
+    /// The dictionary of qualifiers of a dynamic group.
+    pub fn qualifiers(&self, group: usize) -> Option<&Dictionary> {
+        self.qualifiers.get(group)?.as_ref().map(|interner| &interner.dictionary)
+    }
+
+    /// The dictionaries, after the last batch.
+    pub fn into_dictionaries(self) -> Dictionaries {
+        Dictionaries {
+            prefixes: self.prefix.dictionary,
+            qualifiers: self.qualifiers.into_iter().map(|group| group.map(|interner| interner.dictionary)).collect(),
+        }
+    }
+
+    /// Encodes a batch. Rows that cannot be encoded are in `rejected`; they are not errors.
+    ///
+    /// # Errors
+    /// If the batch lacks a column of the source, or has it in another type.
+    pub fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {
+        let layout = self.layout;
+        let mut columns = source_columns(layout, batch)?;
+        let mut events = batch.num_rows();
+        let mut rows = None;
+        if let Some(unpivot) = &layout.unpivot {
+            let unpivoted = unpivot_events(layout, unpivot, &columns, events)?;
+            events = unpivoted.0.len();
+            rows = Some(unpivoted.0);
+            columns = unpivoted.1;
+        }
+        let mut rejects = Rejects::default();
+        check_times(layout, &columns, &mut rejects);
+        let time = times(&columns, layout.source.time, &mut rejects);
+        let prefix = self.prefix.codes(&columns, events, &mut rejects, &mut Vec::new());
+        let tail = self.tails(&columns, events, &mut rejects);
+        let mut groups = Vec::with_capacity(layout.groups.len());
+        for (at, plan) in layout.groups.iter().enumerate() {
+            let Some(stored) = layout.stored.groups.get(at) else { continue };
+            groups.push(self.group(at, plan, &stored.columns, &columns, events, &mut rejects)?);
+            if stored.packed.is_some() {
+                check_packed(plan, stored, &columns, &mut rejects);
+            }
+        }
+        let laid_out = EncodedBatch { rows, prefix, tail, time, groups, rejected: Vec::new() };
+        if rejects.list.is_empty() { Ok(laid_out) } else { drop_rejected(layout, laid_out, rejects) }
+    }
+
+    fn tails(&mut self, columns: &[ArrayRef], events: usize, rejects: &mut Rejects) -> Vec<u64> {
+        let layout = self.layout;
+        let mut tails: Vec<u64> = Vec::new();
+        for tail in &layout.key.tail {
+            let Some(segment) = layout.key.field(tail.segment) else { continue };
+            let Some(column) = columns.get(segment.field) else { continue };
+            let view = ColumnView::new(column.as_ref());
+            if let ColumnView::Time(times) = &view
+                && column.null_count() == 0
+            {
+                add_times(segment, times.values(), tail.shift, &mut tails, &mut self.calendar, rejects);
+                continue;
+            }
+            tails.resize(events, 0);
+            for (event, out) in tails.iter_mut().enumerate() {
+                let number = view.get(event).ok_or(RejectReason::Null);
+                match number.and_then(|scalar| segment.number(scalar, &mut self.calendar)) {
+                    Ok(number) => *out = out.wrapping_add(number.wrapping_mul(tail.shift)),
+                    Err(reason) => rejects.push(event, Some(segment.field), reason),
+                }
+            }
+        }
+        tails
+    }
+
+    fn group(
+        &mut self,
+        at: usize,
+        plan: &GroupPlan,
+        stored: &[Column],
+        columns: &[ArrayRef],
+        events: usize,
+        rejects: &mut Rejects,
+    ) -> Result<EncodedGroup, EncodeError> {
+        let mut absent = Vec::new();
+        let interner = self.qualifiers.get_mut(at).and_then(Option::as_mut);
+        let qualifier = interner.map(|interner| {
+            let codes = interner.codes(columns, events, rejects, &mut absent);
+            if !absent.is_empty() && interner.dictionary.is_empty() {
+                // Absent cells need a valid code.
+                interner.dictionary.intern(b"");
+            }
+            codes
+        });
+        let timestamps = plan.time.map(|field| {
+            let mut timestamps = times(columns, field, rejects);
+            if timestamps.iter().any(|time| *time < 0) {
+                for (event, _) in timestamps.iter().enumerate().filter(|(_, time)| **time < 0) {
+                    rejects.push(event, Some(field), RejectReason::NegativeTimestamp);
+                }
+            }
+            // A constant divisor is several times faster.
+            match self.layout.spec.granularity {
+                Granularity::Millis => {
+                    timestamps.iter_mut().for_each(|time| *time = time.wrapping_sub(time.rem_euclid(1000)))
+                }
+                Granularity::Micros => {}
+            }
+            timestamps
+        });
+        let mut values = Vec::with_capacity(plan.columns.len());
+        for (plan, stored) in plan.columns.iter().zip(stored) {
+            let array = match plan {
+                ValuePlan::Empty => Arc::new(BooleanArray::new(BooleanBuffer::new_set(events), None)),
+                ValuePlan::Field(field) => {
+                    columns.get(*field).map(Arc::clone).ok_or_else(|| missing_column(self.layout, *field))?
+                }
+                ValuePlan::Sketch(field) => {
+                    let values = columns.get(*field).ok_or_else(|| missing_column(self.layout, *field))?;
+                    sketches(values.as_ref())
+                }
+                ValuePlan::Template(segments) => {
+                    template_values(segments, stored.value, columns, events, &mut self.calendar, rejects)
+                }
+            };
+            check_cells(plan, stored, array.as_ref(), rejects);
+            // A value without a qualifier would be lost, so its event is rejected.
+            for (event, field) in absent.iter().filter(|(event, _)| array.is_valid(*event)) {
+                rejects.push(*event, Some(*field), RejectReason::NullQualifier);
+            }
+            values.push(array);
+        }
+        Ok(EncodedGroup { qualifier, timestamps, columns: values })
+    }
+}

@@ -1,0 +1,323 @@
+//! Interns printed templates: each distinct key prefix or qualifier is printed once.
+
+use arrow::array::{Array, ArrayRef};
+
+use crate::encode::dictionary::{Dictionary, NumberCodes};
+use crate::encode::rejects::Rejects;
+use crate::error::RejectReason;
+use crate::scalar::{ColumnView, RawIntegers, ScalarRef, column_views};
+use crate::schema::FieldType;
+use crate::template::print::write_segments;
+use crate::template::segment::{FieldSegment, Segment};
+use crate::time::calendar::{Calendar, FIRST_TIME, LAST_TIME};
+use crate::time::{DAY, MINUTE};
+
+/// Marks a code that is unknown or rejected.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Minutes per day.
+const MINUTES: usize = 1440;
+
+/// How codes are looked up, by the fields of the template.
+enum Plan {
+    Constant,
+    /// One 64-bit field: lookup by value.
+    Number(usize),
+    /// One time in fixed digits: lookup by the digits, which are far fewer than distinct times.
+    Digits(FieldSegment),
+    /// One time that prints only hours and minutes: lookup by the minute of the day.
+    Minutes(FieldSegment),
+    /// One text field: lookup by bytes.
+    Text(usize),
+    General,
+}
+
+/// Limits of printed bytes.
+pub(crate) struct Limits {
+    /// The most bytes.
+    pub(crate) most: usize,
+    /// The reject reason if there are more.
+    pub(crate) too_long: RejectReason,
+    /// The reject reason if there are none; `None` if empty output is allowed.
+    pub(crate) empty: Option<RejectReason>,
+    /// Reserved byte strings.
+    pub(crate) taken: Vec<Vec<u8>>,
+    /// Whether a null field rejects the event; otherwise the event has no code.
+    pub(crate) null_rejects: bool,
+}
+
+/// Turns one template into codes of a dictionary, across batches.
+pub(crate) struct Interner {
+    segments: Vec<Segment>,
+    plan: Plan,
+    limits: Limits,
+    pub(crate) dictionary: Dictionary,
+    numbers: NumberCodes,
+    /// For [`Plan::Minutes`]: the code of each minute of a day.
+    minutes: Vec<u32>,
+    /// Whether new values always print new bytes, so that the dictionary needs no lookup.
+    is_fresh: bool,
+    /// For [`Plan::Text`]: the texts in order of first appearance.
+    texts: Dictionary,
+    /// For [`Plan::Text`]: the code of each text.
+    text_codes: Vec<u32>,
+    calendar: Calendar,
+    scratch: Vec<u8>,
+}
+
+impl Interner {
+    pub(crate) fn new(segments: &[Segment], limits: Limits) -> Self {
+        let fields: Vec<&FieldSegment> = segments.iter().filter_map(Segment::field).collect();
+        let plan = match fields.as_slice() {
+            [] => Plan::Constant,
+            [one] if one.is_minute_of_day() => Plan::Minutes((*one).clone()),
+            [one] if one.kind == FieldType::Timestamp && one.is_number() => Plan::Digits((*one).clone()),
+            [one] if matches!(one.kind, FieldType::UInt64 | FieldType::Int64) => Plan::Number(one.field),
+            [one] if one.kind == FieldType::Text => Plan::Text(one.field),
+            _ => Plan::General,
+        };
+        let minutes = if let Plan::Minutes(_) = plan { vec![UNKNOWN; MINUTES] } else { Vec::new() };
+        let is_fresh = matches!(plan, Plan::Number(_) | Plan::Digits(_) | Plan::Text(_))
+            && fields.iter().all(|field| field.is_injective());
+        Self {
+            segments: segments.to_vec(),
+            minutes,
+            is_fresh,
+            plan,
+            limits,
+            dictionary: Dictionary::new(),
+            numbers: NumberCodes::default(),
+            texts: Dictionary::new(),
+            text_codes: Vec::new(),
+            calendar: Calendar::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The code of each event. Codes of events in `rejects` or `absent` are meaningless; `absent` has events whose template
+    /// has a null, with the field.
+    pub(crate) fn codes(
+        &mut self,
+        columns: &[ArrayRef],
+        events: usize,
+        rejects: &mut Rejects,
+        absent: &mut Vec<(usize, usize)>,
+    ) -> Vec<u32> {
+        let mut codes = Vec::with_capacity(events);
+        if let Plan::Constant = self.plan {
+            let code = self.print(|_| None).unwrap_or_else(|(field, reason)| {
+                for event in 0..events {
+                    rejects.push(event, field, reason.clone());
+                }
+                0
+            });
+            codes.resize(events, code);
+            return codes;
+        }
+        let one = match &self.plan {
+            Plan::Number(field) | Plan::Text(field) => Some(*field),
+            Plan::Digits(segment) | Plan::Minutes(segment) => Some(segment.field),
+            _ => None,
+        };
+        let one = one.and_then(|field| columns.get(field));
+        match one.map(|column| (ColumnView::new(column.as_ref()), column.null_count() == 0)) {
+            Some((view, true)) => match (view.raw(), &view) {
+                (Some(RawIntegers::Unsigned(values)), _) => {
+                    for (event, value) in values.iter().enumerate() {
+                        let code = self.number(*value, ScalarRef::UInt(*value), event, rejects);
+                        codes.push(code);
+                    }
+                }
+                (Some(RawIntegers::Signed(values)), ColumnView::Int(_)) => {
+                    for (event, value) in values.iter().enumerate() {
+                        codes.push(self.number(value.cast_unsigned(), ScalarRef::Int(*value), event, rejects));
+                    }
+                }
+                (Some(RawIntegers::Signed(times)), _) if self.minutes.is_empty() => {
+                    self.times(times, rejects, &mut codes)
+                }
+                (Some(RawIntegers::Signed(times)), _) => {
+                    for (event, time) in times.iter().enumerate() {
+                        codes.push(self.minute(*time, event, rejects));
+                    }
+                }
+                (_, ColumnView::Text(texts)) => {
+                    let mut last: Option<(&str, u32)> = None;
+                    let mut guess = 0;
+                    for event in 0..texts.len() {
+                        let text = texts.value(event);
+                        if let Some((known, code)) = last
+                            && known == text
+                        {
+                            codes.push(code);
+                            continue;
+                        }
+                        match self.text(text, &mut guess) {
+                            Ok(code) => {
+                                last = Some((text, code));
+                                codes.push(code);
+                            }
+                            Err((field, reason)) => {
+                                rejects.push(event, field, reason);
+                                codes.push(0);
+                            }
+                        }
+                    }
+                }
+                _ => self.general(columns, events, rejects, absent, &mut codes),
+            },
+            _ => self.general(columns, events, rejects, absent, &mut codes),
+        }
+        codes
+    }
+
+    #[inline]
+    fn number(&mut self, value: u64, scalar: ScalarRef<'_>, event: usize, rejects: &mut Rejects) -> u32 {
+        match self.numbers.find(value) {
+            Some(code) => code,
+            None => self.new_number(value, scalar, event, rejects),
+        }
+    }
+
+    #[cold]
+    fn new_number(&mut self, value: u64, scalar: ScalarRef<'_>, event: usize, rejects: &mut Rejects) -> u32 {
+        match self.print(|_| Some(scalar)) {
+            Ok(code) => {
+                self.numbers.insert(value, code);
+                code
+            }
+            Err((field, reason)) => {
+                rejects.push(event, field, reason);
+                0
+            }
+        }
+    }
+
+    #[inline]
+    fn minute(&mut self, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
+        let minute = (time.rem_euclid(DAY) / MINUTE) as usize;
+        match self.minutes.get(minute) {
+            Some(code) if *code != UNKNOWN && (FIRST_TIME..=LAST_TIME).contains(&time) => *code,
+            _ => self.new_minute(minute, time, event, rejects),
+        }
+    }
+
+    #[cold]
+    fn new_minute(&mut self, minute: usize, time: i64, event: usize, rejects: &mut Rejects) -> u32 {
+        match self.print(|_| Some(ScalarRef::Time(time))) {
+            Ok(code) => {
+                if let Some(slot) = self.minutes.get_mut(minute) {
+                    *slot = code;
+                }
+                code
+            }
+            Err((field, reason)) => {
+                rejects.push(event, field, reason);
+                0
+            }
+        }
+    }
+
+    fn times(&mut self, times: &[i64], rejects: &mut Rejects, codes: &mut Vec<u32>) {
+        let Plan::Digits(segment) = &self.plan else { return };
+        let segment = segment.clone();
+        let mut calendar = self.calendar;
+        let mut last: Option<(i64, u32)> = None;
+        for (event, time) in times.iter().enumerate() {
+            let code = match last {
+                Some((known, code)) if known == *time => code,
+                _ => match segment.number(ScalarRef::Time(*time), &mut calendar) {
+                    Ok(number) => {
+                        let rejected = rejects.list.len();
+                        let code = self.number(number, ScalarRef::Time(*time), event, rejects);
+                        // A rejected time must be rejected each time, so it is not cached.
+                        last = (rejects.list.len() == rejected).then_some((*time, code));
+                        code
+                    }
+                    Err(reason) => {
+                        rejects.push(event, Some(segment.field), reason);
+                        0
+                    }
+                },
+            };
+            codes.push(code);
+        }
+        self.calendar = calendar;
+    }
+
+    /// The code of a text; `guess` is the index of the previous text.
+    fn text(&mut self, text: &str, guess: &mut u32) -> Result<u32, (Option<usize>, RejectReason)> {
+        let next = if *guess as usize + 1 < self.texts.len() { *guess + 1 } else { 0 };
+        if let Some(code) = self.text_codes.get(next as usize)
+            && *code != UNKNOWN
+            && self.texts.get(next) == text.as_bytes()
+        {
+            *guess = next;
+            return Ok(*code);
+        }
+        let known = self.texts.len();
+        let place = self.texts.intern(text.as_bytes());
+        *guess = place;
+        if place as usize == known {
+            // Rejected texts keep an unknown code, so that they are printed and rejected again.
+            self.text_codes.push(UNKNOWN);
+        }
+        match self.text_codes.get(place as usize) {
+            Some(code) if *code != UNKNOWN => Ok(*code),
+            _ => {
+                let code = self.print(|_| Some(ScalarRef::Text(text)))?;
+                if let Some(slot) = self.text_codes.get_mut(place as usize) {
+                    *slot = code;
+                }
+                Ok(code)
+            }
+        }
+    }
+
+    fn general(
+        &mut self,
+        columns: &[ArrayRef],
+        events: usize,
+        rejects: &mut Rejects,
+        absent: &mut Vec<(usize, usize)>,
+        codes: &mut Vec<u32>,
+    ) {
+        // From here on two lookups can print the same bytes.
+        self.is_fresh = false;
+        let views = column_views(columns);
+        for event in 0..events {
+            match self.print(|field| views.get(field)?.get(event)) {
+                Ok(code) => codes.push(code),
+                Err((Some(field), RejectReason::Null)) if !self.limits.null_rejects => {
+                    absent.push((event, field));
+                    codes.push(0);
+                }
+                Err((field, reason)) => {
+                    rejects.push(event, field, reason);
+                    codes.push(0);
+                }
+            }
+        }
+    }
+
+    /// Prints the template and interns it.
+    fn print<'a>(
+        &mut self,
+        get: impl Fn(usize) -> Option<ScalarRef<'a>>,
+    ) -> Result<u32, (Option<usize>, RejectReason)> {
+        self.scratch.clear();
+        write_segments(&self.segments, get, &mut self.calendar, &mut self.scratch)
+            .map_err(|(field, reason)| (Some(field), reason))?;
+        if self.scratch.len() > self.limits.most {
+            return Err((None, self.limits.too_long.clone()));
+        }
+        if let (true, Some(reason)) = (self.scratch.is_empty(), &self.limits.empty) {
+            return Err((None, reason.clone()));
+        }
+        if self.limits.taken.contains(&self.scratch) {
+            let qualifier = String::from_utf8_lossy(&self.scratch).into_owned();
+            return Err((None, RejectReason::ConstantQualifier { qualifier }));
+        }
+        Ok(if self.is_fresh { self.dictionary.push(&self.scratch) } else { self.dictionary.intern(&self.scratch) })
+    }
+}

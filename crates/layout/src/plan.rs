@@ -1,0 +1,260 @@
+//! The compiled layout: the plan that encoding and decoding follow.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+
+use crate::error::{LayoutWarning, Lost};
+use crate::schema::{FieldType, Merge, StoredSchema};
+use crate::spec::{Field, SourceSchema, TableSpec, Window};
+use crate::template::dependence::{determined, time_parts};
+use crate::template::form::Form;
+use crate::template::segment::{FieldSegment, Segment};
+use crate::template::time_format::resolution;
+use crate::time::{DAY, HOUR};
+
+/// A table's layout, compiled against its source: encodes batches and decodes blocks.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub(crate) spec: TableSpec,
+    pub(crate) source: SourceSchema,
+    pub(crate) stored: Arc<StoredSchema>,
+    pub(crate) warnings: Vec<LayoutWarning>,
+    /// The source's fields, then `metric` and `value` if columns are unpivoted.
+    pub(crate) fields: Vec<Field>,
+    pub(crate) key: KeyPlan,
+    pub(crate) groups: Vec<GroupPlan>,
+    pub(crate) unpivot: Option<Unpivot>,
+    pub(crate) records: Vec<RecordField>,
+    pub(crate) records_schema: SchemaRef,
+    pub(crate) lost: Vec<Lost>,
+    pub(crate) record_order: Vec<usize>,
+}
+
+/// The row key: an interned prefix and an integer tail.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyPlan {
+    pub(crate) segments: Vec<Segment>,
+    /// The number of `segments` in the prefix.
+    pub(crate) prefix: usize,
+    /// The fields of the tail, from left to right.
+    pub(crate) tail: Vec<TailField>,
+}
+
+/// A field of the tail.
+#[derive(Debug, Clone)]
+pub(crate) struct TailField {
+    /// Index among the key's segments.
+    pub(crate) segment: usize,
+    /// Its digits are `tail / shift % modulus`.
+    pub(crate) shift: u64,
+    pub(crate) modulus: u64,
+}
+
+impl TailField {
+    pub(crate) fn number(&self, tail: u64) -> u64 {
+        tail / self.shift % self.modulus
+    }
+}
+
+impl KeyPlan {
+    pub(crate) fn prefix_segments(&self) -> &[Segment] {
+        self.segments.get(..self.prefix).unwrap_or_default()
+    }
+
+    pub(crate) fn field(&self, segment: usize) -> Option<&FieldSegment> {
+        self.segments.get(segment).and_then(Segment::field)
+    }
+}
+
+/// How a group is encoded and decoded.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupPlan {
+    /// The template of a dynamic group.
+    pub(crate) qualifier: Option<Vec<Segment>>,
+    /// Qualifiers that a dynamic group may not produce: the constant columns of its families.
+    pub(crate) taken: Vec<Vec<u8>>,
+    /// The field of the timestamps; `None` for timestamp 0.
+    pub(crate) time: Option<usize>,
+    pub(crate) columns: Vec<ValuePlan>,
+}
+
+impl GroupPlan {
+    /// Whether its cells belong to the row as a whole rather than to one record.
+    pub(crate) fn is_of_row(&self) -> bool {
+        self.qualifier.is_none() && self.time.is_none()
+    }
+}
+
+/// The source of a column's values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ValuePlan {
+    Empty,
+    Field(usize),
+    Template(Vec<Segment>),
+    /// A sketch of a single value.
+    Sketch(usize),
+}
+
+/// Columns that become (metric, value) pairs.
+#[derive(Debug, Clone)]
+pub(crate) struct Unpivot {
+    /// Source fields.
+    pub(crate) columns: Vec<usize>,
+    /// Index of the field `metric`; `value` comes after it.
+    pub(crate) metric: usize,
+}
+
+/// A field of the records.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordField {
+    /// Index among the layout's fields.
+    pub(crate) field: usize,
+    pub(crate) kind: FieldType,
+    /// Where its values are stored, best first. Each origin fills the nulls of those before it.
+    pub(crate) origins: Vec<Origin>,
+    /// Resolution of a time by origin, in microseconds; 1 is exact.
+    pub(crate) steps: Vec<i64>,
+}
+
+/// A place that stores a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// One segment of the key.
+    Key { segment: usize },
+    /// Time formats of the key that together give a time.
+    KeyTime { segments: Vec<usize> },
+    /// The cell timestamp.
+    Cell { group: usize },
+    /// A typed value.
+    Value { group: usize, column: usize },
+    /// The only field of a value's template.
+    ValueText { group: usize, column: usize },
+    /// One segment of the qualifier.
+    Qualifier { group: usize, segment: usize },
+    /// Time formats of the key and the qualifier that together give a time.
+    KeyAndQualifier { key: Vec<usize>, group: usize, qualifier: Vec<usize> },
+}
+
+impl Origin {
+    pub(crate) fn is_key(&self) -> bool {
+        matches!(self, Self::Key { .. } | Self::KeyTime { .. })
+    }
+
+    pub(crate) fn group(&self) -> Option<usize> {
+        match self {
+            Self::Key { .. } | Self::KeyTime { .. } => None,
+            Self::Cell { group }
+            | Self::Value { group, .. }
+            | Self::ValueText { group, .. }
+            | Self::Qualifier { group, .. }
+            | Self::KeyAndQualifier { group, .. } => Some(*group),
+        }
+    }
+
+    /// Whether every record of its group has a value here.
+    pub(crate) fn is_certain(&self) -> bool {
+        matches!(self, Self::Cell { .. } | Self::Qualifier { .. } | Self::KeyAndQualifier { .. })
+    }
+}
+
+impl Layout {
+    /// The layout as declared.
+    pub fn spec(&self) -> &TableSpec {
+        &self.spec
+    }
+
+    /// The source it was compiled for.
+    pub fn source(&self) -> &SourceSchema {
+        &self.source
+    }
+
+    /// The schema of its SSTs.
+    pub fn stored(&self) -> &Arc<StoredSchema> {
+        &self.stored
+    }
+
+    /// Warnings of the compilation.
+    pub fn warnings(&self) -> &[LayoutWarning] {
+        &self.warnings
+    }
+
+    /// Source columns that records do not contain.
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+
+    /// The schema of the records: the source columns that can be decoded, in source order; unpivoted ones as `metric`, `value`.
+    pub fn records_schema(&self) -> SchemaRef {
+        Arc::clone(&self.records_schema)
+    }
+
+    /// Whether all events of a row lie in one window: the key holds the event time in UTC, at least as fine as the
+    /// window. Then windows can be read independently.
+    pub fn rows_keep_to_windows(&self) -> bool {
+        self.spec.window == Window::None || self.window_origin().is_some()
+    }
+
+    /// The record fields that the output of `decode` is sorted by, most significant first, all ascending.
+    ///
+    /// Only orders that the key bytes guarantee: text before a delimiter does not sort as the tuple does (`ab#` comes
+    /// after `ab!c#`), and fields after a truncated time are sorted only within its resolution.
+    pub fn record_order(&self) -> Vec<usize> {
+        self.record_order.clone()
+    }
+
+    /// Whether the row key and the qualifier determine the value of a column, so that every write stores the same value.
+    pub fn follows_from_key(&self, group: usize, column: usize) -> bool {
+        let Some(plan) = self.groups.get(group) else { return false };
+        let segments: Vec<Segment> = self.key.segments.iter().chain(plan.qualifier.iter().flatten()).cloned().collect();
+        let of_field = |field: usize| {
+            let kind = self.fields.get(field).map_or(FieldType::Text, |own| own.kind);
+            determined(&segments, &FieldSegment { field, kind, form: Form::Text })
+        };
+        match plan.columns.get(column) {
+            Some(ValuePlan::Empty) => true,
+            Some(ValuePlan::Field(field) | ValuePlan::Sketch(field)) => of_field(*field),
+            Some(ValuePlan::Template(parts)) => {
+                parts.iter().filter_map(Segment::field).all(|own| determined(&segments, own))
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn name(&self, field: usize) -> Option<String> {
+        self.fields.get(field).map(|field| field.name.clone())
+    }
+
+    /// Where the key holds the window of its row.
+    pub(crate) fn window_origin(&self) -> Option<Origin> {
+        let most = match self.spec.window {
+            Window::Hour => HOUR,
+            // A day determines its week and month.
+            Window::Day | Window::Week | Window::Month => DAY,
+            Window::None => return None,
+        };
+        let time = self.source.time;
+        let (segments, units, zone) = time_parts(&self.key.segments, time);
+        if zone.is_none() && resolution(&units).is_some_and(|step| step <= most) {
+            return Some(Origin::KeyTime { segments });
+        }
+        let shows = |segment: &FieldSegment| {
+            let whole = segment.field == time && !matches!(segment.form, Form::Time(_));
+            whole && segment.resolution().is_some_and(|step| step <= most)
+        };
+        let segment = self.key.segments.iter().position(|segment| segment.field().is_some_and(shows))?;
+        Some(Origin::Key { segment })
+    }
+
+    /// How equal cells of a column merge.
+    pub(crate) fn merge_of(&self, group: usize, column: usize) -> Merge {
+        let group = self.stored.groups.get(group);
+        group.and_then(|group| group.columns.get(column)).map(|column| column.merge).unwrap_or_default()
+    }
+
+    /// The time zone of the time formats of the key.
+    pub(crate) fn key_zone(&self, segments: &[usize]) -> Option<chrono_tz::Tz> {
+        let field = segments.first().and_then(|segment| self.key.field(*segment))?;
+        if let Form::Time(format) = &field.form { format.zone() } else { None }
+    }
+}

@@ -1,0 +1,109 @@
+//! Content hashes of files.
+
+use std::io::Read;
+use std::str::FromStr;
+use std::{fmt, io};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::error::SourceError;
+
+/// XXH3-128 (seed 0) of a file's stored bytes, before decompression. Displayed as 32 hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentHash(pub u128);
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for ContentHash {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        let hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u128::from_str_radix(text, 16)
+            .ok()
+            .filter(|_| hex)
+            .map(Self)
+            .ok_or_else(|| SourceError::BadHash { text: text.to_owned() })
+    }
+}
+
+impl Serialize for ContentHash {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A running count and hash of bytes.
+#[derive(Default)]
+pub(crate) struct Tally {
+    hasher: Box<Xxh3Default>,
+    bytes: u64,
+    /// A number of bytes, and their hash once they have been seen.
+    mark: Option<(u64, Option<ContentHash>)>,
+}
+
+impl Tally {
+    /// Keeps the hash of the first `bytes` bytes, none of which has been seen yet.
+    pub fn mark(&mut self, bytes: u64) {
+        self.mark = Some((bytes, None));
+    }
+
+    /// The hash of the marked bytes, if all of them have been seen.
+    pub fn marked(&self) -> Option<ContentHash> {
+        self.mark.and_then(|(_, hash)| hash)
+    }
+
+    pub fn add(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        if let Some((mark, hash @ None)) = &mut self.mark
+            && let Some((first, others)) =
+                usize::try_from(*mark - self.bytes).ok().and_then(|missing| bytes.split_at_checked(missing))
+        {
+            self.hasher.update(first);
+            *hash = Some(ContentHash(self.hasher.digest128()));
+            rest = others;
+        }
+        self.hasher.update(rest);
+        self.bytes += bytes.len() as u64;
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn hash(&self) -> ContentHash {
+        ContentHash(self.hasher.digest128())
+    }
+}
+
+/// Buffer size for hashing.
+pub(crate) const HASH_BUFFER: usize = 1 << 20;
+
+/// Reads and hashes to the end.
+pub(crate) fn hash_all(from: &mut dyn Read, tally: &mut Tally) -> io::Result<()> {
+    hash_all_by(from, tally, HASH_BUFFER)
+}
+
+pub(crate) fn hash_all_by(from: &mut dyn Read, tally: &mut Tally, buffer: usize) -> io::Result<()> {
+    let mut buffer = vec![0; buffer];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => tally.add(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

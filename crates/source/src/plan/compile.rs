@@ -1,0 +1,47 @@
+//! Compiles a source's declaration into the plans of its columns.
+
+use crate::error::SourceError;
+use crate::plan::column_plan::ColumnPlan;
+use crate::spec::{CsvOptions, SourceSpec};
+use crate::value::ColumnBuilder;
+
+/// Plans of all columns of a source, in declared order.
+pub(crate) fn column_plans(spec: &SourceSpec) -> Result<Vec<ColumnPlan>, SourceError> {
+    let plan = |column| {
+        let mut plan = ColumnPlan::new(spec, column)?;
+        let looks_like_value = |marker: &Vec<u8>| ColumnBuilder::new(&plan, 1).value(marker).is_ok();
+        plan.short = !plan.nulls.iter().any(looks_like_value);
+        Ok(plan)
+    };
+    spec.columns.iter().map(plan).collect()
+}
+
+impl SourceSpec {
+    /// Validates the declaration without opening a file.
+    ///
+    /// # Errors
+    /// [`SourceError::DeclaredTwice`], [`SourceError::CsvOption`] or [`SourceError::TimeFormat`].
+    pub fn check(&self) -> Result<(), SourceError> {
+        for (index, column) in self.columns.iter().enumerate() {
+            if self.columns.iter().take(index).any(|earlier| earlier.name == column.name) {
+                return Err(SourceError::DeclaredTwice { name: self.name.clone(), column: column.name.clone() });
+            }
+        }
+        let CsvOptions { delimiter, quote, comment, .. } = self.csv;
+        let wrong =
+            |option, byte: u8| SourceError::CsvOption { name: self.name.clone(), option, byte: char::from(byte) };
+        let usable = |byte: u8| byte.is_ascii() && byte != b'\n' && byte != b'\r';
+        if !usable(delimiter) {
+            return Err(wrong("delimiter", delimiter));
+        }
+        if let Some(quote) = quote.filter(|&quote| !usable(quote) || quote == delimiter) {
+            return Err(wrong("quote", quote));
+        }
+        if let Some(comment) =
+            comment.filter(|&comment| !usable(comment) || comment == delimiter || Some(comment) == quote)
+        {
+            return Err(wrong("comment", comment));
+        }
+        column_plans(self).map(drop)
+    }
+}

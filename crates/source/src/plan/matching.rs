@@ -1,0 +1,63 @@
+//! Matches the columns of a file to the declared ones.
+
+use crate::error::{SourceError, nearest};
+use crate::plan::column_diff::ColumnDiff;
+use crate::plan::column_plan::ColumnPlan;
+use crate::spec::{SchemaMode, SourceSpec};
+
+/// The columns of a file, matched to the declared ones.
+#[derive(Debug)]
+pub(crate) struct Matched {
+    /// For each column of the file, the index of its declared column, if any.
+    pub steps: Vec<Option<usize>>,
+    /// The differences that the source's schema mode reports.
+    pub diff: ColumnDiff,
+}
+
+impl Matched {
+    /// Matches columns by position.
+    pub fn by_place(columns: usize) -> Self {
+        Self { steps: (0..columns).map(Some).collect(), diff: ColumnDiff::default() }
+    }
+}
+
+/// Matches the columns of a header to the declared ones.
+///
+/// # Errors
+/// [`SourceError::MissingColumn`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it.
+pub(crate) fn match_columns(
+    path: &str,
+    header: &[String],
+    spec: &SourceSpec,
+    columns: &[ColumnPlan],
+) -> Result<Matched, SourceError> {
+    let mut matched = Matched { steps: vec![None; header.len()], diff: ColumnDiff::default() };
+    for (index, column) in columns.iter().enumerate() {
+        let mut places = header.iter().zip(&mut matched.steps).filter(|(name, _)| **name == column.name);
+        let first = places.next();
+        let again = places.next().is_some();
+        match (first, spec.mode) {
+            (Some(_), SchemaMode::Reject) if again => matched.diff.twice.push(column.name.clone()),
+            (Some(_), _) if again => {
+                return Err(SourceError::DuplicateColumn { path: path.to_owned(), column: column.name.clone() });
+            }
+            (Some((_, step)), _) => *step = Some(index),
+            // The event time cannot be null: it determines the window.
+            (None, SchemaMode::Evolve) if column.name != spec.time => matched.diff.missing.push(column.name.clone()),
+            (None, SchemaMode::Reject) => matched.diff.missing.push(column.name.clone()),
+            (None, _) => {
+                return Err(SourceError::MissingColumn {
+                    path: path.to_owned(),
+                    column: column.name.clone(),
+                    header: header.to_vec(),
+                    hint: nearest(&column.name, header),
+                });
+            }
+        }
+    }
+    if spec.mode != SchemaMode::Freeze {
+        let undeclared = header.iter().filter(|name| columns.iter().all(|column| column.name != **name));
+        matched.diff.extra.extend(undeclared.cloned());
+    }
+    Ok(matched)
+}

@@ -1,0 +1,43 @@
+//! Chunks: parts of a file that any thread can parse.
+
+use bytes::Bytes;
+
+/// Whole records of a CSV file, or a slice of a row group of a Parquet file.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    pub(crate) index: u64,
+    pub(crate) first_line: u64,
+    pub(crate) offset: u64,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    Csv { bytes: Bytes, lines: usize, plain: bool },
+    Parquet { group: usize, skip: usize, rows: usize },
+}
+
+impl Chunk {
+    /// Index in the file, from 0.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// CSV: the physical line of the first byte, from 1. Parquet: the number of the first row, from 1.
+    pub fn first_line(&self) -> u64 {
+        self.first_line
+    }
+
+    /// CSV: offset of the chunk in the text, in bytes. Parquet: number of rows before it.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// An upper bound of the number of rows.
+    pub fn rows_at_most(&self) -> usize {
+        match &self.body {
+            Body::Csv { lines, .. } => lines + 1,
+            Body::Parquet { rows, .. } => *rows,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Decompression of files, with the stored bytes counted and hashed.
+
+use std::io;
+use std::io::{BufReader, Cursor, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::content_hash::{ContentHash, Tally, hash_all};
+use crate::error::{ArchiveFault, SourceError};
+use crate::read::zip_archive;
+
+const GZIP: (&str, &str, &[u8]) = ("gzip", ".gz", &[0x1F, 0x8B]);
+const ZSTD: (&str, &str, &[u8]) = ("zstd", ".zst", &[0x28, 0xB5, 0x2F, 0xFD]);
+const ZIP: (&str, &str, &[u8]) = ("zip", ".zip", b"PK\x03\x04");
+const CODECS: [(&str, &str, &[u8]); 3] = [GZIP, ZSTD, ZIP];
+/// The largest zip archive. Archives are held in memory because their directory is at the end.
+const LARGEST_ARCHIVE: u64 = 1 << 30;
+
+type Raw = io::Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
+
+/// A reader that hashes what it reads.
+struct Hashed {
+    from: Raw,
+    tally: Tally,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        self.tally.add(into.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+enum Codec {
+    Plain(Hashed),
+    Gzip(Box<MultiGzDecoder<Hashed>>),
+    Zstd(zstd::Decoder<'static, BufReader<Hashed>>),
+    /// The archive is in memory.
+    Zip {
+        text: Box<dyn Read + Send>,
+        archive: Hashed,
+    },
+}
+
+/// A file being read, decompressed if necessary.
+pub(crate) struct Decoded {
+    path: String,
+    codec: Codec,
+    ended: bool,
+}
+
+impl Decoded {
+    /// Detects the codec by magic bytes; a file extension that contradicts them is an error.
+    pub fn new(path: String, mut from: Box<dyn Read + Send>) -> Result<Self, SourceError> {
+        let mut magic = Vec::new();
+        let io = |source| SourceError::Io { path: path.clone(), source };
+        (&mut from).take(4).read_to_end(&mut magic).map_err(io)?;
+        let found = CODECS.into_iter().find(|(_, _, bytes)| magic.starts_with(bytes)).map(|(name, ..)| name);
+        let promised = CODECS.into_iter().find(|(_, ending, _)| path.to_ascii_lowercase().ends_with(ending));
+        if let Some((codec, ..)) = promised
+            && found.is_none()
+            && !magic.is_empty()
+        {
+            return Err(SourceError::NotCompressed { path, codec });
+        }
+        let mut hashed = Hashed { from: Cursor::new(magic).chain(from), tally: Tally::default() };
+        let codec = match found {
+            Some(name) if name == GZIP.0 => Codec::Gzip(Box::new(MultiGzDecoder::new(hashed))),
+            Some(name) if name == ZIP.0 => {
+                let mut bytes = Vec::new();
+                (&mut hashed).take(LARGEST_ARCHIVE + 1).read_to_end(&mut bytes).map_err(io)?;
+                if bytes.len() as u64 > LARGEST_ARCHIVE {
+                    return Err(SourceError::Archive { path, fault: ArchiveFault::TooLarge(LARGEST_ARCHIVE) });
+                }
+                Codec::Zip { text: zip_archive::open(&path, bytes.into())?, archive: hashed }
+            }
+            Some(_) => Codec::Zstd(zstd::Decoder::new(hashed).map_err(io)?),
+            None => Codec::Plain(hashed),
+        };
+        Ok(Self { path, codec, ended: false })
+    }
+
+    /// The file, for messages.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same, keeping the hash of its first `bytes` bytes, if it is not compressed.
+    pub fn with_mark(mut self, bytes: u64) -> Self {
+        if let Codec::Plain(hashed) = &mut self.codec {
+            hashed.tally.mark(bytes);
+        }
+        self
+    }
+
+    /// The hash of the marked bytes, once all of them were read.
+    pub fn marked(&self) -> Option<ContentHash> {
+        self.hashed().tally.marked()
+    }
+
+    /// Appends up to `limit` bytes; fewer only at the end of the file.
+    pub fn append(&mut self, into: &mut Vec<u8>, limit: usize) -> Result<usize, SourceError> {
+        let limit = limit as u64;
+        let failed = |codec: &'static str| {
+            let path = self.path.clone();
+            move |source| SourceError::Compression { path, codec, source }
+        };
+        let count = match &mut self.codec {
+            Codec::Plain(hashed) => {
+                let start = into.len();
+                // Bypasses the hashing reader, for which the buffer would be zeroed before each read.
+                let count = (&mut hashed.from)
+                    .take(limit)
+                    .read_to_end(into)
+                    .map_err(|source| SourceError::Io { path: self.path.clone(), source })?;
+                hashed.tally.add(into.get(start..).unwrap_or_default());
+                count
+            }
+            Codec::Gzip(gzip) => gzip.take(limit).read_to_end(into).map_err(failed(GZIP.0))?,
+            Codec::Zstd(zstd) => zstd.take(limit).read_to_end(into).map_err(failed(ZSTD.0))?,
+            Codec::Zip { text, .. } => text.take(limit).read_to_end(into).map_err(failed(ZIP.0))?,
+        };
+        if (count as u64) < limit && !self.ended {
+            self.ended = true;
+            self.drain()?;
+        }
+        Ok(count)
+    }
+
+    /// Reads bytes that the decoder left unread, so that the hash covers the whole file.
+    fn drain(&mut self) -> Result<(), SourceError> {
+        let hashed = self.hashed_mut();
+        let mut rest = Tally::default();
+        hash_all(hashed, &mut rest).map_err(|source| SourceError::Io { path: self.path.clone(), source })
+    }
+
+    fn hashed_mut(&mut self) -> &mut Hashed {
+        match &mut self.codec {
+            Codec::Plain(hashed) => hashed,
+            Codec::Gzip(gzip) => gzip.get_mut(),
+            Codec::Zstd(zstd) => zstd.get_mut().get_mut(),
+            Codec::Zip { archive, .. } => archive,
+        }
+    }
+
+    fn hashed(&self) -> &Hashed {
+        match &self.codec {
+            Codec::Plain(hashed) => hashed,
+            Codec::Gzip(gzip) => gzip.get_ref(),
+            Codec::Zstd(zstd) => zstd.get_ref().get_ref(),
+            Codec::Zip { archive, .. } => archive,
+        }
+    }
+
+    /// Stored bytes read so far.
+    pub fn bytes(&self) -> u64 {
+        self.hashed().tally.bytes()
+    }
+
+    /// The hash of the stored bytes read so far.
+    pub fn hash(&self) -> ContentHash {
+        self.hashed().tally.hash()
+    }
+}

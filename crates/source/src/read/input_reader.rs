@@ -1,0 +1,285 @@
+//! Splits a file into chunks, in order. Cheap compared to parsing: one thread reads for several that parse.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use memchr::{memchr, memchr_iter};
+
+use crate::content_hash::{ContentHash, Tally, hash_all};
+use crate::csv::{CsvPlan, Dialect, Scan, Span, split};
+use crate::error::SourceError;
+use crate::parquet::{Bits, ParquetFile, ParquetPlan};
+use crate::plan::{ColumnPlan, Matched, match_columns};
+use crate::read::chunk::{Body, Chunk};
+use crate::read::decompression::Decoded;
+use crate::read::parser::{Parser, Plan, schema_of};
+use crate::spec::{SchemaMode, SourceSpec};
+use crate::read::growth::Growth;
+use crate::read::wanted::Wanted;
+
+/// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
+const LONGEST_RECORD: usize = 512 << 20;
+/// Rows of a Parquet chunk.
+const SLICE_ROWS: usize = 128 << 10;
+
+/// Iterates over the chunks of a file; ends after an error.
+pub struct InputReader {
+    path: String,
+    parser: Arc<Parser>,
+    next_index: u64,
+    next_line: u64,
+    /// Of the next chunk, see [`Chunk::offset`].
+    offset: u64,
+    /// Offsets at which a chunk begins, in order: no chunk reaches across.
+    cuts: Vec<u64>,
+    from: Feed,
+    ended: bool,
+}
+
+/// The input that is split into chunks.
+enum Feed {
+    Csv { bytes: Box<Decoded>, dialect: Dialect, chunk_bytes: usize, carry: Vec<u8>, exhausted: bool },
+    Parquet { group: usize, skip: usize, taken: u64, hash: Option<(ContentHash, u64)>, wanted: Wanted },
+}
+
+impl InputReader {
+    /// Opens a CSV file and reads its header.
+    pub(crate) fn csv(
+        spec: &SourceSpec,
+        columns: Vec<ColumnPlan>,
+        mut bytes: Decoded,
+        chunk_bytes: usize,
+    ) -> Result<Self, SourceError> {
+        let path = bytes.path().to_owned();
+        let dialect = Dialect::new(&spec.csv);
+        let mut carry = Vec::new();
+        // At least a byte order mark.
+        let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
+        let mut offset = 0;
+        if carry.starts_with(b"\xEF\xBB\xBF") {
+            carry.drain(..3);
+            offset = 3;
+        }
+        let schema = schema_of(&columns);
+        let mut next_line = 1;
+        let mut matched = Matched::by_place(columns.len());
+        if spec.csv.header {
+            let mut at = 0;
+            let header = loop {
+                match dialect.scan(&carry, at, exhausted) {
+                    Scan::Record(end) => {
+                        let record = carry.get(at..end).unwrap_or_default();
+                        let names = header_names(&dialect, record);
+                        next_line += memchr_iter(b'\n', record).count() as u64;
+                        at = end;
+                        if names.is_some() || at >= carry.len() && exhausted {
+                            break names;
+                        }
+                    }
+                    Scan::Open { .. } => return Err(SourceError::HeaderQuote { path }),
+                    Scan::More if carry.len() >= LONGEST_RECORD => {
+                        return Err(SourceError::RecordTooLong { path, line: next_line, bytes: carry.len() });
+                    }
+                    Scan::More => exhausted = append_more(&mut bytes, &mut carry, chunk_bytes)?,
+                }
+            };
+            carry.drain(..at);
+            offset += at as u64;
+            // A file without a header is empty.
+            matched = match header {
+                Some(header) => match_columns(&path, &header, spec, &columns)?,
+                None => Matched::by_place(0),
+            };
+        }
+        let Matched { steps, diff } = matched;
+        let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
+        let plan = Plan::Csv(CsvPlan { dialect, columns, steps, refused });
+        let parser = Arc::new(Parser::new(path.clone(), schema, plan, diff));
+        let from = Feed::Csv { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
+        Ok(Self { path, parser, next_index: 0, next_line, offset, cuts: Vec::new(), from, ended: false })
+    }
+
+    /// Opens a Parquet file whose footer has been read.
+    pub(crate) fn parquet(
+        spec: &SourceSpec,
+        file: ParquetFile,
+        columns: Vec<ColumnPlan>,
+        path: String,
+        wanted: Wanted,
+    ) -> Result<Self, SourceError> {
+        let schema = schema_of(&columns);
+        let (plan, diff) = ParquetPlan::new(spec, file, columns)?;
+        let parser = Arc::new(Parser::new(path.clone(), schema, Plan::Parquet(plan), diff));
+        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, wanted };
+        Ok(Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts: Vec::new(), from, ended: false })
+    }
+
+    /// Lets chunks begin at these offsets too. Records must begin there.
+    pub fn cut_at(&mut self, offsets: &[u64]) {
+        self.cuts = offsets.to_vec();
+    }
+
+    /// The parser of the chunks, usable on any thread.
+    pub fn parser(&self) -> Arc<Parser> {
+        Arc::clone(&self.parser)
+    }
+
+    /// Stored bytes consumed so far, for progress.
+    pub fn bytes_read(&self) -> u64 {
+        match &self.from {
+            Feed::Csv { bytes, .. } => bytes.bytes(),
+            Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
+        }
+    }
+
+    /// The hash of the stored bytes, once the reader has ended. Before that, of the bytes read so far (none for Parquet).
+    pub fn content_hash(&self) -> ContentHash {
+        match &self.from {
+            Feed::Csv { bytes, .. } => bytes.hash(),
+            Feed::Parquet { hash, .. } => hash.map_or_else(|| Tally::default().hash(), |(hash, _)| hash),
+        }
+    }
+
+    /// Reads to the end: how the file has grown, if its first `size` bytes still hash to `hash` and hold whole records.
+    pub(crate) fn growth(mut self, size: u64, hash: ContentHash) -> Result<Option<Growth>, SourceError> {
+        let mut from = None;
+        if size < self.offset {
+            return Ok(None);
+        }
+        while let Some(chunk) = self.next().transpose()? {
+            let (Body::Csv { bytes, .. }, Feed::Csv { dialect, .. }) = (&chunk.body, &self.from) else { break };
+            let end = chunk.offset + bytes.len() as u64;
+            if (chunk.offset..=end).contains(&size) && from.is_none() {
+                let next = dialect.next_record(bytes, (size - chunk.offset) as usize);
+                from = next.map(|next| chunk.offset + next as u64);
+            }
+            let was_there = self.marked().is_none_or(|marked| marked == hash);
+            if !was_there || (from.is_none() && end >= size) {
+                return Ok(None);
+            }
+        }
+        let was_there = self.marked() == Some(hash);
+        let grown = |from| Growth { from, bytes: self.bytes_read(), hash: self.content_hash() };
+        Ok(from.filter(|_| was_there).map(grown))
+    }
+
+    fn marked(&self) -> Option<ContentHash> {
+        match &self.from {
+            Feed::Csv { bytes, .. } => bytes.marked(),
+            Feed::Parquet { .. } => None,
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Chunk>, SourceError> {
+        match &mut self.from {
+            Feed::Csv { .. } => self.next_text(),
+            Feed::Parquet { .. } => self.next_slice(),
+        }
+    }
+
+    fn next_text(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Csv { bytes, dialect, chunk_bytes, carry, exhausted } = &mut self.from else { return Ok(None) };
+        let chunk_bytes = *chunk_bytes;
+        let mut buffer = Vec::with_capacity(carry.len() + chunk_bytes + 64);
+        buffer.append(carry);
+        let end = loop {
+            if !*exhausted && buffer.len() < chunk_bytes {
+                let missing = chunk_bytes - buffer.len();
+                *exhausted = bytes.append(&mut buffer, missing)? < missing;
+            }
+            if *exhausted {
+                break buffer.len();
+            }
+            match dialect.last_end(&buffer) {
+                0 if buffer.len() >= LONGEST_RECORD => {
+                    let (path, line) = (self.path.clone(), self.next_line);
+                    return Err(SourceError::RecordTooLong { path, line, bytes: buffer.len() });
+                }
+                0 => *exhausted = append_more(bytes, &mut buffer, chunk_bytes)?,
+                end => break end,
+            }
+        };
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        let inside = |cut: &&u64| (self.offset + 1..self.offset + end as u64).contains(*cut);
+        let end = self.cuts.iter().find(inside).map_or(end, |cut| (cut - self.offset) as usize);
+        carry.extend_from_slice(buffer.get(end..).unwrap_or_default());
+        buffer.truncate(end);
+        let lines = memchr_iter(b'\n', &buffer).count();
+        let offset = self.offset;
+        self.offset += buffer.len() as u64;
+        let plain = dialect.quote.is_none_or(|quote| memchr(quote, &buffer).is_none());
+        let first_line = self.next_line;
+        self.next_line += lines as u64;
+        Ok(Some(self.chunk(first_line, offset, Body::Csv { bytes: Bytes::from(buffer), lines, plain })))
+    }
+
+    fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Parquet { group, skip, taken, hash, wanted } = &mut self.from else { return Ok(None) };
+        let parser = Arc::clone(&self.parser);
+        let Plan::Parquet(plan) = parser.plan() else { return Ok(None) };
+        while let Some((rows, bytes)) = plan.file.groups().nth(*group) {
+            let left = rows.saturating_sub(*skip);
+            if left == 0 {
+                *group += 1;
+                *skip = 0;
+                continue;
+            }
+            let rows_taken = left.min(SLICE_ROWS);
+            *taken += (bytes as f64 * rows_taken as f64 / rows as f64) as u64;
+            let body = Body::Parquet { group: *group, skip: *skip, rows: rows_taken };
+            *skip += rows_taken;
+            let first_row = self.next_line;
+            self.next_line += rows_taken as u64;
+            return Ok(Some(self.chunk(first_row, first_row - 1, body)));
+        }
+        let mut tally = Tally::default();
+        match plan.file.bits() {
+            Bits::Memory(bytes) => tally.add(bytes),
+            Bits::Local { path, .. } => File::open(path)
+                .and_then(|file| hash_all(&mut wanted.read(file), &mut tally))
+                .map_err(|source| SourceError::Io { path: self.path.clone(), source })?,
+        }
+        *hash = Some((tally.hash(), tally.bytes()));
+        Ok(None)
+    }
+
+    fn chunk(&mut self, first_line: u64, offset: u64, body: Body) -> Chunk {
+        let index = self.next_index;
+        self.next_index += 1;
+        Chunk { index, first_line, offset, body }
+    }
+}
+
+impl Iterator for InputReader {
+    type Item = Result<Chunk, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.advance().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// Reads more of an unfinished record; returns whether the input is exhausted. Doubles the buffer, because all of it is
+/// scanned again.
+fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) -> Result<bool, SourceError> {
+    let wanted = chunk_bytes.max(buffer.len());
+    Ok(bytes.append(buffer, wanted)? < wanted)
+}
+
+/// The names of a header; `None` for a blank line or a comment.
+fn header_names(dialect: &Dialect, record: &[u8]) -> Option<Vec<String>> {
+    let record = crate::csv::body(record);
+    if record.is_empty() || dialect.is_comment(record) {
+        return None;
+    }
+    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
+    split(dialect, record, &mut spans, &mut scratch);
+    Some(spans.iter().map(|span| String::from_utf8_lossy(span.of(record, &scratch)).into_owned()).collect())
+}

@@ -1,0 +1,19 @@
+//! A file to chunks, and chunks to typed batches.
+
+mod chunk;
+mod decompression;
+mod growth;
+mod input_reader;
+mod origin;
+mod parser;
+mod wanted;
+mod zip_archive;
+
+pub use chunk::Chunk;
+pub(crate) use decompression::Decoded;
+pub use growth::Growth;
+pub use input_reader::InputReader;
+pub use origin::Origin;
+pub(crate) use origin::row_text;
+pub use parser::{ParsedChunk, Parser};
+pub(crate) use wanted::Wanted;

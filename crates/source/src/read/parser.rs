@@ -1,0 +1,123 @@
+//! Parses chunks to typed batches. One parser is shared by all threads that parse chunks of its file.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+use crate::csv::{Block, CsvPlan};
+use crate::error::SourceError;
+use crate::parquet::ParquetPlan;
+use crate::plan::{ColumnDiff, ColumnPlan};
+use crate::read::chunk::{Body, Chunk};
+use crate::read::origin::Origin;
+use crate::reject::Rejected;
+use crate::time::TimeCounts;
+
+/// Parses chunks of one file, with its columns matched to the declared ones.
+#[derive(Debug)]
+pub struct Parser {
+    path: String,
+    schema: SchemaRef,
+    plan: Plan,
+    diff: ColumnDiff,
+}
+
+#[derive(Debug)]
+pub(crate) enum Plan {
+    Csv(CsvPlan),
+    Parquet(ParquetPlan),
+}
+
+/// A parsed chunk. `rows_read` = rows of `batch` + `rejected`.
+#[derive(Debug)]
+pub struct ParsedChunk {
+    /// Index of the chunk in its file.
+    pub index: u64,
+    /// Accepted rows in file order: columns in declared order, of the types of [`FieldType::arrow`].
+    ///
+    /// [`FieldType::arrow`]: tidetable_layout::FieldType::arrow
+    pub batch: RecordBatch,
+    /// Rows read, without blank lines and comments.
+    pub rows_read: u64,
+    /// Rejected rows, in file order.
+    pub rejected: Vec<Rejected>,
+    /// The origin of the rows of `batch`.
+    pub origin: Origin,
+    /// Adjusted times of `batch`.
+    pub times: TimeCounts,
+}
+
+/// The schema of the batches of these columns.
+pub(crate) fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
+    let fields = columns.iter().map(|column| Field::new(&column.name, column.kind.arrow(), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+impl Parser {
+    pub(crate) fn new(path: String, schema: SchemaRef, plan: Plan, diff: ColumnDiff) -> Self {
+        Self { path, schema, plan, diff }
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How the columns of the file differ from the declared ones; empty if the schema mode ignores the differences.
+    pub fn diff(&self) -> &ColumnDiff {
+        &self.diff
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Parses a chunk of the same file.
+    ///
+    /// # Errors
+    /// [`SourceError::Parquet`], [`SourceError::Io`] or [`SourceError::Changed`] if a slice of a Parquet file does not
+    /// decode; [`SourceError::RowCount`] and [`SourceError::Arrow`] only for faults of this crate. Text never fails: a
+    /// row that cannot be read is rejected.
+    pub fn parse(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
+        let Chunk { index, first_line, body, .. } = chunk;
+        let (columns, rows_read, rejected, origin, times) = match (&self.plan, body) {
+            (Plan::Csv(plan), Body::Csv { bytes, lines, plain }) => {
+                let block = Block { bytes: &bytes, first_line, lines, plain };
+                let parsed = crate::csv::parse(plan, block).map_err(|source| self.arrow(source))?;
+                let origin = Origin::csv(bytes, first_line, parsed.starts, plan.dialect);
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times)
+            }
+            (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
+                let parsed = plan.parse(group, skip, rows, first_line)?;
+                let origin = Origin::parquet(first_line, parsed.source, parsed.kept);
+                (parsed.columns, parsed.read, parsed.rejected, origin, parsed.times)
+            }
+            // A chunk of another file.
+            _ => return Err(SourceError::Changed { path: self.path.clone() }),
+        };
+        let accepted = rows_read.saturating_sub(rejected.len() as u64);
+        let batch = self.batch(columns, accepted).map_err(|source| self.arrow(source))?;
+        if batch.num_rows() as u64 + rejected.len() as u64 != rows_read {
+            return Err(SourceError::RowCount {
+                path: self.path.clone(),
+                read: rows_read,
+                accepted: batch.num_rows() as u64,
+                rejected: rejected.len() as u64,
+            });
+        }
+        Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times })
+    }
+
+    fn batch(&self, columns: Vec<ArrayRef>, rows: u64) -> Result<RecordBatch, ArrowError> {
+        // Without columns the row count must be explicit.
+        let rows = columns.is_empty().then_some(rows as usize);
+        let options = RecordBatchOptions::new().with_row_count(rows);
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+    }
+
+    fn arrow(&self, source: ArrowError) -> SourceError {
+        SourceError::Arrow { path: self.path.clone(), source }
+    }
+}

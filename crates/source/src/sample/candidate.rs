@@ -1,0 +1,48 @@
+//! A candidate for a column's declaration, and whether all its values fit.
+
+use std::collections::BTreeSet;
+
+use arrow::array::{Array, StringArray};
+
+use crate::plan::ColumnPlan;
+use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+use crate::value::ColumnBuilder;
+
+/// Values that are tried before all of them.
+const FIRST: usize = 64;
+
+/// A candidate declaration of a column.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub spec: ColumnSpec,
+    pub markers: BTreeSet<&'static str>,
+    pub also: Option<String>,
+    pub without_offset: bool,
+    pub maybe_epoch: Option<&'static str>,
+}
+
+impl Candidate {
+    pub fn plain(spec: ColumnSpec) -> Self {
+        Self { spec, markers: BTreeSet::new(), also: None, without_offset: false, maybe_epoch: None }
+    }
+}
+
+/// Whether every value fits this declaration.
+pub(super) fn fits(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> bool {
+    let whole = SourceSpec { csv: csv.clone(), columns: vec![spec.clone()], ..SourceSpec::default() };
+    let Ok(plans) = crate::plan::column_plans(&whole) else { return false };
+    let Some(plan) = plans.first() else { return false };
+    taken(plan, values(column).take(FIRST)) && taken(plan, values(column))
+}
+
+fn taken<'a>(plan: &ColumnPlan, mut values: impl Iterator<Item = &'a str>) -> bool {
+    let mut column = ColumnBuilder::new(plan, FIRST);
+    values.all(|value| column.push(value.as_bytes(), false).is_ok())
+}
+
+/// The non-null values of a column, trimmed.
+pub(super) fn values<'a>(column: &'a [&StringArray]) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+    column
+        .iter()
+        .flat_map(|array| (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| array.value(row).trim()))
+}

@@ -1,0 +1,28 @@
+//! Transient errors of object stores.
+
+use std::error::Error;
+
+/// Whether `error` is a transient error of an object store: the network or the store failed. `false` for permanent errors
+/// such as not found or permission denied; `None` for errors that are not of an object store.
+pub fn is_transient(error: &(dyn Error + 'static)) -> Option<bool> {
+    use object_store::Error as Answer;
+    let answer = error.downcast_ref()?;
+    Some(matches!(answer, Answer::Generic { .. } | Answer::JoinError { .. } | Answer::Precondition { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::Error as Answer;
+
+    use super::is_transient;
+
+    #[test]
+    fn what_is_not_there_or_not_allowed_stays_so() {
+        let cause = || Box::new(std::io::Error::other("x"));
+        let path = || "x".to_owned();
+        assert_eq!(is_transient(&Answer::Generic { store: "S3", source: cause() }), Some(true));
+        assert_eq!(is_transient(&Answer::NotFound { path: path(), source: cause() }), Some(false));
+        assert_eq!(is_transient(&Answer::PermissionDenied { path: path(), source: cause() }), Some(false));
+        assert_eq!(is_transient(&std::io::Error::other("x")), None);
+    }
+}

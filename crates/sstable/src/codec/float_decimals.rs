@@ -1,0 +1,64 @@
+//! Floats that are exact decimals: conversion to scaled integers and back, and sums.
+
+/// The most decimal digits that are detected.
+pub(super) const MOST_DECIMALS: usize = 9;
+/// 10^0 to 10^[`MOST_DECIMALS`]: all are exact, so dividing an integer by one gives the float nearest to the decimal.
+pub(super) const POWERS: [f64; MOST_DECIMALS + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+/// 1.5 * 2^52: adding it moves a float's integer part into the low mantissa bits; subtracting it again rounds the float.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+/// The limit of that trick: 2^51.
+const LIMIT: f64 = 2_251_799_813_685_248.0;
+/// Values that are checked before all of them.
+const SAMPLE: usize = 32;
+
+/// The smallest number of decimals that scales all of `values` to integers, and the integers; `None` if there is none.
+pub(crate) fn float_decimals(values: &[f64]) -> Option<(u8, Vec<i64>)> {
+    let sample = values.get(..SAMPLE).unwrap_or(values);
+    let mut integers = Vec::new();
+    for (exponent, power) in POWERS.iter().enumerate() {
+        if shift(sample, *power, &mut integers) && shift(values, *power, &mut integers) {
+            return Some((exponent as u8, integers));
+        }
+    }
+    None
+}
+
+/// Scales `values` by `power` to integers; false unless dividing restores every value bit by bit, which excludes -0.0.
+fn shift(values: &[f64], power: f64, integers: &mut Vec<i64>) -> bool {
+    let mut wrong = 0;
+    integers.clear();
+    integers.extend(values.iter().map(|value| {
+        let shifted = value * power + MAGIC;
+        let whole = shifted - MAGIC;
+        wrong |= (whole / power).to_bits() ^ value.to_bits();
+        wrong |= u64::from((whole.abs() >= LIMIT) | whole.is_nan());
+        shifted.to_bits().wrapping_sub(MAGIC.to_bits()).cast_signed()
+    }));
+    wrong == 0
+}
+
+/// Restores the float of a scaled integer of [`float_decimals`].
+pub(crate) fn quotient(integer: i64, power: f64) -> f64 {
+    (f64::from_bits(MAGIC.to_bits().wrapping_add(integer.cast_unsigned())) - MAGIC) / power
+}
+
+/// Partial sums, for SIMD.
+const LANES: usize = 8;
+
+/// The sum of `values`, by partial sums. If they have that many decimals, the exact decimal sum, rounded once.
+pub(crate) fn sum(values: &[f64], decimals: Option<u8>) -> f64 {
+    match decimals.and_then(|decimals| POWERS.get(usize::from(decimals))) {
+        // Integers, which floats add exactly up to 2^53.
+        Some(power) => lanes(values, |value| value * power + MAGIC - MAGIC) / power,
+        None => lanes(values, |value| value),
+    }
+}
+
+fn lanes(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += of(*value));
+    }
+    lanes.iter().sum::<f64>() + rest.iter().map(|value| of(*value)).sum::<f64>()
+}

@@ -1,0 +1,71 @@
+//! The number types that streams hold.
+
+use pco::data_types::Number;
+
+use crate::codec::float_decimals;
+
+/// A number type of streams.
+pub(crate) trait Lane: Number + Default {
+    /// Bytes per value.
+    const WIDTH: usize;
+    /// The value as 64 bits, sign-extended if narrow.
+    fn bits(self) -> u64;
+    /// The value of the low bits.
+    fn of_bits(bits: u64) -> Self;
+    /// Appends the bytes, little-endian.
+    fn put(self, out: &mut Vec<u8>);
+    /// The value of [`Self::WIDTH`] bytes; the default for any other length.
+    fn of_bytes(bytes: &[u8]) -> Self;
+    /// Whether it is a floating-point type.
+    const FLOATS: bool;
+    /// The number of decimals of `values`, and the scaled integers; `None` if they are not decimals.
+    fn decimals(values: &[Self]) -> Option<(u8, Vec<i64>)>;
+    /// The value of a scaled integer; `power` is 10 to the number of decimals.
+    fn of_decimal(integer: i64, power: f64) -> Self;
+}
+
+macro_rules! lane {
+    ($type:ty, $to:expr, $of:expr, $floats:expr, $decimals:expr, $of_decimal:expr) => {
+        impl Lane for $type {
+            const WIDTH: usize = size_of::<$type>();
+            fn bits(self) -> u64 {
+                $to(self)
+            }
+            fn of_bits(bits: u64) -> Self {
+                $of(bits)
+            }
+            fn put(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn of_bytes(bytes: &[u8]) -> Self {
+                bytes.first_chunk().copied().map(Self::from_le_bytes).unwrap_or_default()
+            }
+            const FLOATS: bool = $floats;
+            fn decimals(values: &[Self]) -> Option<(u8, Vec<i64>)> {
+                $decimals(values)
+            }
+            fn of_decimal(integer: i64, power: f64) -> Self {
+                $of_decimal(integer, power)
+            }
+        }
+    };
+}
+
+macro_rules! integer_lane {
+    ($type:ty, $to:expr, $of:expr) => {
+        lane!(
+            $type,
+            $to,
+            $of,
+            false,
+            |values: &[$type]| Some((0, values.iter().map(|value| value.bits().cast_signed()).collect())),
+            |integer: i64, _| Self::of_bits(integer.cast_unsigned())
+        );
+    };
+}
+
+integer_lane!(u64, |v| v, |bits| bits);
+integer_lane!(i64, i64::cast_unsigned, u64::cast_signed);
+integer_lane!(u32, u64::from, |bits| bits as u32);
+integer_lane!(i32, |v| i64::from(v).cast_unsigned(), |bits: u64| bits as u32 as i32);
+lane!(f64, f64::to_bits, f64::from_bits, true, float_decimals::float_decimals, float_decimals::quotient);

@@ -1,0 +1,11 @@
+//! Codecs of numbers, byte strings and blocks of bytes.
+
+pub(crate) mod block_compression;
+mod decimal_scaling;
+mod delta_order;
+pub(crate) mod float_decimals;
+pub(crate) mod front_coding;
+pub(crate) mod integer_list;
+pub(crate) mod lane;
+pub(crate) mod numbers;
+mod pfor;

@@ -1,0 +1,308 @@
+//! PFOR (patched block of reference): blocks of 128 integers, bit-packed relative to a base; outliers are stored as exceptions.
+//!
+//! Encoding takes a third of the time of pco at level 4 and decoding a fifth, for 2 to 5 % more bytes of telemetry. Loads
+//! use PFOR, compactions pco.
+//!
+//! ```text
+//! page    first value of each delta order, zigzag varint | block | block | ..
+//! block   128 values or differences, the last block fewer: base, zigzag varint | width u8 | exceptions u8
+//!         | each value less the base, width bits, least significant bit first
+//!         | position of each exception u8 | each exception less the base, zigzag varint
+//! ```
+
+use bytes::Bytes;
+
+use crate::codec::delta_order;
+use crate::coding::{Input, put_varint};
+
+/// Values of a block.
+const BLOCK: usize = 128;
+/// The most bytes of the packed bits of a block, with room to read past the end.
+const ROOM: usize = BLOCK * 8 + 16;
+/// The greatest share of exceptions in a block: one in so many values.
+const EXCEPTIONS: usize = 8;
+
+/// Appends a page of `values`, delta-encoded with the given order.
+pub(crate) fn put(values: &[i64], order: usize, out: &mut Vec<u8>) {
+    let mut rest = values.to_vec();
+    for level in 0..order.min(values.len()) {
+        for at in (level + 1..rest.len()).rev() {
+            rest[at] = rest[at].wrapping_sub(rest[at - 1]);
+        }
+    }
+    let (first, rest) = rest.split_at(order.min(values.len()));
+    first.iter().for_each(|value| put_varint(out, zigzag(*value)));
+    rest.chunks(BLOCK).for_each(|block| encode_block(block, out));
+}
+
+/// Fills `out` with the first of the `present` values of a page.
+pub(crate) fn read(page: &Bytes, order: usize, present: usize, out: &mut [i64]) -> Option<()> {
+    let whole = out.len() == present;
+    let mut input = Input::new(page.clone(), 0, "frames");
+    let order = order.min(out.len());
+    let (first, rest) = out.split_at_mut(order);
+    for slot in first {
+        *slot = unzigzag(input.varint().ok()?);
+    }
+    // The last block may hold more values than are wanted.
+    let mut left = present.checked_sub(order)?;
+    for slots in rest.chunks_mut(BLOCK) {
+        read_block(&mut input, left.min(BLOCK), slots)?;
+        left -= slots.len();
+    }
+    for level in (0..order).rev() {
+        let mut sum = out.get(level).copied()?;
+        for slot in out.get_mut(level + 1..)? {
+            sum = sum.wrapping_add(*slot);
+            *slot = sum;
+        }
+    }
+    (!whole || input.left() == 0).then_some(())
+}
+
+fn encode_block(block: &[i64], out: &mut Vec<u8>) {
+    let Bounds { base, width } = Bounds::of(block);
+    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    put_varint(out, zigzag(base));
+    out.push(width as u8);
+    let count = out.len();
+    out.push(0);
+    let mut exceptions = [0u8; BLOCK];
+    let mut found = 0;
+    let (mut bits, mut filled) = (0u64, 0);
+    for (at, value) in block.iter().enumerate() {
+        let mut excess = value.wrapping_sub(base).cast_unsigned();
+        if excess & !mask != 0 {
+            exceptions[found] = at as u8;
+            found += 1;
+            excess = 0;
+        }
+        bits |= excess << filled;
+        filled += width;
+        if filled >= 64 {
+            out.extend_from_slice(&bits.to_le_bytes());
+            filled -= 64;
+            bits = excess.checked_shr(width - filled).unwrap_or(0);
+        }
+    }
+    out.extend(bits.to_le_bytes().into_iter().take(filled.div_ceil(8) as usize));
+    out[count] = found as u8;
+    let exceptions = exceptions.get(..found).unwrap_or_default();
+    out.extend_from_slice(exceptions);
+    exceptions.iter().for_each(|at| put_varint(out, zigzag(block[usize::from(*at)].wrapping_sub(base))));
+}
+
+/// Decodes a block of `count` values into `slots`, which may be fewer.
+fn read_block(input: &mut Input, count: usize, slots: &mut [i64]) -> Option<()> {
+    let base = unzigzag(input.varint().ok()?);
+    let (width, found) = (u32::from(input.u8().ok()?), usize::from(input.u8().ok()?));
+    if width > 64 || found > count {
+        return None;
+    }
+    let mut room = [0u8; ROOM];
+    let packed = input.take((count * width as usize).div_ceil(8)).ok()?;
+    room.get_mut(..packed.len())?.copy_from_slice(&packed);
+    unpack(&room, width, base, slots);
+    let places = input.take(found).ok()?;
+    for place in places {
+        let value = base.wrapping_add(unzigzag(input.varint().ok()?));
+        match slots.get_mut(usize::from(place)) {
+            Some(slot) => *slot = value,
+            // Beyond the wanted values.
+            None if usize::from(place) < count => {}
+            None => return None,
+        }
+    }
+    Some(())
+}
+
+fn unpack(room: &[u8; ROOM], width: u32, base: i64, slots: &mut [i64]) {
+    let add = |excess: u64| base.wrapping_add(excess.cast_signed());
+    if width <= 56 {
+        let mask = (1u64 << width) - 1;
+        for (at, slot) in slots.iter_mut().enumerate() {
+            let bit = at * width as usize;
+            let word = room.get(bit / 8..).and_then(|rest| rest.first_chunk::<8>());
+            *slot = add((word.map_or(0, |word| u64::from_le_bytes(*word)) >> (bit % 8)) & mask);
+        }
+        return;
+    }
+    let mask = (1u128 << width) - 1;
+    for (at, slot) in slots.iter_mut().enumerate() {
+        let bit = at * width as usize;
+        let word = room.get(bit / 8..).and_then(|rest| rest.first_chunk::<16>());
+        *slot = add(((word.map_or(0, |word| u128::from_le_bytes(*word)) >> (bit % 8)) & mask) as u64);
+    }
+}
+
+/// The base of a block and the bit width of its values, exceptions excluded.
+struct Bounds {
+    base: i64,
+    width: u32,
+}
+
+/// A histogram of distances from the middle of a block by bit width, to one side.
+type Distances = [u8; 65];
+
+impl Bounds {
+    /// The bounds that approximately minimise the size of the block.
+    fn of(block: &[i64]) -> Self {
+        let middle = middle(block);
+        let (mut above, mut below): (Distances, Distances) = ([0; 65], [0; 65]);
+        for value in block {
+            let distance = value.wrapping_sub(middle);
+            if distance < 0 {
+                below[bits(!distance) as usize + 1] += 1;
+            } else {
+                above[bits(distance) as usize] += 1;
+            }
+        }
+        let most = block.len() / EXCEPTIONS;
+        let far = 2 + farthest(&above).max(farthest(&below)).unwrap_or(0) / 7;
+        let mut best = (usize::MAX, 0, 0);
+        for (up, outside_up) in splits(&above, most) {
+            for (down, outside_down) in splits(&below, most) {
+                let (low, high) = span(down, up);
+                let width = bits(high.wrapping_sub(low));
+                let size = block.len() * width as usize + (outside_up + outside_down) * 8 * (far as usize);
+                if size < best.0 {
+                    best = (size, low, high);
+                }
+            }
+        }
+        let (_, low, high) = best;
+        let (mut least, mut greatest) = (high, low);
+        for value in block {
+            let distance = value.wrapping_sub(middle);
+            if (low..=high).contains(&distance) {
+                least = least.min(distance);
+                greatest = greatest.max(distance);
+            }
+        }
+        if least > greatest {
+            return Self { base: middle, width: 0 };
+        }
+        Self { base: middle.wrapping_add(least), width: bits(greatest.wrapping_sub(least)) }
+    }
+}
+
+/// The least and greatest distance with these bit widths below and above; a width of 0 below is no distance, 1 is -1.
+fn span(down: u32, up: u32) -> (i64, i64) {
+    let low = match down {
+        0 => 0,
+        1..=63 => (1i64 << (down - 1)).wrapping_neg(),
+        _ => i64::MIN,
+    };
+    (low, if up >= 63 { i64::MAX } else { (1 << up) - 1 })
+}
+
+/// The bit widths to one side that leave at most `most` values outside, with the number left outside.
+fn splits(distances: &Distances, most: usize) -> impl Iterator<Item = (u32, usize)> {
+    let farthest = farthest(distances).unwrap_or(0);
+    let mut outside = 0;
+    (0..=farthest).rev().map_while(move |bits| {
+        let cut = (outside <= most).then_some((bits, outside));
+        outside += usize::from(distances[bits as usize]);
+        cut
+    })
+}
+
+fn farthest(distances: &Distances) -> Option<u32> {
+    distances.iter().rposition(|count| *count > 0).map(|bits| bits as u32)
+}
+
+/// The bit width of a distance as an unsigned integer.
+fn bits(distance: i64) -> u32 {
+    u64::BITS - distance.leading_zeros()
+}
+
+/// An approximate median: the median of five values.
+fn middle(block: &[i64]) -> i64 {
+    let mut five = [0; 5];
+    for (at, slot) in five.iter_mut().enumerate() {
+        *slot = block.get((2 * at + 1) * block.len() / 10).copied().unwrap_or_default();
+    }
+    five.sort_unstable();
+    five[2]
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+/// The delta order with the fewest bits for PFOR blocks.
+pub(crate) fn order(values: &[i64]) -> usize {
+    delta_order::differences(values, Some(BLOCK / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(values: &[i64], order: usize) -> usize {
+        let mut page = Vec::new();
+        put(values, order, &mut page);
+        let bytes = Bytes::from(page);
+        for wanted in [0, 1, 2, 5, BLOCK, BLOCK + 1, values.len()] {
+            let mut out = vec![7; wanted.min(values.len())];
+            read(&bytes, order, values.len(), &mut out).unwrap();
+            assert_eq!(out, values[..out.len()]);
+        }
+        for end in 0..bytes.len() {
+            let mut out = vec![7; values.len()];
+            assert_eq!(read(&bytes.slice(..end), order, values.len(), &mut out), None);
+        }
+        bytes.len()
+    }
+
+    #[test]
+    fn what_lies_far_off_costs_itself_alone() {
+        let mut values: Vec<i64> = (0..BLOCK as i64).map(|at| 1000 + at * 37 % 16).collect();
+        let small = round_trip(&values, 0);
+        assert!(small <= 4 + BLOCK / 2, "4 bits a value: {small}");
+        values[3] = -5_000_000;
+        values[77] = i64::MAX;
+        assert!(round_trip(&values, 0) <= small + 2 * 11);
+    }
+
+    #[test]
+    fn all_that_an_integer_can_be() {
+        for values in [vec![], vec![i64::MIN], vec![i64::MAX, i64::MIN], vec![0; 300], vec![-1, 0, -1, 1, i64::MIN + 1]]
+        {
+            (0..=2).for_each(|order| {
+                round_trip(&values, order);
+            });
+        }
+    }
+
+    #[test]
+    fn the_median_decides_whatever_the_order() {
+        assert_eq!(middle(&[1, 900, 2, -900, 3]), 2);
+        assert_eq!(middle(&[5]), 5);
+    }
+
+    proptest! {
+        #[test]
+        fn any_integers_come_back(
+            wide in prop::collection::vec(any::<i64>(), 0..300),
+            narrow in prop::collection::vec(prop_oneof![9 => -50i64..50, 1 => any::<i64>()], 0..600),
+            start: i64, steps in prop::collection::vec(-9i64..9, 0..400), order in 0usize..3,
+        ) {
+            round_trip(&wide, order);
+            round_trip(&narrow, order);
+            let walk: Vec<i64> = steps.iter().scan(start, |at, step| { *at = at.wrapping_add(*step); Some(*at) }).collect();
+            round_trip(&walk, order);
+        }
+
+        #[test]
+        fn any_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), present in 0usize..300, order in 0usize..3) {
+            let _ = read(&Bytes::from(bytes), order, present, &mut vec![0; present]);
+        }
+    }
+}

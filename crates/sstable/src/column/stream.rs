@@ -1,0 +1,300 @@
+//! Streams: an entry in the stripe head, and pages.
+//!
+//! ```text
+//! entry   codec u8 | validity u8 (0 all have values, 1 pages say) | setup block
+//!         | page count varint | (length varint, checksum u64) each
+//! ```
+//! Pages are contiguous in the order of the entries, so a page's offset is the sum of the lengths before it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use bytes::Bytes;
+
+use crate::coding::{Input, put_block, put_varint};
+use crate::column::validity;
+use crate::error::{Part, ReadError, WriteError};
+use crate::file::{ReadAt, ReadCounts, checksum};
+use crate::format::{Codec, PAGE_RECORDS};
+
+/// The validity of the records of a stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Validity<'a> {
+    /// The number of records.
+    pub(crate) records: usize,
+    /// `None` if there are no nulls.
+    pub(crate) nulls: Option<&'a NullBuffer>,
+}
+
+impl Validity<'_> {
+    /// The number of non-null values in each page.
+    pub(crate) fn page_counts(&self) -> Vec<usize> {
+        (0..self.records.div_ceil(PAGE_RECORDS))
+            .map(|page| {
+                let range = page_range(page, self.records);
+                range.len() - self.nulls.map_or(0, |nulls| nulls.slice(range.start, range.len()).null_count())
+            })
+            .collect()
+    }
+
+    /// The non-null values of `all`.
+    pub(crate) fn dense<'v, T: Copy>(&self, all: &'v [T]) -> Cow<'v, [T]> {
+        match self.nulls {
+            None => all.into(),
+            Some(nulls) => nulls.valid_indices().map(|index| all[index]).collect::<Vec<_>>().into(),
+        }
+    }
+}
+
+/// Collects the pages of a stripe.
+#[derive(Default)]
+pub(crate) struct Pages {
+    pub(crate) data: Vec<u8>,
+}
+
+impl Pages {
+    /// Appends a stream: its entry to `head`, its pages here. `page` appends the non-null values of the page with the given
+    /// number; it is called for each page in order, if pages of this codec store values.
+    pub(crate) fn put(
+        &mut self,
+        head: &mut Vec<u8>,
+        codec: Codec,
+        setup: &[u8],
+        Validity { records, nulls }: Validity<'_>,
+        mut page: impl FnMut(usize, &mut Vec<u8>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        head.push(codec as u8);
+        head.push(u8::from(nulls.is_some()));
+        put_block(head, setup);
+        let count = if codec.fills_pages() || nulls.is_some() { records.div_ceil(PAGE_RECORDS) } else { 0 };
+        put_varint(head, count as u64);
+        for index in 0..count {
+            let start = self.data.len();
+            if let Some(nulls) = nulls {
+                let range = page_range(index, records);
+                validity::put(&mut self.data, &nulls.slice(range.start, range.len()));
+            }
+            if codec.fills_pages() {
+                page(index, &mut self.data)?;
+            }
+            put_varint(head, (self.data.len() - start) as u64);
+            head.extend_from_slice(&checksum::in_stripe(start as u64, &self.data[start..]).to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// The records of page `index` of a stream of `records`.
+pub(crate) fn page_range(index: usize, records: usize) -> Range<usize> {
+    let start = index * PAGE_RECORDS;
+    start..(start + PAGE_RECORDS).min(records)
+}
+
+/// The location of a page.
+#[derive(Debug, Clone, Copy)]
+struct PageEntry {
+    offset: u64,
+    len: usize,
+    checksum: u64,
+}
+
+/// A stream's decoded entry.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) part: Part,
+    pub(crate) codec: Codec,
+    pub(crate) records: usize,
+    pub(crate) setup: Input,
+    gaps: bool,
+    pages: Vec<PageEntry>,
+}
+
+impl Stream {
+    /// Decodes an entry; `next` is the offset of its first page within the stripe's pages, and is advanced past its last.
+    pub(crate) fn read(input: &mut Input, part: Part, records: usize, next: &mut u64) -> Result<Self, ReadError> {
+        input.on("stream");
+        let codec = input.u8()?;
+        let codec = Codec::of(codec).ok_or_else(|| input.corrupt())?;
+        let gaps = match input.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(input.corrupt()),
+        };
+        let setup = input.nested("stream setup")?;
+        let all = records.div_ceil(PAGE_RECORDS);
+        let count = input.count(all)?;
+        if count != if gaps || codec.fills_pages() { all } else { 0 } || (codec == Codec::Step && gaps) {
+            return Err(input.corrupt());
+        }
+        let mut pages = Vec::with_capacity(count);
+        for _ in 0..count {
+            let len = input.count(u32::MAX as usize)?;
+            pages.push(PageEntry { offset: *next, len, checksum: input.u64()? });
+            *next += len as u64;
+        }
+        Ok(Self { part, codec, records, setup, gaps, pages })
+    }
+
+    /// Bytes of its pages.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        self.pages.iter().map(|page| page.len as u64).sum()
+    }
+
+    /// Pages.
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Offset among the stripe's pages and length of each page.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.pages.iter().map(|page| (page.offset, page.len))
+    }
+
+    /// Whether the stream has no nulls.
+    pub(crate) fn gapless(&self) -> bool {
+        !self.gaps && (self.codec != Codec::Absent || self.records == 0)
+    }
+}
+
+/// A page, with the wanted range.
+pub(crate) struct Page {
+    /// The encoded non-null values of the whole page.
+    pub(crate) payload: Bytes,
+    /// Offset of the payload in the file.
+    pub(crate) offset: u64,
+    /// First record of the page.
+    pub(crate) first: usize,
+    /// Wanted records, relative to the page.
+    pub(crate) wanted: Range<usize>,
+    /// The number of non-null values of the whole page.
+    pub(crate) present: usize,
+    /// The non-null values of wanted records, relative to the page.
+    pub(crate) values: Range<usize>,
+    /// Validity of the wanted records, if the page has nulls.
+    pub(crate) mask: Option<BooleanBuffer>,
+}
+
+impl Page {
+    pub(crate) fn corrupt(&self, what: &'static str) -> ReadError {
+        ReadError::Corrupt { what, offset: self.offset }
+    }
+}
+
+/// The pages of one stripe.
+pub(crate) struct PageSource<'a> {
+    /// The file.
+    pub(crate) source: &'a dyn ReadAt,
+    /// Ordinal of the stripe.
+    pub(crate) stripe: usize,
+    /// Offset of its pages in the file.
+    pub(crate) start: u64,
+    /// Bytes of its pages.
+    pub(crate) len: u64,
+    /// All its pages, if they were read in one request.
+    pub(crate) whole: Option<Bytes>,
+    /// Counters of what is read.
+    pub(crate) counts: Option<&'a ReadCounts>,
+}
+
+impl PageSource<'_> {
+    /// Calls `take` with the pages of `stream` that contain the records `range`, in order.
+    pub(crate) fn pages(
+        &self,
+        stream: &Stream,
+        range: Range<usize>,
+        mut take: impl FnMut(Page) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let span = range.start / PAGE_RECORDS..(range.end - 1) / PAGE_RECORDS + 1;
+        let entries = stream.pages.get(span.clone()).unwrap_or_default();
+        let base = entries.first().map_or(0, |entry| entry.offset);
+        let end = entries.last().map_or(base, |entry| entry.offset + entry.len as u64);
+        let bytes = self.bytes(base, end)?;
+        if let Some(counts) = self.counts {
+            counts.pages_of(entries.len());
+        }
+        for index in span.clone() {
+            let records = page_range(index, stream.records);
+            let wanted = range.start.max(records.start) - records.start..range.end.min(records.end) - records.start;
+            let entry = entries.get(index - span.start);
+            let payload = match entry {
+                Some(entry) => self.check(stream, index, entry, &bytes, base)?,
+                None => Bytes::new(),
+            };
+            let offset = self.start + entry.map_or(0, |entry| entry.offset);
+            let mut input = Input::new(payload, offset, "validity");
+            let bits = if stream.gaps { validity::read(&mut input, records.len())? } else { None };
+            let present = bits.as_ref().map_or(records.len(), BooleanBuffer::count_set_bits);
+            let values = match &bits {
+                Some(bits) => {
+                    let skipped = bits.slice(0, wanted.start).count_set_bits();
+                    skipped..skipped + bits.slice(wanted.start, wanted.len()).count_set_bits()
+                }
+                None => wanted.clone(),
+            };
+            let mask = bits.map(|bits| bits.slice(wanted.start, wanted.len()));
+            let offset = input.offset();
+            take(Page { payload: input.rest(), offset, first: records.start, wanted, present, values, mask })?;
+        }
+        Ok(())
+    }
+
+    /// Checks every checksum of `stream`.
+    pub(crate) fn check_all(&self, stream: &Stream) -> Result<(), ReadError> {
+        for (index, entry) in stream.pages.iter().enumerate() {
+            let bytes = self.bytes(entry.offset, entry.offset + entry.len as u64)?;
+            self.check(stream, index, entry, &bytes, entry.offset)?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, base: u64, end: u64) -> Result<Bytes, ReadError> {
+        if end > self.len {
+            return Err(ReadError::Corrupt { what: "page table", offset: self.start });
+        }
+        if base == end {
+            return Ok(Bytes::new());
+        }
+        let len = (end - base) as usize;
+        match &self.whole {
+            // In bounds: `whole` has `self.len` bytes.
+            Some(whole) => Ok(whole.slice(base as usize..end as usize)),
+            None => {
+                if let Some(counts) = self.counts {
+                    counts.page_bytes(len as u64);
+                }
+                Ok(self.source.read_at(self.start + base, len)?)
+            }
+        }
+    }
+
+    fn check(
+        &self,
+        stream: &Stream,
+        page: usize,
+        entry: &PageEntry,
+        bytes: &Bytes,
+        base: u64,
+    ) -> Result<Bytes, ReadError> {
+        let start = (entry.offset - base) as usize;
+        let failed = ReadError::Checksum {
+            stripe: Some(self.stripe),
+            stream: stream.part,
+            page,
+            offset: self.start + entry.offset,
+        };
+        if start + entry.len > bytes.len() {
+            return Err(failed);
+        }
+        let payload = bytes.slice(start..start + entry.len);
+        if checksum::matches(checksum::in_stripe(entry.offset, &payload), entry.checksum) {
+            Ok(payload)
+        } else {
+            Err(failed)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The key filter: a binary fuse filter over hashes of row keys, or of key prefixes if there are few.
+//!
+//! ```text
+//! filter  seed u64 | segment length u32 | segment count length u32 | fingerprints, one byte each
+//! ```
+
+use bytes::Bytes;
+use tidetable_layout::Keys;
+use tidetable_layout::schema::KeyTail;
+use xorf::{BinaryFuse8, Descriptor, Filter as _};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::coding::Input;
+use crate::error::ReadError;
+use crate::stripe::KeyHashes;
+use crate::tools::failpoints;
+
+/// The fewest rows with a filter; for fewer the stripe table suffices.
+const LEAST_ROWS: u64 = 32;
+/// The most hashes collected while a file is written: 128 MiB.
+const MOST_HASHES: usize = 1 << 24;
+
+/// What a filter hashes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// No filter.
+    #[default]
+    None = 0,
+    /// Whole row keys.
+    Keys = 1,
+    /// Key prefixes.
+    Prefixes = 2,
+}
+
+impl Kind {
+    pub(crate) fn of(byte: u8) -> Option<Self> {
+        [Self::None, Self::Keys, Self::Prefixes].into_iter().find(|kind| *kind as u8 == byte)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Keys => "keys",
+            Self::Prefixes => "prefixes",
+        }
+    }
+}
+
+/// Collects hashes, stripe by stripe.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    keys: Option<Vec<u64>>,
+    prefixes: Option<Vec<u64>>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self { keys: Some(Vec::new()), prefixes: Some(Vec::new()) }
+    }
+
+    pub(crate) fn add(&mut self, hashes: KeyHashes) {
+        extend(&mut self.keys, hashes.keys);
+        // A prefix often continues into the next stripe.
+        let known = self.prefixes.as_ref().and_then(|all| all.last().copied());
+        let skip = usize::from(known.is_some() && known == hashes.prefixes.first().copied());
+        extend(&mut self.prefixes, Some(hashes.prefixes.into_iter().skip(skip).collect()));
+    }
+
+    /// The filter's bytes for a file of `rows` rows.
+    pub(crate) fn finish(self, rows: u64) -> (Kind, Vec<u8>) {
+        let (kind, hashes) = match (self.keys, self.prefixes) {
+            _ if rows < LEAST_ROWS => return (Kind::None, Vec::new()),
+            (Some(keys), _) => (Kind::Keys, keys),
+            (None, Some(prefixes)) => (Kind::Prefixes, prefixes),
+            (None, None) => return (Kind::None, Vec::new()),
+        };
+        // Construction requires distinct hashes.
+        let mut hashes = hashes;
+        hashes.sort_unstable();
+        hashes.dedup();
+        if failpoints::is(failpoints::Bug::FilterForgetsKey) {
+            hashes.truncate(hashes.len() * 3 / 4);
+        }
+        match BinaryFuse8::try_from(hashes.as_slice()) {
+            Ok(filter) => (kind, encode(&filter)),
+            Err(_) => (Kind::None, Vec::new()),
+        }
+    }
+}
+
+fn extend(all: &mut Option<Vec<u64>>, more: Option<Vec<u64>>) {
+    let fits = |all: &Vec<u64>, more: &Vec<u64>| all.len() + more.len() <= MOST_HASHES;
+    *all = match (all.take(), more) {
+        (Some(mut all), Some(more)) if fits(&all, &more) => {
+            all.extend(more);
+            Some(all)
+        }
+        _ => None,
+    };
+}
+
+fn encode(filter: &BinaryFuse8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 + filter.fingerprints.len());
+    out.extend_from_slice(&filter.descriptor.seed.to_le_bytes());
+    out.extend_from_slice(&filter.descriptor.segment_length.to_le_bytes());
+    out.extend_from_slice(&filter.descriptor.segment_count_length.to_le_bytes());
+    out.extend_from_slice(&filter.fingerprints);
+    out
+}
+
+/// A decoded filter.
+#[derive(Debug)]
+pub(crate) struct KeyFilter {
+    kind: Kind,
+    filter: BinaryFuse8,
+    tail: usize,
+}
+
+impl KeyFilter {
+    /// Reads a filter whose checksum has been checked.
+    pub(crate) fn read(kind: Kind, bytes: Bytes, offset: u64, tail: &KeyTail) -> Result<Option<Self>, ReadError> {
+        let mut input = Input::new(bytes, offset, "filter");
+        if kind == Kind::None {
+            return input.finish().map(|()| None);
+        }
+        let (seed, segment_length, segment_count_length) = (input.u64()?, input.u32()?, input.u32()?);
+        // Guarantees that every lookup is within the fingerprints.
+        let wanted = u64::from(segment_count_length) + 2 * u64::from(segment_length);
+        if !segment_length.is_power_of_two()
+            || !segment_count_length.is_multiple_of(segment_length)
+            || segment_count_length == 0
+            || input.left() as u64 != wanted
+            || wanted > u64::from(u32::MAX)
+        {
+            return Err(input.corrupt());
+        }
+        let descriptor =
+            Descriptor { seed, segment_length, segment_length_mask: segment_length - 1, segment_count_length };
+        let filter = BinaryFuse8 { descriptor, fingerprints: input.rest().to_vec().into_boxed_slice() };
+        Ok(Some(Self { kind, filter, tail: tail.width() }))
+    }
+
+    /// Whether the file may contain this key.
+    pub(crate) fn may_contain(&self, key: &[u8]) -> bool {
+        match self.kind {
+            Kind::None => true,
+            Kind::Keys => self.filter.contains(&xxh3_64(key)),
+            Kind::Prefixes => {
+                let prefix = key.len().checked_sub(self.tail).and_then(|len| key.get(..len));
+                prefix.is_some_and(|prefix| self.filter.contains(&xxh3_64(prefix)))
+            }
+        }
+    }
+
+    /// Whether the filter contains all of `keys`.
+    pub(crate) fn holds(&self, keys: &Keys) -> bool {
+        let mut key = Vec::new();
+        (0..keys.len()).all(|row| {
+            key.clear();
+            keys.write(row, &mut key);
+            self.may_contain(&key)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_and_corruption() {
+        let hashes: Vec<u64> = (0..1000u64).map(|i| xxh3_64(&i.to_le_bytes())).collect();
+        let mut builder = Builder::new();
+        builder.add(KeyHashes { keys: Some(hashes), prefixes: vec![1] });
+        let (kind, bytes) = builder.finish(1000);
+        let tail = KeyTail::default();
+        let filter = KeyFilter::read(kind, bytes.clone().into(), 0, &tail).unwrap().unwrap();
+        assert!((0..1000u64).all(|i| filter.may_contain(&i.to_le_bytes())));
+        assert!((1000..11_000u64).filter(|i| filter.may_contain(&i.to_le_bytes())).count() < 100);
+        for at in 8..16 {
+            for bit in 0..8 {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= 1 << bit;
+                assert!(KeyFilter::read(kind, bytes.into(), 0, &tail).is_err());
+            }
+        }
+        assert!(KeyFilter::read(kind, bytes[..bytes.len() - 1].to_vec().into(), 0, &tail).is_err());
+    }
+
+    #[test]
+    fn few_rows_have_none() {
+        let mut builder = Builder::new();
+        builder.add(KeyHashes { keys: Some(vec![1]), prefixes: vec![1] });
+        assert_eq!(builder.finish(31).0, Kind::None);
+    }
+}

@@ -1,0 +1,260 @@
+//! Late materialisation: evaluates a filter on one column first, and decodes other columns only for records that pass. Rows
+//! without such records are omitted.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::take;
+use tidetable_layout::block::{GroupProjection, Qualifiers};
+use tidetable_layout::schema::TimestampKind;
+use tidetable_layout::{Block, Group, GroupBlock, Keys, Projection};
+
+use crate::column;
+use crate::column::stream::PageSource;
+use crate::error::ReadError;
+use crate::group::head::{GroupHead, RecordLayout};
+use crate::group::outliers;
+use crate::stripe::{Scalar, StripeReader};
+
+/// A filter on records by the values of one column.
+pub trait RecordFilter: fmt::Debug + Send + Sync {
+    /// The group and the column that it evaluates.
+    fn column(&self) -> (usize, usize);
+
+    /// For each of these values (null for records without one), whether its record passes.
+    fn keep(&self, values: &ArrayRef) -> BooleanBuffer;
+
+    /// Whether a value in this inclusive range may pass. If `false` for the whole range, nulls do not pass either.
+    fn may_keep(&self, range: (Scalar, Scalar)) -> bool;
+}
+
+/// Late materialisation pays if at most one record in 2^n passes; otherwise all are decoded.
+const FEW: usize = 3;
+
+/// The records that pass.
+struct SelectedRecords {
+    /// Rows with such records.
+    rows: Vec<u32>,
+    /// For each of them, the end of its records.
+    ends: Vec<u32>,
+    /// The records, relative to the first record of the requested rows.
+    records: Vec<u32>,
+}
+
+impl StripeReader {
+    /// As [`Self::into_block`], but may omit records that `keep` rejects, and rows without others; `None` if no record passes.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn into_filtered(
+        self,
+        rows: Range<usize>,
+        projection: &Projection,
+        keep: &dyn RecordFilter,
+    ) -> Result<Option<Block>, ReadError> {
+        let (meta, schema) = (self.meta()?, self.reader.schema());
+        let (at, column) = keep.column();
+        let (Some(group), Some(Some(wanted))) = (schema.groups.get(at), projection.groups.get(at)) else {
+            return self.into_block(rows, projection).map(Some);
+        };
+        let head = self.head.group(at, schema, meta)?;
+        let span = head.span_of(&rows);
+        let pages = self.reader.pages(self.index, meta, false)?;
+        let (Some(stream), Some(kind)) = (head.columns.get(column), group.columns.get(column)) else {
+            return self.into_block(rows, projection).map(Some);
+        };
+        let range = meta.columns.get(at).and_then(|columns| columns.get(column)?.range);
+        let beyond = match (head.outliers(column), range) {
+            (Some(ends), Some(range)) => {
+                let records = (kind.value, head.ends.last().map_or(0, |end| *end as usize));
+                outliers::passing(&pages, ends, records, range, |range| keep.may_keep(range))?
+            }
+            _ => None,
+        };
+        let found = match beyond {
+            Some((places, values)) => chosen_of(&span, &places, &values, keep)?,
+            None => chosen(&column::read(&pages, stream, kind.value, span.clone())?, keep, span.len() >> FEW)?,
+        };
+        let Some((records, known)) = found else {
+            return self.into_block(rows, projection).map(Some);
+        };
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let selected = head.selected(&rows, records);
+        let mut groups = Vec::with_capacity(schema.groups.len());
+        for (other, (schema_of, wanted_of)) in schema.groups.iter().zip(&projection.groups).enumerate() {
+            groups.push(match wanted_of {
+                _ if other == at => {
+                    Some(head.decode_selected(&pages, group, &rows, wanted, &selected, (column, Arc::clone(&known)))?)
+                }
+                Some(wanted) => {
+                    let head = self.head.group(other, schema, meta)?;
+                    Some(take_rows(head.decode(&pages, schema_of, rows.clone(), wanted)?, &selected.rows)?)
+                }
+                None => None,
+            });
+        }
+        let mut keys = Keys::new(Arc::clone(self.keys().tail_shape()));
+        for row in &selected.rows {
+            let (prefix, tail) = self.keys().parts(rows.start + *row as usize);
+            keys.push(prefix, tail);
+        }
+        Ok(Some(Block { keys, groups }))
+    }
+}
+
+impl GroupHead {
+    /// The records of the rows `rows`.
+    fn span_of(&self, rows: &Range<usize>) -> Range<usize> {
+        let end_before = |row: usize| row.checked_sub(1).and_then(|row| self.ends.get(row)).copied().unwrap_or(0);
+        end_before(rows.start) as usize..end_before(rows.end) as usize
+    }
+
+    /// The rows of `rows` with some of `records`, which ascend.
+    fn selected(&self, rows: &Range<usize>, records: Vec<u32>) -> SelectedRecords {
+        let first = self.span_of(rows).start;
+        let ends = self.ends.get(rows.clone()).unwrap_or_default();
+        let mut selected = SelectedRecords { rows: Vec::new(), ends: Vec::new(), records };
+        let mut row = 0;
+        for (at, record) in selected.records.iter().enumerate() {
+            while ends.get(row).is_some_and(|end| (*end as usize) - first <= *record as usize) {
+                row += 1;
+            }
+            if selected.rows.last() != Some(&(row as u32)) {
+                selected.rows.push(row as u32);
+                selected.ends.push(0);
+            }
+            if let Some(end) = selected.ends.last_mut() {
+                *end = at as u32 + 1;
+            }
+        }
+        selected
+    }
+
+    /// Decodes the records that pass; `known` is the filter column.
+    fn decode_selected(
+        &self,
+        source: &PageSource<'_>,
+        group: &Group,
+        rows: &Range<usize>,
+        wanted: &GroupProjection,
+        selected: &SelectedRecords,
+        (column, known): (usize, ArrayRef),
+    ) -> Result<GroupBlock, ReadError> {
+        let span = self.span_of(rows);
+        let qualifiers = match &self.dictionary {
+            Some(dictionary) if wanted.qualifiers => {
+                let all = self.qualifiers(source, dictionary, rows.clone(), span.clone())?;
+                let codes =
+                    selected.records.iter().filter_map(|record| all.codes.get(*record as usize).copied()).collect();
+                Some(Qualifiers { dictionary: all.dictionary, codes })
+            }
+            _ => None,
+        };
+        let timestamps = match group.timestamps {
+            TimestampKind::Stored if wanted.timestamps => Some(self.selected_timestamps(source, rows, selected)?),
+            _ => None,
+        };
+        let mut columns = Vec::with_capacity(group.columns.len());
+        for (at, (stream, own)) in self.columns.iter().zip(&group.columns).enumerate() {
+            columns.push(match wanted.columns.get(at) {
+                Some(true) if at == column => Some(Arc::clone(&known)),
+                Some(true) => Some(taken(&column::read(source, stream, own.value, span.clone())?, &selected.records)?),
+                _ => None,
+            });
+        }
+        Ok(GroupBlock { row_ends: selected.ends.clone(), qualifiers, timestamps, columns, sums: Vec::new() })
+    }
+
+    fn selected_timestamps(
+        &self,
+        source: &PageSource<'_>,
+        rows: &Range<usize>,
+        selected: &SelectedRecords,
+    ) -> Result<Vec<i64>, ReadError> {
+        let span = self.span_of(rows);
+        let RecordLayout::Patterns { spans, offsets, ids, bases: Some(bases), .. } = &self.layout else {
+            let all = self.timestamps(source, rows.clone(), span)?;
+            return Ok(selected.records.iter().filter_map(|record| all.get(*record as usize).copied()).collect());
+        };
+        let bases = column::read_gapless::<i64>(source, bases, rows.clone())?;
+        let ids = ids.get(rows.clone()).unwrap_or_default();
+        let mut out = Vec::with_capacity(selected.records.len());
+        let mut start = 0;
+        for (row, end) in selected.rows.iter().zip(&selected.ends) {
+            let row = *row as usize;
+            let first = self.span_of(&(rows.start..rows.start + row)).len();
+            let pattern = ids.get(row).and_then(|id| spans.get(*id as usize));
+            let offsets = pattern.and_then(|span| offsets.get(span.clone())).unwrap_or_default();
+            let base = bases.get(row).copied().unwrap_or_default();
+            let records = selected.records.get(start..*end as usize).unwrap_or_default();
+            let offset = |record: &u32| offsets.get((*record as usize).saturating_sub(first)).copied().unwrap_or(0);
+            out.extend(records.iter().map(|record| base.wrapping_add(offset(record))));
+            start = *end as usize;
+        }
+        Ok(out)
+    }
+}
+
+/// Takes the rows `rows` of a group, which ascend.
+fn take_rows(group: GroupBlock, rows: &[u32]) -> Result<GroupBlock, ReadError> {
+    let (mut records, mut row_ends) = (Vec::new(), Vec::with_capacity(rows.len()));
+    for row in rows {
+        records.extend(group.records(*row as usize).map(|record| record as u32));
+        row_ends.push(records.len() as u32);
+    }
+    let codes = |qualifiers: Qualifiers| Qualifiers {
+        codes: records.iter().filter_map(|record| qualifiers.codes.get(*record as usize).copied()).collect(),
+        dictionary: qualifiers.dictionary,
+    };
+    let indices = UInt32Array::from(records.clone());
+    let column = |values: Option<ArrayRef>| values.map(|values| take(values.as_ref(), &indices, None)).transpose();
+    Ok(GroupBlock {
+        row_ends,
+        qualifiers: group.qualifiers.map(codes),
+        timestamps: group
+            .timestamps
+            .map(|times| records.iter().filter_map(|record| times.get(*record as usize).copied()).collect()),
+        columns: group.columns.into_iter().map(column).collect::<Result<_, _>>().map_err(|_| odd())?,
+        sums: Vec::new(),
+    })
+}
+
+/// The records that pass, and their values; `None` if more than `most`.
+fn chosen(values: &ArrayRef, keep: &dyn RecordFilter, most: usize) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
+    let mask = keep.keep(values);
+    if mask.len() != values.len() || mask.count_set_bits() > most {
+        return Ok(None);
+    }
+    let records: Vec<u32> = mask.set_indices().map(|record| record as u32).collect();
+    let known = taken(values, &records)?;
+    Ok(Some((records, known)))
+}
+
+/// As [`chosen`], for the records `places` of a stripe, restricted to `span` and relative to its start.
+fn chosen_of(
+    span: &Range<usize>,
+    places: &[u32],
+    values: &ArrayRef,
+    keep: &dyn RecordFilter,
+) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
+    let first = places.partition_point(|place| (*place as usize) < span.start);
+    let last = places.partition_point(|place| (*place as usize) < span.end);
+    let within = places.get(first..last).unwrap_or_default();
+    let found = chosen(&values.slice(first, within.len()), keep, within.len())?;
+    let of_place = |at: u32| within.get(at as usize).map(|place| place - span.start as u32);
+    Ok(found.map(|(chosen, known)| (chosen.into_iter().filter_map(of_place).collect(), known)))
+}
+
+fn taken(values: &ArrayRef, records: &[u32]) -> Result<ArrayRef, ReadError> {
+    take(values.as_ref(), &UInt32Array::from(records.to_vec()), None).map_err(|_| odd())
+}
+
+/// The error for arrays of unexpected length, which decoding excludes.
+fn odd() -> ReadError {
+    ReadError::Corrupt { what: "records", offset: 0 }
+}

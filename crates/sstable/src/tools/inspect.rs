@@ -1,0 +1,120 @@
+//! Inspection: how the bytes of a file are distributed.
+
+use serde::Serialize;
+
+use crate::error::ReadError;
+use crate::file::Reader;
+use crate::format::{FOOTER_LEN, HEADER_LEN};
+
+/// The size of each part of a file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Inspection {
+    /// Format version.
+    pub version: u32,
+    /// Identity, hexadecimal.
+    pub uid: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What the filter hashes: `none`, `keys` or `prefixes`.
+    pub filter: &'static str,
+    /// Bytes of the filter.
+    pub filter_bytes: u64,
+    /// Bytes of schema, metadata and stripe table.
+    pub meta_bytes: u64,
+    /// Bytes of header and footer.
+    pub frame_bytes: u64,
+    /// Stripes in key order.
+    pub stripes: Vec<StripeInspection>,
+}
+
+/// The size of each part of a stripe.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StripeInspection {
+    /// First byte in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Records of each group.
+    pub records: Vec<u64>,
+    /// Cells.
+    pub cells: u64,
+    /// Bytes of the head, with everything that is not pages.
+    pub head_bytes: u64,
+    /// Bytes of the row keys, in the head.
+    pub key_bytes: u64,
+    /// Bytes of the qualifier dictionary of each group, in the head.
+    pub qualifier_bytes: Vec<u64>,
+    /// Distinct patterns of each group; `None` where records are stored one by one.
+    #[serde(rename = "shapes")]
+    pub patterns: Vec<Option<usize>>,
+    /// Streams in the order of their pages.
+    pub chunks: Vec<ChunkInspection>,
+}
+
+/// One stream of a stripe.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChunkInspection {
+    /// Which stream.
+    pub stream: String,
+    /// Codec.
+    pub codec: &'static str,
+    /// Pages.
+    pub pages: usize,
+    /// Bytes of setup, in the head.
+    pub setup_bytes: usize,
+    /// Bytes of its pages.
+    pub page_bytes: u64,
+}
+
+impl Reader {
+    /// The sizes of all parts. Reads the heads of all stripes.
+    ///
+    /// # Errors
+    /// If a head is damaged.
+    pub fn inspect(&self) -> Result<Inspection, ReadError> {
+        let stripes = (0..self.stripes().len()).map(|index| self.inspect_stripe(index)).collect::<Result<_, _>>()?;
+        let footer = &self.file.footer;
+        Ok(Inspection {
+            version: footer.version,
+            uid: format!("{:032x}", footer.uid),
+            bytes: footer.file_len,
+            filter: self.file.meta.filter.kind.name(),
+            filter_bytes: self.file.meta.filter.len,
+            meta_bytes: footer.file_len - FOOTER_LEN as u64 - footer.meta_offset,
+            frame_bytes: (HEADER_LEN + FOOTER_LEN) as u64,
+            stripes,
+        })
+    }
+
+    fn inspect_stripe(&self, index: usize) -> Result<StripeInspection, ReadError> {
+        let meta = self.entry(index)?;
+        let head = self.head(index, meta)?;
+        let (mut qualifier_bytes, mut patterns, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
+        for group in 0..self.schema().groups.len() {
+            let group = head.group(group, self.schema(), meta)?;
+            qualifier_bytes.push(group.dictionary_bytes() as u64);
+            patterns.push(group.pattern_count());
+            chunks.extend(group.streams().map(|stream| ChunkInspection {
+                stream: stream.part.to_string(),
+                codec: stream.codec.name(),
+                pages: stream.page_count(),
+                setup_bytes: stream.setup.left(),
+                page_bytes: stream.page_bytes(),
+            }));
+        }
+        Ok(StripeInspection {
+            offset: meta.offset,
+            bytes: meta.len,
+            rows: meta.rows,
+            records: meta.records.clone(),
+            cells: meta.cells,
+            head_bytes: meta.head_len,
+            key_bytes: head.key_bytes as u64,
+            qualifier_bytes,
+            patterns,
+            chunks,
+        })
+    }
+}
