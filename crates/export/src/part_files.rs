@@ -8,7 +8,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
-use tidetable_store::{Aside, PartFile};
+use tidetable_store::{PartFile, Staging};
 
 use crate::error::{ExportError, Result};
 use crate::format::FileFormat;
@@ -24,7 +24,7 @@ pub(crate) struct PartFiles<'a> {
     first: String,
     current: Option<FileWriter>,
     done: Vec<PartFile>,
-    aside: Option<Box<dyn Aside>>,
+    aside: Option<Box<dyn Staging>>,
     /// Whether there can be but one.
     single: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Written {
     /// One file.
     One(WrittenFile),
     /// Several: in a folder aside, or where they belong if each has a name that was never used.
-    Several(Vec<PartFile>, Option<Box<dyn Aside>>),
+    Several(Vec<PartFile>, Option<Box<dyn Staging>>),
 }
 
 impl<'a> PartFiles<'a> {
@@ -153,7 +153,7 @@ impl Rows for PartFiles<'_> {
 }
 
 /// Puts files that were written aside in the place of those of a part.
-pub(crate) fn take_place(aside: Box<dyn Aside>) -> Result<()> {
+pub(crate) fn take_place(aside: Box<dyn Staging>) -> Result<()> {
     Ok(aside.take_place(&FileFormat::is_of_part)?)
 }
 

@@ -7,8 +7,8 @@ use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{KeyRange, Layout, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, Edit, GcRule, Ids, InputPlan, Loaded, Loader,
-    Looking, Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, GcRule, Ids, InputPlan, Loaded, Loader, Looking,
+    Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version, VersionEdit,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -171,7 +171,7 @@ impl World {
     ///
     /// # Errors
     /// Those of committing.
-    pub fn commit(&self, base: Version, edit: &Edit, now: i64) -> Result<Done> {
+    pub fn commit(&self, base: Version, edit: &VersionEdit, now: i64) -> Result<Done> {
         Ok(Done::Committed(self.table.commit(base, edit, &self.ids, now)?.number))
     }
 
@@ -193,7 +193,7 @@ impl World {
     ///
     /// # Errors
     /// Those of loading.
-    pub fn prepared(&self, inputs: &Inputs) -> Result<(Version, Edit)> {
+    pub fn prepared(&self, inputs: &Inputs) -> Result<(Version, VersionEdit)> {
         let (base, edit, _) = self.prepared_without(inputs, &[])?;
         Ok((base, edit))
     }
@@ -203,12 +203,16 @@ impl World {
     ///
     /// # Errors
     /// Those of loading.
-    pub fn prepared_without(&self, from: &dyn Source, without: &[String]) -> Result<(Version, Edit, Vec<String>)> {
+    pub fn prepared_without(
+        &self,
+        from: &dyn Source,
+        without: &[String],
+    ) -> Result<(Version, VersionEdit, Vec<String>)> {
         let base = self.table.base(&self.identity())?;
         let plan = plan(&base, from, without, false)?;
         if plan.is_empty() {
             let number = base.number;
-            return Ok((base, Edit { base: number, ..Edit::default() }, Vec::new()));
+            return Ok((base, VersionEdit { base: number, ..VersionEdit::default() }, Vec::new()));
         }
         let Loaded { edit, overtaken, .. } = self.loaded(&base, from, &plan)?;
         let grown = plan.grown.into_iter().map(|grown| grown.file.path);
@@ -220,7 +224,7 @@ impl World {
     ///
     /// # Errors
     /// [`StoreError::InputsGone`] for inputs that are gone and not left out; those of loading.
-    pub fn rebuilt(&self, from: &dyn Source, latest: &Version, without: &[String]) -> Result<Edit> {
+    pub fn rebuilt(&self, from: &dyn Source, latest: &Version, without: &[String]) -> Result<VersionEdit> {
         let mut base = Version::empty(self.identity());
         (base.number, base.born) = (latest.number, latest.born.clone());
         base.drops.clone_from(&latest.drops);

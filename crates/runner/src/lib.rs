@@ -19,15 +19,15 @@ mod compact;
 mod day;
 mod ids;
 mod job;
-mod look_back;
 mod observe;
 mod order;
 mod period;
 mod plan;
 mod project;
-mod propose;
 mod readable;
+mod report;
 mod run;
+mod scaffold;
 mod schedule;
 mod size;
 mod template;
@@ -41,20 +41,20 @@ pub use job::{
     ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
     names_that_meet, nearest,
 };
-pub use look_back::{
-    CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Diagnosis, Finding, FindingKind, Lineage, Link, LinkKind,
-    Status, Statuses, statuses,
-};
 pub use observe::{Event, Observer, Silent, Unit};
 pub use order::{dependencies, in_dependency_order};
 pub use plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, ranges};
 pub use project::Project;
-pub use propose::{Proposal, ProposeError, propose};
 pub use readable::ReadableTables;
+pub use report::{
+    CleanOptions, CleanPlan, Cleaned, CleanedKind, DaysOf, Diagnosis, Finding, FindingKind, Lineage, Link, LinkKind,
+    Status, Statuses, statuses,
+};
 pub use run::{
     DataChecks, IfLocked, NoSecret, Only, RunError, RunOptions, RunReport, Selected, Stop, Stopped, check_data,
     check_keys, check_queries, open_store, plan_job, probe_params, refused, run, runtime, tables_read,
 };
+pub use scaffold::{Proposal, ProposeError, propose};
 pub use schedule::{done_until, is_due, minute_of, minutes_elsewhere, missed, moments, to_run};
 pub use size::parse_size;
 pub use template::{TimeTemplate, TimeTemplateError, Word};

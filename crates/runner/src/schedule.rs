@@ -4,7 +4,7 @@
 //! A local time that a clock change skips is taken as much later as the clocks go forward. Of a local time that comes
 //! twice the first is meant; a schedule that goes round (`*/5 * * * *`, `30 * * * *`) takes both.
 
-mod done;
+pub(crate) mod done;
 
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;

@@ -1,5 +1,13 @@
 //! The catalog of a store: its tables as records, cells and rows, and what was published.
 
+pub(crate) mod cells;
+pub(crate) mod exports;
+pub(crate) mod external;
+pub(crate) mod published;
+pub(crate) mod records;
+pub(crate) mod rows;
+pub(crate) mod runs;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,16 +18,16 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use tidetable_store::{Snapshot, Store, StoreError};
 
-use crate::cell_table::CellsTable;
+use crate::catalog::cells::CellsTable;
+use crate::catalog::exports::{ExportsSchema, Listed};
+use crate::catalog::external::ExternalTables;
+use crate::catalog::records::RecordsTable;
+use crate::catalog::rows::RowsTable;
+use crate::catalog::runs::RunsSchema;
 use crate::error::external;
-use crate::exports::{ExportsSchema, Listed};
-use crate::external::ExternalTables;
-use crate::history::CellsShown;
-use crate::pass::InPass;
-use crate::records::RecordsTable;
-use crate::relations::Views;
-use crate::row_table::RowsTable;
-use crate::runs::RunsSchema;
+use crate::shared_scan::InPass;
+use crate::views::options::CellsShown;
+use crate::views::planner::Views;
 
 /// Name of the catalog.
 pub(crate) const CATALOG: &str = "tidetable";

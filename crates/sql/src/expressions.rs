@@ -21,11 +21,11 @@ use tidetable_source::TimeCounts;
 use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
-use crate::float_rule::in_expression;
 use crate::functions::{counting_times, register};
 use crate::session::read_as_written;
-use crate::statement::{OwnTypes, expression};
-use crate::unsteady::unsteady;
+use crate::session::statement::{OwnTypes, expression};
+use crate::session::unsteady::unsteady;
+use crate::workarounds::floats::in_expression;
 
 /// Why an expression cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -25,67 +25,32 @@
 //!
 //! Beside these, a session that is given [`ExternalTables`] has tables that were declared over files.
 //!
-//! Planning cuts a table into slices ([`tidetable_store::Slice`]); each is a "file" of a DataFusion
+//! Planning cuts a table into slices ([`tidetable_store::ScanRange`]); each is a "file" of a DataFusion
 //! file scan, whose opener merges and decodes it. Names keep their case.
 
-mod aggregate_rule;
+mod aggregate;
 mod catalog;
-mod cell_table;
-mod cells;
-mod declared;
-mod dependence;
-mod dialect;
 mod error;
-mod everything;
-mod exports;
 mod expressions;
-mod external;
-mod filter;
-mod float_rule;
 mod functions;
-mod gather;
-mod groups;
-mod history;
-mod join_rule;
-mod key_filter;
-mod meaning;
-mod newest;
-mod numbers;
-mod opener;
-mod pass;
-mod patterns;
-mod published_table;
-mod record_reader;
-mod records;
-mod relations;
-mod row_scan;
-mod row_states;
-mod row_table;
-mod runs;
-mod scan_aggregate;
-mod script;
+mod optimizer;
+mod pushdown;
+mod scan;
 mod session;
-mod skip;
-mod source;
-mod spill_rule;
-mod statement;
-mod stripe_totals;
-mod sum_reader;
-mod top_rule;
-mod totals;
-mod unsteady;
-mod value_keep;
-mod values;
+mod shared_scan;
+mod views;
 mod workarounds;
 
 pub use catalog::TableVersions;
-pub use cells::{CellRef, cells_of_block};
+pub use catalog::external::ExternalTables;
 pub use datafusion::scalar::ScalarValue;
-pub use declared::{CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by};
 pub use error::{Result, SqlError, UnknownName};
 pub use expressions::{Derive, ExpressionError, Filter, Preparation};
-pub use external::ExternalTables;
-pub use numbers::{first_rows, name, numbers};
-pub use pass::{Asked, Pass, PassCounts};
-pub use script::{ScriptError, Statement, is_complete, statements};
+pub use scan::cells::{CellRef, cells_of_block};
+pub use session::declared::{
+    CheckedQuery, Declared, QueryError, QueryShape, check_query, in_columns, query_shape, read_by,
+};
+pub use session::numbers::{first_rows, name, numbers};
+pub use session::script::{ScriptError, Statement, is_complete, statements};
 pub use session::{Session, SessionOptions};
+pub use shared_scan::{Asked, PassCounts, SharedScan};

@@ -1,5 +1,14 @@
 //! Sessions: queries over one store as it was when they were opened.
 
+pub(crate) mod declared;
+pub(crate) mod dialect;
+pub(crate) mod meaning;
+pub(crate) mod numbers;
+pub(crate) mod script;
+pub(crate) mod select_all;
+pub(crate) mod statement;
+pub(crate) mod unsteady;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,18 +25,19 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
-use crate::aggregate_rule::AggregateInScan;
+use crate::catalog::external::ExternalTables;
+use crate::catalog::records::{ALWAYS, EvenBatches};
 use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
-use crate::external::ExternalTables;
-use crate::functions::register;
-use crate::pass::{Asked, InPass, Pass};
-use crate::records::{ALWAYS, EvenBatches};
-use crate::relations::{ViewPlanner, Views, name_tables};
-use crate::spill_rule::JoinsThatSpill;
-use crate::statement::{OwnTypes, parse, plan};
-use crate::top_rule::TopInOrder;
-use crate::{float_rule, totals, workarounds};
+use crate::functions::{register, totals};
+use crate::optimizer::partial_aggregate::AggregateInScan;
+use crate::optimizer::sort_merge_join::JoinsThatSpill;
+use crate::optimizer::top_k::TopInOrder;
+use crate::session::statement::{OwnTypes, parse, plan};
+use crate::shared_scan::{Asked, InPass, SharedScan};
+use crate::views::planner::{ViewPlanner, Views, name_tables};
+use crate::workarounds;
+use crate::workarounds::floats;
 
 /// Rows that are worked on at a time, at least.
 const LEAST_ROWS: usize = 128;
@@ -100,7 +110,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
-            .with_analyzer_rules(float_rule::analyzer_rules())
+            .with_analyzer_rules(floats::analyzer_rules())
             .with_optimizer_rules(workarounds::logical_rules())
             .with_physical_optimizer_rules(physical_rules(options.memory))
             .with_catalog_list(catalogs(&tables, &ALWAYS, None, push_down));
@@ -121,7 +131,7 @@ impl Session {
     /// A sequential session for the period `at` of a pass: restricted to it, and given what the pass reads for several
     /// periods.
     #[must_use]
-    pub fn in_pass(&self, pass: &Arc<Pass>, at: usize) -> Self {
+    pub fn in_pass(&self, pass: &Arc<SharedScan>, at: usize) -> Self {
         self.with_records(pass.time(at), Some(InPass { pass: Arc::clone(pass), at })).sequential()
     }
 

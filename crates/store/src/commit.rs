@@ -6,15 +6,20 @@
 //! vacuum removes manifests in ascending order, so the very one before it is then gone too, and is looked for before and
 //! afterwards.
 
+pub(crate) mod limits;
+pub(crate) mod prior;
+pub(crate) mod rebase;
+
 use std::collections::HashSet;
 
 use crate::compaction::Compacted;
 use crate::error::{Result, StoreError};
-use crate::history::CHECKPOINT_EVERY;
 use crate::ids::Ids;
-use crate::manifest::{self, Manifest, Step};
+use crate::manifest;
+use crate::manifest::line::CHECKPOINT_EVERY;
+use crate::manifest::{Manifest, Step};
 use crate::table::Table;
-use crate::version::{Edit, Origin, Sst, Version};
+use crate::version::{Origin, Sst, Version, VersionEdit};
 
 /// Attempts to put a commit after those of others before giving up.
 const REBASES: usize = 100;
@@ -38,7 +43,7 @@ impl Table {
     /// [`StoreError::SumOverflow`] or [`StoreError::RowTooLarge`] if a row would go over a limit together with what is
     /// there; then nothing was committed. [`StoreError::OutcomeUnknown`] if so much came after it that
     /// nobody can tell.
-    pub fn commit(&self, base: Version, edit: &Edit, ids: &dyn Ids, now: i64) -> Result<Version> {
+    pub fn commit(&self, base: Version, edit: &VersionEdit, ids: &dyn Ids, now: i64) -> Result<Version> {
         let commit = format!("{:032x}", ids.next());
         let planned = (base.number == edit.base).then(|| base.clone());
         let mut base = base;
@@ -104,7 +109,7 @@ impl Table {
 
     /// What `edit` must be to come after `base`, if it is a newer version than the one it was worked out against and that is
     /// sound; `None` if it is to be applied as it is, and refused where that is not sound.
-    fn rebased(&self, base: &Version, planned: Option<&Version>, edit: &Edit) -> Result<Option<Edit>> {
+    fn rebased(&self, base: &Version, planned: Option<&Version>, edit: &VersionEdit) -> Result<Option<VersionEdit>> {
         let is_load = edit.drops.is_empty() && edit.taken_out.is_empty() && edit.compacted.is_none();
         if base.number == edit.base || edit.base == 0 || !is_load {
             return Ok(None);
@@ -146,7 +151,7 @@ impl Table {
     }
 
     /// Refuses new SSTs that a vacuum before `base` may have removed.
-    fn fence(&self, base: &Version, edit: &Edit) -> Result<()> {
+    fn fence(&self, base: &Version, edit: &VersionEdit) -> Result<()> {
         let Some(cutoff) = base.vacuumed else { return Ok(()) };
         for sst in written(edit) {
             let path = self.sst_path(&sst.id);
@@ -196,12 +201,12 @@ impl Table {
 
     /// Removes the SSTs of an edit that will not be committed. What cannot be removed is named by no
     /// version, and harmless.
-    pub fn discard(&self, edit: &Edit) {
+    pub fn discard(&self, edit: &VersionEdit) {
         self.remove_ssts(written(edit));
     }
 
     /// The same, but for those that a version names all the same.
-    fn discard_but(&self, edit: &Edit, version: &Version) {
+    fn discard_but(&self, edit: &VersionEdit, version: &Version) {
         let new: HashSet<&str> = written(edit).map(|sst| sst.id.as_str()).collect();
         let named: HashSet<&str> = version.ssts().map(|sst| sst.id.as_str()).filter(|id| new.contains(id)).collect();
         self.remove_ssts(written(edit).filter(|sst| !named.contains(sst.id.as_str())));
@@ -217,6 +222,6 @@ impl Table {
 }
 
 /// The SSTs that an edit brings.
-fn written(edit: &Edit) -> impl Iterator<Item = &Sst> {
+fn written(edit: &VersionEdit) -> impl Iterator<Item = &Sst> {
     edit.ssts.values().flatten().chain(edit.compacted.iter().flat_map(Compacted::written))
 }

@@ -2,91 +2,69 @@
 //!
 //! A [`Store`] holds [`Table`]s. A table is a line of [`Version`]s, each an immutable list of inputs
 //! and, for each window of time, of SSTs; the newest number wins. A [`Loader`] sorts laid-out cells
-//! and writes SSTs; what it returns is an [`Edit`], and [`Table::commit`] makes the next version of
+//! and writes SSTs; what it returns is an [`VersionEdit`], and [`Table::commit`] makes the next version of
 //! it. A [`Snapshot`] reads one version, merging its SSTs row by row.
 
-mod alike;
-mod aside;
-mod blobs;
-mod bucket;
 mod commit;
 mod compaction;
-mod disk;
-mod drops;
-mod emptied;
 mod error;
-mod fold;
 mod gc;
-mod health;
-mod hex;
-mod history;
 mod ids;
-mod invariants;
-mod joined;
-mod landed;
-mod left_out;
-mod limits;
 mod load;
-mod local;
+mod maintenance;
 mod manifest;
 mod merge;
-mod names;
-mod output;
-mod pin;
 mod published;
-mod rebase;
-mod repair;
-mod reserve;
-mod scan;
-mod shared;
-mod size;
-mod snapshot;
+mod read;
+mod sst_writer;
+mod storage;
 mod table;
-mod vacuum;
-mod verify;
+mod tombstone;
 mod version;
 
-pub use blobs::{Aside, BlobWriter, Blobs, Stamp, Stat};
-pub use bucket::BucketBlobs;
 pub use compaction::{
     Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
 };
-pub use disk::{Disk, DiskFile, OsDisk};
-pub use drops::{AppliedDrop, DropPlan, DropTarget};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
-pub use health::{DamagedFile, TableHealth};
 pub use ids::{Ids, ulid_text};
-pub use joined::Joined;
-pub use left_out::{leave_out, unreadable};
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{
     EmptyRow, Feed, FeedEnd, FileFeed, Grown, GrowthOf, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader,
     Looking, Piece, Prepare, Prepared, Progress, RejectedRow, Target, UnpreparedRow,
 };
-pub use local::LocalBlobs;
+pub use maintenance::health::{DamagedFile, TableHealth};
+pub use maintenance::left_out::{leave_out, unreadable};
+pub use maintenance::pins::Pins;
+pub use maintenance::repair::{RepairDone, RepairPlan};
+pub use maintenance::vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
+pub use maintenance::verify::{SstReport, TableReport, VerifyOptions};
 pub use merge::slice;
-pub use names::{Content, Name};
-pub use pin::Pins;
 pub use published::{FileState, MadeFrom, Part, PartFile, Published, file_checksum};
-pub use repair::{RepairDone, RepairPlan};
-pub use scan::{BlockScan, KnowStripes, ScanCounts, ScanOptions, SkipStripes};
-pub use shared::Shared;
-pub use snapshot::{Slice, Snapshot};
+pub use read::scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
+pub use read::snapshot::{ScanRange, Snapshot};
+pub use storage::blobs::{BlobWriter, Blobs, Staging, Stamp, Stat};
+pub use storage::bucket::BucketBlobs;
+pub use storage::disk::{Disk, DiskFile, OsDisk};
+pub use storage::local::LocalBlobs;
 pub use table::{Store, Table};
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
-pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
-pub use verify::{SstReport, TableReport, VerifyOptions};
-pub use version::{Edit, Input, Largest, Sst, TableIdentity, Version, WindowState};
+pub use tombstone::{AppliedDrop, DropPlan, DropTarget};
+pub use version::cow_list::CowList;
+pub use version::multi_window::MultiWindow;
+pub use version::names::{Content, Name};
+pub use version::{Input, Largest, Sst, TableIdentity, Version, VersionEdit, WindowState};
 
 #[doc(hidden)]
 pub mod fuzzing {
     //! Manifests as bytes, for a fuzz target and for tests of old formats.
-    use crate::invariants;
-    use crate::manifest::{self, Manifest, Step};
+    use crate::manifest;
+    use crate::manifest::Manifest;
+    use crate::manifest::Step;
     pub use crate::manifest::{decode, encode};
     use crate::version::Version;
+    use crate::version::invariants;
 
     /// The version that the bytes of manifest `number` make of the version before.
     ///

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::blobs::{Blobs, Stamp};
 use crate::error::{Result, StoreError};
-use crate::left_out::unreadable;
+use crate::maintenance::left_out::unreadable;
+use crate::storage::blobs::{Blobs, Stamp};
 
 const EXPORTS: &str = "exports";
 /// Of lists whose parts are one file each.

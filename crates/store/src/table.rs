@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::Layout;
 
-use crate::blobs::{Blobs, Stat};
 use crate::error::{Result, StoreError};
-use crate::size::ROW_LIMIT;
-use crate::snapshot::Snapshot;
+use crate::maintenance::size::ROW_LIMIT;
+use crate::read::snapshot::Snapshot;
+use crate::storage::blobs::{Blobs, Stat};
 use crate::version::{TableIdentity, Version};
 
 const TABLES: &str = "tables";

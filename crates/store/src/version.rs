@@ -1,7 +1,12 @@
 //! A version of a table: its live inputs, and for each window the SSTs that hold it.
 //!
-//! Versions are immutable. An [`Edit`] says what a commit changes; [`Version::apply`] makes the next
+//! Versions are immutable. A [`VersionEdit`] says what a commit changes; [`Version::apply`] makes the next
 //! version of it or says why it cannot, without touching anything.
+
+pub(crate) mod cow_list;
+pub(crate) mod invariants;
+pub(crate) mod multi_window;
+pub(crate) mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +15,11 @@ use tidetable_layout::{SourceSchema, TableSpec};
 use tidetable_source::ContentHash;
 
 use crate::compaction::Compacted;
-use crate::drops::{AppliedDrop, DropTarget};
-use crate::hex::hex_bytes;
-use crate::invariants;
-use crate::joined::{self, Joined};
-use crate::names::{Name, put_named};
-use crate::shared::Shared;
+use crate::manifest::hex::hex_bytes;
+use crate::tombstone::{AppliedDrop, DropTarget};
+use crate::version::cow_list::CowList;
+use crate::version::multi_window::MultiWindow;
+use crate::version::names::{Name, put_named};
 
 /// One version of a table, as its manifest says it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,12 +35,12 @@ pub struct Version {
     /// The table.
     pub table: TableIdentity,
     /// Inputs whose rows the table holds, by sequence.
-    pub inputs: Shared<Input>,
+    pub inputs: CowList<Input>,
     /// Other names that were seen, by sequence: copies of inputs, and inputs that were taken out.
-    #[serde(default, skip_serializing_if = "Shared::is_empty")]
-    pub names: Shared<Name>,
+    #[serde(default, skip_serializing_if = "CowList::is_empty")]
+    pub names: CowList<Name>,
     /// Windows that hold cells, by start.
-    pub windows: Shared<WindowState>,
+    pub windows: CowList<WindowState>,
     /// What was deleted, the oldest first. It holds on when its inputs are read again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<AppliedDrop>,
@@ -145,7 +149,7 @@ pub struct Sst {
     pub max_timestamp: Option<i64>,
     /// The windows whose rows it holds, if they are others than the one it stands in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub joined: Option<Joined>,
+    pub joined: Option<MultiWindow>,
     /// Bounds of what it adds to a row and to a sum; `None` if the build that wrote it did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Largest>,
@@ -172,7 +176,7 @@ impl Largest {
 
 /// What a commit changes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Edit {
+pub struct VersionEdit {
     /// Makes the table anew under this identity: every input and SST of before goes.
     pub reset: Option<TableIdentity>,
     /// Rules of garbage collection to judge cells by from now on.
@@ -201,7 +205,7 @@ pub struct Edit {
     pub base: u64,
 }
 
-impl Edit {
+impl VersionEdit {
     /// Whether committing it would change nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self { base: self.base, ..Self::default() }
@@ -217,9 +221,9 @@ impl Version {
             born: String::new(),
             now: 0,
             table,
-            inputs: Shared::default(),
-            names: Shared::default(),
-            windows: Shared::default(),
+            inputs: CowList::default(),
+            names: CowList::default(),
+            windows: CowList::default(),
             drops: Vec::new(),
             collected: None,
             vacuumed: None,
@@ -234,7 +238,7 @@ impl Version {
     ///
     /// # Errors
     /// A sentence for [`crate::StoreError::Conflict`].
-    pub fn apply(&self, edit: &Edit, commit: &str, now: i64) -> Result<Self, String> {
+    pub fn apply(&self, edit: &VersionEdit, commit: &str, now: i64) -> Result<Self, String> {
         if edit.base != self.number {
             self.may_rebase(edit)?;
         }
@@ -275,7 +279,7 @@ impl Version {
         Ok(next)
     }
 
-    fn put_inputs(&mut self, edit: &Edit) {
+    fn put_inputs(&mut self, edit: &VersionEdit) {
         let (mut inputs, mut names) = (edit.inputs.clone(), edit.names.clone());
         if edit.reset.is_none() && edit.base != self.number.saturating_sub(1) {
             self.give_later_sequences(&mut inputs, &mut names);
@@ -291,7 +295,7 @@ impl Version {
         put_named(&mut self.names, &no_names, names);
     }
 
-    fn take_out(&mut self, edit: &Edit) -> Result<(), String> {
+    fn take_out(&mut self, edit: &VersionEdit) -> Result<(), String> {
         for (start, ids) in &edit.taken_out {
             let window = self.window(*start);
             if let Some(gone) = ids.iter().find(|id| !window.ssts.iter().any(|sst| sst.id == **id)) {
@@ -302,7 +306,7 @@ impl Version {
         Ok(())
     }
 
-    fn put_ssts(&mut self, edit: &Edit) {
+    fn put_ssts(&mut self, edit: &VersionEdit) {
         let number = self.number;
         let mut order = self.next_order();
         for start in &edit.rebuilt {
@@ -310,12 +314,12 @@ impl Version {
         }
         // Only those that change: the others stay shared with the version before.
         let leaves = |window: &WindowState| {
-            let holds = |joined: &Joined| edit.rebuilt.iter().any(|start| joined.holds(*start));
+            let holds = |joined: &MultiWindow| edit.rebuilt.iter().any(|start| joined.holds(*start));
             edit.rebuilt.contains(&window.start) || window.ssts.iter().any(|sst| sst.joined.as_ref().is_some_and(holds))
         };
         let changed: Vec<usize> = (0..self.windows.len()).filter(|at| leaves(&self.windows[*at])).collect();
         for at in changed {
-            joined::leave(std::iter::once(&mut self.windows[at]), &edit.rebuilt);
+            multi_window::leave(std::iter::once(&mut self.windows[at]), &edit.rebuilt);
         }
         for (start, ssts) in &edit.ssts {
             for sst in ssts {
@@ -330,7 +334,7 @@ impl Version {
     }
 
     /// Inputs and SSTs that come later are newer than the drops.
-    fn put_drops(&mut self, edit: &Edit) {
+    fn put_drops(&mut self, edit: &VersionEdit) {
         for target in &edit.drops {
             self.drops.push(AppliedDrop {
                 target: target.clone(),

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use model::{DAY, Event, Model, START, World};
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionPlan, DropPlan, DropTarget, Edit, StoreError};
+use tidetable_store::{Compaction, CompactionPlan, DropPlan, DropTarget, StoreError, VersionEdit};
 
 /// Something that happens to a table.
 #[derive(Debug, Clone)]
@@ -249,7 +249,7 @@ fn a_drop_must_name_something() {
     let snapshot = world.snapshot().unwrap();
     assert!(DropPlan::new(&snapshot, prefix("9")).unwrap().edit().is_empty());
     // The commit refuses it too.
-    let wrong = Edit { drops: vec![prefix("")], base: snapshot.version().number, ..Edit::default() };
+    let wrong = VersionEdit { drops: vec![prefix("")], base: snapshot.version().number, ..VersionEdit::default() };
     assert!(world.try_commit(&snapshot, &wrong, model.now).is_err());
 }
 
@@ -263,7 +263,7 @@ fn an_input_may_take_no_sequence_that_a_drop_holds_for() {
     // The last input goes, so its sequence is free; what comes next was still first seen after the drop.
     let snapshot = world.snapshot().unwrap();
     let last = snapshot.version().inputs.last().unwrap().path.clone();
-    let gone = Edit { removed: vec![last], base: snapshot.version().number, ..Edit::default() };
+    let gone = VersionEdit { removed: vec![last], base: snapshot.version().number, ..VersionEdit::default() };
     world.commit(&snapshot, &gone, model.now);
     assert_eq!(world.snapshot().unwrap().version().next_sequence(), 4);
 }

@@ -12,8 +12,8 @@ use tidetable_layout::TableSpec;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Edit, Largest, Snapshot, StoreError,
-    VerifyOptions,
+    Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Largest, Snapshot, StoreError, VerifyOptions,
+    VersionEdit,
 };
 
 const LIMIT: u64 = 256 << 20;
@@ -104,7 +104,7 @@ fn a_sum_over_64_bits_is_found_by_the_load_that_brings_it() {
 }
 
 /// What a build wrote that did not look at sums of several loads.
-fn unchecked(mut edit: Edit) -> Edit {
+fn unchecked(mut edit: VersionEdit) -> VersionEdit {
     for sst in edit.ssts.values_mut().flatten() {
         sst.largest = Some(Largest::default());
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use divan::{Bencher, black_box};
 use tidetable_bench::{Bench, Shape};
 use tidetable_source::ContentHash;
-use tidetable_store::{Edit, Input, Sst, Version, ulid_text};
+use tidetable_store::{Input, Sst, Version, VersionEdit, ulid_text};
 
 use crate::files;
 
@@ -47,7 +47,7 @@ fn input(number: usize) -> Input {
 
 /// A version of `ssts` SSTs over at most a year of days, with an input a day.
 fn version(bench: &Bench, ssts: usize) -> Version {
-    let mut edit = Edit { inputs: (0..DAYS.min(ssts)).map(input).collect(), ..Edit::default() };
+    let mut edit = VersionEdit { inputs: (0..DAYS.min(ssts)).map(input).collect(), ..VersionEdit::default() };
     for at in 0..ssts {
         let day = at % DAYS;
         edit.ssts.entry(day as i64 * DAY).or_default().push(sst(at as u128 + 1));
@@ -58,12 +58,12 @@ fn version(bench: &Bench, ssts: usize) -> Version {
 
 /// Puts one SST in the place of those of a window, so that the number of SSTs hardly changes.
 fn commit_one(bench: &Bench, current: &Version, next: u128) -> Version {
-    let edit = Edit {
+    let edit = VersionEdit {
         base: current.number,
         rebuilt: vec![0],
         ssts: BTreeMap::from([(0, vec![sst(next)])]),
         days: BTreeMap::from([(0, BTreeSet::from([0]))]),
-        ..Edit::default()
+        ..VersionEdit::default()
     };
     bench.table().commit(black_box(current.clone()), &edit, bench.ids(), 0).unwrap()
 }

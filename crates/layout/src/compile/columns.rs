@@ -1,6 +1,5 @@
 //! Row keys and the columns of families.
 
-use std::collections::HashSet;
 use crate::compile::compiler::{CompiledColumn, Compiler, Content, Scope, type_name};
 use crate::error::{Advice, ColumnPart, Place, Problem};
 use crate::plan::{Unpivot, ValuePlan};
@@ -10,6 +9,7 @@ use crate::template::dependence::determined;
 use crate::template::form::Form;
 use crate::template::parse::{Piece, Replacement};
 use crate::template::segment::Segment;
+use std::collections::HashSet;
 
 /// The most families that Bigtable advises for a table.
 const ADVISED_FAMILIES: usize = 100;

@@ -88,8 +88,7 @@ fn form_needs(form: &Form, kind: FieldType) -> Option<&'static str> {
 
 impl Compiler {
     pub(super) fn new(fields: &[Field]) -> Self {
-        let mut compiler =
-            Self { fields: Vec::new(), names: HashMap::new(), errors: Vec::new(), warnings: Vec::new() };
+        let mut compiler = Self { fields: Vec::new(), names: HashMap::new(), errors: Vec::new(), warnings: Vec::new() };
         fields.iter().cloned().for_each(|field| compiler.add(field));
         compiler
     }

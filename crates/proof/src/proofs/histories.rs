@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{DropPlan, DropTarget, Edit, StoreError, Version};
+use tidetable_store::{DropPlan, DropTarget, StoreError, Version, VersionEdit};
 
 use super::kept::{tidy, whole};
 use super::{Figures, each_seed};
@@ -107,7 +107,7 @@ impl History {
 
     /// What a run is about to commit, upon which version, and which inputs it adds to; `None` if there is no table to build
     /// anew.
-    fn prepared(&self, without: &[String], anew: bool) -> Result<Option<(Version, Edit, Vec<String>)>> {
+    fn prepared(&self, without: &[String], anew: bool) -> Result<Option<(Version, VersionEdit, Vec<String>)>> {
         if !anew {
             return self.world.prepared_without(&self.folder, without).map(Some);
         }
@@ -170,7 +170,7 @@ impl History {
         }
     }
 
-    fn commit(&self, base: Version, edit: &Edit) -> Result<Done> {
+    fn commit(&self, base: Version, edit: &VersionEdit) -> Result<Done> {
         if edit.is_empty() && base.number > 0 {
             return Ok(Done::Nothing);
         }
@@ -280,7 +280,7 @@ impl History {
 }
 
 /// The inputs that a run which is about to be committed adds to.
-fn grown_in(prepared: &Result<Option<(Version, Edit, Vec<String>)>>) -> Vec<String> {
+fn grown_in(prepared: &Result<Option<(Version, VersionEdit, Vec<String>)>>) -> Vec<String> {
     prepared.as_ref().ok().and_then(Option::as_ref).map(|(_, _, grown)| grown.clone()).unwrap_or_default()
 }
 

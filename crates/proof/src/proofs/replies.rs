@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::ContentHash;
-use tidetable_store::{Blobs, Edit, Ids, Input, Sst, Store, StoreError, Table, Version, ulid_text};
+use tidetable_store::{Blobs, Ids, Input, Sst, Store, StoreError, Table, Version, VersionEdit, ulid_text};
 
 use super::{Figures, each_seed};
 use crate::event::{DAY, START};
@@ -67,7 +67,7 @@ pub(super) fn line(
 }
 
 /// An input of its own and a file, upon `base`.
-fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Names) -> Result<Edit> {
+fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Names) -> Result<VersionEdit> {
     let id = ulid_text(ids.next());
     blobs.replace(&table.sst_path(&id), &number.to_le_bytes())?;
     let (window, day) = (START, (START / DAY) as i32);
@@ -98,17 +98,17 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         largest: None,
         emptied: false,
     };
-    Ok(Edit {
+    Ok(VersionEdit {
         inputs: vec![input],
         ssts: [(window, vec![sst])].into(),
         days: [(window, [day].into())].into(),
         base: base.number,
-        ..Edit::default()
+        ..VersionEdit::default()
     })
 }
 
 /// Commits until it is told Ok; also how many errors it met.
-fn commit(table: &Table, base: &Version, edit: &Edit, ids: &Names) -> Result<(Version, u64)> {
+fn commit(table: &Table, base: &Version, edit: &VersionEdit, ids: &Names) -> Result<(Version, u64)> {
     let mut errors = 0;
     for _ in 0..TRIES {
         match table.commit(base.clone(), edit, ids, START) {

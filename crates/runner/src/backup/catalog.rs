@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Format of backups.
 const FORMAT: u32 = 1;
 /// Folders of a store that a backup holds files of.
-pub(super) const FOLDERS: [&str; 5] = ["runs", "rejected", "failing", "exports", "tables"];
+pub(crate) const FOLDERS: [&str; 5] = ["runs", "rejected", "failing", "exports", "tables"];
 
 /// A backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +51,12 @@ struct Envelope<'a> {
 
 impl Held {
     /// The file of these bytes.
-    pub(super) fn of(path: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn of(path: &str, bytes: &[u8]) -> Self {
         Self { path: path.to_owned(), bytes: bytes.len() as u64, checksum: checksum(bytes) }
     }
 
     /// Where its content lies in the vault.
-    pub(super) fn object(&self) -> String {
+    pub(crate) fn object(&self) -> String {
         format!("objects/{}/{}-{}", self.checksum.get(..2).unwrap_or("00"), self.checksum, self.bytes)
     }
 
@@ -76,14 +76,14 @@ impl Backup {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    pub(super) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
         let text = serde_json::to_string(self)?;
         let checksum = checksum(text.as_bytes());
         let backup = RawValue::from_string(text)?;
         serde_json::to_vec(&Envelope { format: FORMAT, checksum, backup: &backup })
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let envelope: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if envelope.format > FORMAT {
             return Err(format!("it has format {}, and this build reads up to {FORMAT}", envelope.format));
@@ -99,7 +99,7 @@ impl Backup {
     }
 }
 
-pub(super) fn checksum(bytes: &[u8]) -> String {
+pub(crate) fn checksum(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use tidetable_record::Runs;
 use tidetable_store::{Blobs, Pins, Published, Store, StoreError};
 
-use super::catalog::{Backup, Held};
-use super::error::BackupError;
-use super::vault::{Copied, Vault, copy, hash};
+use crate::backup::catalog::{Backup, Held};
+use crate::backup::error::BackupError;
+use crate::backup::vault::{Copied, Vault, copy, hash};
 use crate::run::Stop;
 
 /// Looks at an export that is being published before its list is taken as it was, without what has changed since.

@@ -13,11 +13,11 @@
 //! newest versions of one moment are pinned. So a record of the copy tells of nothing that the copy has not, and no part of
 //! an export was made from a version that its table has not come to.
 
-mod catalog;
-mod copy;
-mod error;
-mod restore;
-mod vault;
+pub(crate) mod catalog;
+pub(crate) mod copy;
+pub(crate) mod error;
+pub(crate) mod restore;
+pub(crate) mod vault;
 
 pub use catalog::{Backup, Held};
 pub use copy::BackupDone;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use tidetable_store::LocalBlobs;
 
-use super::catalog::{Backup, FOLDERS};
-use super::error::BackupError;
-use super::vault::{Copied, Vault, copy};
+use crate::backup::catalog::{Backup, FOLDERS};
+use crate::backup::error::BackupError;
+use crate::backup::vault::{Copied, Vault, copy};
 use crate::run::Stop;
 
 /// The file of a root into which a backup is being restored: nothing else may use the root before it is gone.

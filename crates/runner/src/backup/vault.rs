@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tidetable_store::{Blobs, LocalBlobs, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::catalog::{Backup, Held};
-use super::error::BackupError;
+use crate::backup::catalog::{Backup, Held};
+use crate::backup::error::BackupError;
 
 /// Marks the folder.
 const MARK: &str = "vault.json";
@@ -19,8 +19,8 @@ const CHUNK: usize = 1 << 20;
 /// A folder of backups.
 #[derive(Debug)]
 pub struct Vault {
-    pub(super) folder: PathBuf,
-    pub(super) blobs: LocalBlobs,
+    pub(crate) folder: PathBuf,
+    pub(crate) blobs: LocalBlobs,
     /// Held while it is in use.
     _lock: File,
 }
@@ -38,7 +38,7 @@ pub struct VaultReport {
 
 /// What became of a file that was to be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Copied {
+pub(crate) enum Copied {
     /// It is new in its place.
     New,
     /// It was there already.
@@ -158,7 +158,7 @@ impl Vault {
     ///
     /// # Errors
     /// If something cannot be listed or removed; what stays is whole.
-    pub(super) fn prune(&self, keep: usize) -> Result<u64, BackupError> {
+    pub(crate) fn prune(&self, keep: usize) -> Result<u64, BackupError> {
         let names = self.names()?;
         for name in names.iter().take(names.len().saturating_sub(keep.max(1))) {
             self.blobs.delete(&format!("backups/{name}.json"))?;
@@ -190,7 +190,7 @@ impl Vault {
 
 /// Copies `path` of `from` to `to_path` of `to`, if it is the file that `held` says. What is there already is not copied
 /// again: where `trusts_name` a name and a length say enough, which were given to a content that was verified.
-pub(super) fn copy(
+pub(crate) fn copy(
     (from, path): (&dyn Blobs, &str),
     (to, to_path): (&dyn Blobs, &str),
     held: &Held,
@@ -233,7 +233,7 @@ pub(super) fn copy(
 }
 
 /// Length and checksum of a file; `None` if there is none.
-pub(super) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)>, BackupError> {
+pub(crate) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)>, BackupError> {
     let file = match blobs.open(path) {
         Ok(file) => file,
         Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),

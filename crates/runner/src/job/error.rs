@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
-use super::problem::JobFileError;
+use crate::job::problem::JobFileError;
 
 /// Why a job could not be loaded.
 #[derive(Debug, Error, Diagnostic)]

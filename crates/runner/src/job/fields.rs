@@ -6,9 +6,9 @@ use std::ops::Range;
 use serde_spanned::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::keys::{Key, Section, Shape};
-use super::problem::{Mistake, Problem};
-use super::words::nearest;
+use crate::job::keys::{Key, Section, Shape};
+use crate::job::problem::{Mistake, Problem};
+use crate::job::words::nearest;
 
 /// The text of a file and the problems found in it so far.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
 use super::Job;
-use super::export::{Export, Per};
+use crate::job::sections::export::{Export, Per};
 
 /// Two exports, or tables, of which one would publish or load over the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn names_that_meet(job: &Job, other: &Job) -> Option<NamesMeet> {
 /// A name under which both exports can publish, or that one publishes under and the other is called by; `None` if there is
 /// none. Names that differ in capitals only are one: some disks do not tell them apart. A folder inside that of another
 /// part is one too.
-pub(super) fn meeting(one: &Export, other: &Export) -> Option<String> {
+pub(crate) fn meeting(one: &Export, other: &Export) -> Option<String> {
     if one.name.eq_ignore_ascii_case(&other.name) {
         return Some(one.name.clone());
     }

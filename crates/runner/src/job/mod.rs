@@ -1,30 +1,19 @@
 //! Job files: found, read, checked to the last key, and compiled into what the stages need.
 
-mod catch_up;
-mod checks;
-mod cron;
-mod error;
-mod export;
-mod fields;
-mod hooks;
-mod keys;
-mod meeting;
-mod messages;
-mod names;
-mod origin;
-mod places;
-mod problem;
-mod schema;
-mod source;
-mod stages;
-mod storage;
+pub(crate) mod error;
+pub(crate) mod fields;
+pub(crate) mod keys;
+pub(crate) mod meeting;
+pub(crate) mod names;
+pub(crate) mod places;
+pub(crate) mod problem;
+pub(crate) mod schema;
+pub(crate) mod sections;
 pub(crate) mod stored_names;
-mod table;
-mod types;
-mod words;
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+pub(crate) mod types;
+pub(crate) mod words;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -36,14 +25,8 @@ use tidetable_sql::{Preparation, QueryShape};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-pub use catch_up::CatchUp;
-pub use checks::{Check, Rule};
-pub use cron::Cron;
 pub use error::{JobError, ProjectError};
-pub use export::{Export, ExportMode, FILE_SIZE, Per};
 pub(crate) use fields::{Fields, Reader};
-pub(crate) use hooks::hooks_alone;
-pub use hooks::{HookKind, Hooks};
 pub(crate) use keys::PROJECT;
 pub(crate) use meeting::may_be_folder_of;
 pub use meeting::{NamesMeet, names_that_meet};
@@ -51,14 +34,20 @@ pub(crate) use names::Id;
 pub(crate) use problem::Mistake;
 pub use problem::{JobFileError, Problem};
 pub use schema::job_schema;
-pub use stages::{Retries, Stage, Stages};
-pub use storage::{SettingValue, StorageSetting};
+pub use sections::catch_up::CatchUp;
+pub use sections::checks::{Check, Rule};
+pub use sections::cron::Cron;
+pub use sections::export::{Export, ExportMode, FILE_SIZE, Per};
+pub(crate) use sections::hooks::hooks_alone;
+pub use sections::hooks::{HookKind, Hooks};
+pub use sections::stages::{Retries, Stage, Stages};
+pub use sections::storage::{SettingValue, StorageSetting};
 pub(crate) use types::shown as shown_type;
 pub(crate) use words::listed;
 pub use words::nearest;
 
 use crate::project::Project;
-use messages::Messages;
+use sections::messages::Messages;
 
 /// A job file that was read and found right.
 #[derive(Debug, Clone)]
@@ -114,7 +103,7 @@ pub struct Source {
 
 /// What a table is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From {
+pub enum TableInput {
     /// The source of this name.
     Source(String),
     /// The records of other tables of the job, which come before it.
@@ -132,8 +121,8 @@ impl Table {
     /// is a source.
     pub fn fingerprint(&self, source: Option<&Source>) -> String {
         let read = match (&self.from, source) {
-            (From::Query { sql, .. }, _) => format!("query {sql}"),
-            (From::Source(_), source) => source.map(Source::fingerprint).unwrap_or_default(),
+            (TableInput::Query { sql, .. }, _) => format!("query {sql}"),
+            (TableInput::Source(_), source) => source.map(Source::fingerprint).unwrap_or_default(),
         };
         let rules = [&self.layout.fingerprint(), &read, &format!("{:?}", self.predicate)];
         format!("{:032x}", xxh3_128(rules.map(String::as_str).join("\0").as_bytes()))
@@ -165,7 +154,7 @@ pub struct Table {
     /// The layout as the file says it.
     pub spec: TableSpec,
     /// What it is made from.
-    pub from: From,
+    pub from: TableInput,
     /// The rows it takes, as the file says it; all of them without.
     pub predicate: Option<String>,
     /// The same, compiled.
@@ -223,16 +212,17 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let description = fields.text(reader, "description").map(|text| text.owned());
     let schedule = schedule(reader, &fields);
     let zone = fields.text(reader, "timezone");
-    let timezone = zone.map_or(Some(Tz::UTC), |text| source::timezone(reader, &text));
-    let (catch_up, catch_up_window) = catch_up::read(reader, &fields);
+    let timezone = zone.map_or(Some(Tz::UTC), |text| sections::source::timezone(reader, &text));
+    let (catch_up, catch_up_window) = sections::catch_up::read(reader, &fields);
 
-    let sources: Vec<_> = fields.named("sources").iter().filter_map(|named| source::read(reader, named)).collect();
+    let sources: Vec<_> =
+        fields.named("sources").iter().filter_map(|named| sections::source::read(reader, named)).collect();
     let named_tables = fields.named("tables");
     let folder = path.parent().unwrap_or(path);
     let mut messages = Messages::read(reader, &fields, folder);
     let mut tables: Vec<Table> = Vec::new();
     for named in &named_tables {
-        let table = table::read(reader, named, (&sources, &tables), &mut messages, folder);
+        let table = sections::table::read(reader, named, (&sources, &tables), &mut messages, folder);
         tables.extend(table);
     }
     let mut exports = Vec::new();
@@ -241,7 +231,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
             let mistake = Mistake::NameTwice { name: named.name.to_owned(), other: "a table" };
             reader.refuse(named.at.clone(), mistake);
         }
-        if let Some(export) = export::read(reader, &named, folder) {
+        if let Some(export) = sections::export::read(reader, &named, folder) {
             published_once(reader, &export, &exports, named.at.clone());
             exports.push(export);
         }
@@ -249,10 +239,10 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let known = named_tables.iter().map(|table| table.name).chain(exports.iter().map(|export| export.name.as_str()));
     let known: Vec<&str> = known.collect();
     let checks = fields.named("checks");
-    let checks = checks.iter().filter_map(|named| checks::read(reader, named, &known, folder)).collect();
+    let checks = checks.iter().filter_map(|named| sections::checks::read(reader, named, &known, folder)).collect();
     let after = after(reader, &fields, name.as_deref());
-    let (hooks, metrics) = (hooks::hooks(reader, &fields), hooks::metrics(reader, &fields));
-    let stages = stages::read(reader, &fields);
+    let (hooks, metrics) = (sections::hooks::hooks(reader, &fields), sections::hooks::metrics(reader, &fields));
+    let stages = sections::stages::read(reader, &fields);
     if !fields.has("tables") && !fields.has("exports") {
         reader.refuse(0..0, Mistake::NothingToDo);
     }
@@ -316,10 +306,12 @@ fn after(reader: &mut Reader<'_>, fields: &Fields<'_>, name: Option<&str>) -> Ve
 
 fn schedule(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let schedule = fields.text(reader, "schedule")?;
-    for error in cron::check(schedule.value).err().into_iter().flatten() {
+    for error in sections::cron::check(schedule.value).err().into_iter().flatten() {
         match error {
-            cron::CronError::Count { found } => reader.refuse(schedule.at.clone(), Mistake::CronCount { found }),
-            cron::CronError::Field { field, text, low, high, at } => {
+            sections::cron::CronError::Count { found } => {
+                reader.refuse(schedule.at.clone(), Mistake::CronCount { found })
+            }
+            sections::cron::CronError::Field { field, text, low, high, at } => {
                 reader.refuse(schedule.within(at), Mistake::CronField { field, text, low, high });
             }
         }

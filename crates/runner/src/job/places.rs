@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tidetable_layout::error::{ColumnPart, LayoutError, Place};
 
-use super::fields::Text;
+use crate::job::fields::Text;
 
 /// Places of a table; families and columns have the indexes they have in its spec.
 #[derive(Debug)]

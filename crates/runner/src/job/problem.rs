@@ -10,9 +10,9 @@ use tidetable_layout::error::LayoutError;
 use tidetable_source::FormatFault;
 use tidetable_sql::{ExpressionError, QueryError};
 
-use super::keys::{Section, Shape};
-use super::names::Id;
-use super::words::listed;
+use crate::job::keys::{Section, Shape};
+use crate::job::names::Id;
+use crate::job::words::listed;
 use crate::template::TimeTemplateError;
 
 /// A file with mistakes, all of them at once. Rendered by miette with file, line, column and the line.
@@ -365,7 +365,7 @@ impl Mistake {
                 format!("{low} to {high}, `*`, lists `1,2`, ranges `1-5`, steps `*/2`")
             }
             Self::UnknownType { near, .. } => {
-                did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(&super::types::TYPES)))
+                did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(&crate::job::types::TYPES)))
             }
             Self::Decimal { .. } => {
                 "write `decimal(p,s)`: p digits in all (1 to 38), s of them after the point (0 to p)".to_owned()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{
+use crate::job::keys::{
     CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, QUERY, SECRET,
     SOURCE, STAGE, STAGES, STORAGE, Section, Shape, TABLE,
 };

@@ -7,7 +7,7 @@ use tidetable_layout::FieldType;
 use super::{Export, ExportMode, Per};
 
 /// The type of a source's column.
-pub(super) fn field_type(kind: FieldType) -> String {
+pub(crate) fn field_type(kind: FieldType) -> String {
     let name = match kind {
         FieldType::UInt64 => "UInt64",
         FieldType::Int64 => "Int64",

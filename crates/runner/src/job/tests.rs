@@ -1,3 +1,6 @@
+pub(crate) mod messages;
+pub(crate) mod mistakes;
+
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +12,6 @@ use tidetable_layout::{FieldType, Window};
 use tidetable_source::MaxRejected;
 
 use super::*;
-
-mod messages;
-mod mistakes;
 
 const SMART_METERS: &str = r##"name     = "smart-meters"
 schedule = "15 1 * * *"
@@ -102,7 +102,7 @@ fn the_good_file() {
     assert_eq!(source.columns[1].format.as_deref(), Some("%Y-%m-%dT%H:%M:%SZ"));
 
     let table = job.table("SENSOR").unwrap();
-    assert_eq!(table.from, From::Source("readings".to_owned()));
+    assert_eq!(table.from, TableInput::Source("readings".to_owned()));
     assert_eq!(table.gc, [("METER".to_owned(), "maxversions=1".to_owned())]);
     assert_eq!(table.spec.window, Window::Day);
     assert_eq!(table.spec.families[0].columns[1].qualifier, "{ts:%H%M}");

@@ -2,7 +2,7 @@
 
 use tidetable_layout::FieldType;
 
-use super::words::nearest;
+use crate::job::words::nearest;
 
 /// The names of all types, as messages list them.
 pub(crate) const TYPES: [&str; 8] = ["uint64", "int64", "float64", "decimal(p,s)", "text", "bool", "timestamp", "date"];

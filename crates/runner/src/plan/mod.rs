@@ -1,6 +1,6 @@
 //! What a run would do, and why. Nothing here reads or writes: [`crate::plan_job`] looks, and these types tell.
 
-mod days;
+pub(crate) mod days;
 
 use serde::Serialize;
 

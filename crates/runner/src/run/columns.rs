@@ -8,7 +8,7 @@ use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Result};
 
 /// The files that differed so far, each kind of difference once: the first file, and how many there are.
 #[derive(Debug, Default)]
-pub(super) struct OtherColumns {
+pub(crate) struct OtherColumns {
     seen: Mutex<BTreeMap<(String, String), Files>>,
 }
 
@@ -41,7 +41,7 @@ impl OtherColumns {
     }
 
     /// A sentence for each difference.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let note = |((_, diff), files): (&(String, String), &Files)| {
             let Files { first, count, what_follows, .. } = files;
@@ -58,9 +58,9 @@ impl OtherColumns {
 
 /// The files of a source, with a look at their columns.
 #[derive(Debug)]
-pub(super) struct Looking<'a> {
-    pub(super) feed: FileFeed<'a>,
-    pub(super) others: &'a OtherColumns,
+pub(crate) struct Looking<'a> {
+    pub(crate) feed: FileFeed<'a>,
+    pub(crate) others: &'a OtherColumns,
 }
 
 impl Feed for Looking<'_> {

@@ -152,7 +152,7 @@ pub enum RunError {
     },
     /// A file could not be set aside.
     #[error("cannot set {path} aside: {source}")]
-    Aside {
+    Staging {
         /// Path inside the store.
         path: String,
         /// The cause.

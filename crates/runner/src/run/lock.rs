@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tidetable_record::{Holder, RunRecord, lock_path, read_holder};
 
-use super::error::RunError;
-use super::stop::Stop;
+use crate::run::error::RunError;
+use crate::run::stop::Stop;
 
 /// Looks before a lock counts as held by a run: `status` holds it for a moment to see whether it is free.
 const LOOKS: u32 = 3;
@@ -31,20 +31,20 @@ pub enum IfLocked {
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     file: File,
     holder: Holder,
 }
 
 impl Lock {
     /// Says whose it is. That a file cannot say so is no reason not to run: it only tells people.
-    pub(super) fn tell(&mut self, run: &str) {
+    pub(crate) fn tell(&mut self, run: &str) {
         self.holder = Holder { run: run.to_owned(), process: std::process::id(), failed: None };
         let _ = self.holder.write(&mut self.file);
     }
 
     /// Says that the run failed, and that its record could not be written.
-    pub(super) fn tell_failure(&mut self, record: &RunRecord) {
+    pub(crate) fn tell_failure(&mut self, record: &RunRecord) {
         let _ = self.holder.clone().failing(record).write(&mut self.file);
     }
 }
@@ -53,7 +53,7 @@ impl Lock {
 ///
 /// # Errors
 /// [`RunError::Locked`] if another run holds it, and those of the file system.
-pub(super) fn take(root: &Path, job: &str, if_locked: IfLocked, stop: &Stop) -> Result<Option<Lock>, RunError> {
+pub(crate) fn take(root: &Path, job: &str, if_locked: IfLocked, stop: &Stop) -> Result<Option<Lock>, RunError> {
     let path = lock_path(root, job);
     let failed = |source| RunError::Lock { path: path.clone(), source };
     path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;

@@ -1,33 +1,23 @@
 //! Running a job: look and plan, load every table, check, commit, derive tables from tables, publish,
 //! compact what is due, and write down what was done.
 
-mod after;
-mod check_data;
-mod columns;
-mod derived;
-mod error;
-mod exports;
-mod heartbeat;
-mod hooks;
-mod load;
-mod lock;
-mod look;
-mod measure;
-mod metrics;
-mod options;
-mod params;
-mod parts;
-mod passing;
-mod presence;
-mod publish;
-mod rejects;
-mod retry;
-mod secrets;
-mod select;
-mod stop;
-mod tables;
+pub(crate) mod checks;
+pub(crate) mod columns;
+pub(crate) mod compare;
+pub(crate) mod error;
+pub(crate) mod lock;
+pub(crate) mod options;
+pub(crate) mod params;
+pub(crate) mod parts;
+pub(crate) mod post_run;
+pub(crate) mod publish;
+pub(crate) mod rejects;
+pub(crate) mod secrets;
+pub(crate) mod select;
+pub(crate) mod stages;
+pub(crate) mod stop;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,11 +29,11 @@ use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
 use ulid::Ulid;
 
-pub use check_data::{DataChecks, check_data};
+pub use checks::measure::check_queries;
+pub use checks::on_demand::{DataChecks, check_data};
 pub use error::{NoSecret, RunError};
 pub use lock::IfLocked;
 pub(crate) use lock::take_all;
-pub use measure::check_queries;
 pub use options::{Only, RunOptions};
 pub use params::probe_params;
 pub use publish::{check_keys, tables_read};
@@ -55,11 +45,11 @@ use crate::job::{Export, Job, JobError, Stage, hooks_alone};
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::project::Project;
-use after::After;
 use columns::OtherColumns;
-use load::LoadStage;
 use lock::Lock;
-use retry::Retry;
+use post_run::After;
+use stages::load::LoadStage;
+use stages::retry::Retry;
 
 /// A logical time so far ahead of the clock is told. Microseconds.
 const AHEAD: i64 = 3_600_000_000;
@@ -244,7 +234,7 @@ fn not_begun(
         lock.tell_failure(&record);
     }
     if matches!(exit_code, 2 | 75) {
-        after::refused(project, &job.hooks, &record, exit_code, observer);
+        post_run::refused(project, &job.hooks, &record, exit_code, observer);
         return;
     }
     let blobs = LocalBlobs::new(PathBuf::from(&project.root));
@@ -265,7 +255,7 @@ pub fn refused(project: &Project, asked: &str, options: &RunOptions, error: &Job
         error: Some(error.to_string()),
         ..RunRecord::default()
     };
-    after::refused(project, &hooks, &record, 2, observer);
+    post_run::refused(project, &hooks, &record, 2, observer);
 }
 
 /// `own`, the name of a run, or one after `newest`, if that is later: names ascend as runs are recorded, whatever a clock

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 
-use super::lock::IfLocked;
-use super::select::Selected;
-use super::stop::Stop;
+use crate::run::lock::IfLocked;
+use crate::run::select::Selected;
+use crate::run::stop::Stop;
 use tidetable_record::{Asked, InputState};
 use tidetable_source::InputFile;
 use tidetable_store::Input;
@@ -73,13 +73,13 @@ impl Only {
 
 impl RunOptions {
     /// What becomes of an input that is loaded in the place of what the table holds of it.
-    pub(super) fn state_of(&self, file: &InputFile, held: &Input) -> InputState {
+    pub(crate) fn state_of(&self, file: &InputFile, held: &Input) -> InputState {
         let as_it_was = file.size == held.size && file.looks_as(&held.version);
         if as_it_was && self.reread.contains(&file.path) { InputState::ReadAgain } else { InputState::Changed }
     }
 
     /// The same, as records keep it.
-    pub(super) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked {
         let ends = self.days.as_ref().map(|days| (*days.start(), *days.end()));
         Asked {
             from: ends.map(|(from, _)| from).filter(|from| *from != NaiveDate::MIN),

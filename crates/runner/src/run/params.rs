@@ -10,7 +10,7 @@ use crate::period::Period;
 /// What the query of a period may ask for beside its tables: `$day` (the first of a month), the moments `$from` and `$to`
 /// (exclusive) between which it lies (`bounds`, microseconds since the epoch), and `$now`, the logical time of the run.
 /// One of everything has only `$now`.
-pub(super) fn period_params(period: &Period, bounds: &Range<i64>, now: i64) -> Vec<(&'static str, ScalarValue)> {
+pub(crate) fn period_params(period: &Period, bounds: &Range<i64>, now: i64) -> Vec<(&'static str, ScalarValue)> {
     let time = |micros| ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into()));
     let mut params = vec![("now", time(now))];
     if period.per != Per::Query {

@@ -8,7 +8,7 @@ use tidetable_record::rejects_path;
 use tidetable_store::{BlobWriter, Blobs, RejectedRow, Result, StoreError};
 
 /// Writes rejected rows as they come; the file is made with the first.
-pub(super) struct RejectLog<'a> {
+pub(crate) struct RejectLog<'a> {
     blobs: &'a dyn Blobs,
     path: String,
     /// Rows that are in it already, as they are written.
@@ -29,19 +29,19 @@ const SHOWN: usize = 3;
 
 impl<'a> RejectLog<'a> {
     /// The log of run `run`: of its sources, or of the query of one table.
-    pub(super) fn new(blobs: &'a dyn Blobs, run: &str, table: Option<&str>) -> Self {
+    pub(crate) fn new(blobs: &'a dyn Blobs, run: &str, table: Option<&str>) -> Self {
         Self { blobs, path: rejects_path(run, table), known: HashSet::new(), state: Mutex::default() }
     }
 
     /// The same, beginning with `rows` of an attempt before this one. Those are not kept twice.
-    pub(super) fn after(mut self, rows: Vec<RejectedRow>) -> Self {
+    pub(crate) fn after(mut self, rows: Vec<RejectedRow>) -> Self {
         rows.iter().for_each(|row| self.keep(row));
         self.known = rows.iter().filter_map(|row| serde_json::to_string(row).ok()).collect();
         self
     }
 
     /// Keeps a row. An error is kept for [`Self::finish`]: the caller is in the middle of a batch.
-    pub(super) fn keep(&self, row: &RejectedRow) {
+    pub(crate) fn keep(&self, row: &RejectedRow) {
         if !self.known.is_empty() && serde_json::to_string(row).is_ok_and(|line| self.known.contains(&line)) {
             return;
         }
@@ -67,7 +67,7 @@ impl<'a> RejectLog<'a> {
     }
 
     /// Makes the file durable. Returns what it holds, if anything.
-    pub(super) fn finish(self) -> Result<Option<Kept>> {
+    pub(crate) fn finish(self) -> Result<Option<Kept>> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.error {
             return Err(error);
@@ -83,9 +83,9 @@ impl<'a> RejectLog<'a> {
 }
 
 /// Rejected rows on disk.
-pub(super) struct Kept {
-    pub(super) path: String,
-    pub(super) rows: u64,
+pub(crate) struct Kept {
+    pub(crate) path: String,
+    pub(crate) rows: u64,
     /// The first of them.
-    pub(super) first: Vec<RejectedRow>,
+    pub(crate) first: Vec<RejectedRow>,
 }

@@ -3,16 +3,16 @@
 use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 
-use super::error::{NoSecret, RunError};
-use super::options::RunOptions;
 use crate::job::{Job, SettingValue};
 use crate::project::Project;
+use crate::run::error::{NoSecret, RunError};
+use crate::run::options::RunOptions;
 
 /// What opens the files of the job's sources.
 ///
 /// # Errors
 /// [`RunError::Secret`] if a variable or file that the job file names is not there.
-pub(super) fn storage(
+pub(crate) fn storage(
     project: &Project,
     job: &Job,
     runtime: &Handle,
@@ -40,7 +40,7 @@ pub(super) fn storage(
 ///
 /// # Errors
 /// If a variable or file that it names is not there.
-pub(super) fn value(project: &Project, setting: &SettingValue) -> Result<String, NoSecret> {
+pub(crate) fn value(project: &Project, setting: &SettingValue) -> Result<String, NoSecret> {
     let (value, empty) = match setting {
         SettingValue::Plain(value) => return Ok(value.clone()),
         SettingValue::Env(name) => match std::env::var(name) {

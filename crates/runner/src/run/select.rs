@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Run;
-use super::error::RunError;
-use crate::job::{From, Job, listed};
+use crate::job::{Job, TableInput, listed};
+use crate::run::error::RunError;
 
 /// A table or an export that a run is limited to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl fmt::Display for Selected {
 
 impl Run<'_> {
     /// The job with what was selected, and the tables that this needs; `None` if nothing was, so that all is run.
-    pub(super) fn selected(&self) -> Result<Option<Job>, RunError> {
+    pub(crate) fn selected(&self) -> Result<Option<Job>, RunError> {
         let selected = &self.options.select;
         if selected.is_empty() {
             return Ok(None);
@@ -49,7 +49,7 @@ impl Run<'_> {
         while let Some(name) = wanted.pop() {
             // One of another job is read as it is.
             let Some(table) = self.job.table(&name) else { continue };
-            if let (true, From::Query { shape, .. }) = (tables.insert(name), &table.from) {
+            if let (true, TableInput::Query { shape, .. }) = (tables.insert(name), &table.from) {
                 wanted.extend(shape.reads.iter().cloned());
             }
         }

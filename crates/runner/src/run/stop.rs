@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidetable_source::InputFile;
 use tidetable_store::{Feed, FeedEnd, Piece, Result as StoreResult, StoreError};
 
-use super::error::RunError;
+use crate::run::error::RunError;
 
 /// Between two looks while a query runs.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ impl Stop {
     ///
     /// # Errors
     /// [`RunError::Interrupted`] if the run is asked to stop.
-    pub(super) fn check(&self) -> Result<(), RunError> {
+    pub(crate) fn check(&self) -> Result<(), RunError> {
         self.asked().map_or(Ok(()), |stopped| Err(stopped.into()))
     }
 
@@ -52,7 +52,7 @@ impl Stop {
     }
 
     /// Ends when the run is asked to stop.
-    pub(super) async fn wait(&self) -> RunError {
+    pub(crate) async fn wait(&self) -> RunError {
         loop {
             if let Some(stopped) = self.asked() {
                 return stopped.into();
@@ -70,9 +70,9 @@ impl From<Stopped> for RunError {
 
 /// A feed that ends with an error when the run is asked to stop.
 #[derive(Debug)]
-pub(super) struct Stoppable<'a> {
-    pub(super) feed: &'a dyn Feed,
-    pub(super) stop: &'a Stop,
+pub(crate) struct Stoppable<'a> {
+    pub(crate) feed: &'a dyn Feed,
+    pub(crate) stop: &'a Stop,
 }
 
 impl Feed for Stoppable<'_> {

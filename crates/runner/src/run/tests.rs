@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 use tidetable_sstable::ReadAt;
 use tidetable_store::{
-    Aside, BlobWriter, Blobs, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Result as StoreResult, Stat,
+    BlobWriter, Blobs, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Result as StoreResult, Staging, Stat,
     StoreError, VerifyOptions, Version, ulid_text,
 };
 
@@ -98,7 +98,7 @@ impl World {
         run(&project, &job, options, &self.ids, observer).unwrap().unwrap().record
     }
 
-    fn commit(&self, edit: &tidetable_store::Edit) -> Version {
+    fn commit(&self, edit: &tidetable_store::VersionEdit) -> Version {
         let snapshot = self.store().snapshot("T").unwrap();
         snapshot.table().commit(snapshot.version().clone(), edit, &self.ids, NOW).unwrap()
     }
@@ -250,7 +250,7 @@ impl Blobs for Counted {
         self.blobs.replacer(path)
     }
 
-    fn aside(&self, folder: &str) -> StoreResult<Option<Box<dyn Aside>>> {
+    fn aside(&self, folder: &str) -> StoreResult<Option<Box<dyn Staging>>> {
         self.blobs.aside(folder)
     }
 

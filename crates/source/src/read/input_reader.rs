@@ -13,10 +13,10 @@ use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{ColumnPlan, Matched, match_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::decompression::Decoded;
-use crate::read::parser::{Parser, Plan, schema_of};
-use crate::spec::{SchemaMode, SourceSpec};
 use crate::read::growth::Growth;
+use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::wanted::Wanted;
+use crate::spec::{SchemaMode, SourceSpec};
 
 /// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
 const LONGEST_RECORD: usize = 512 << 20;

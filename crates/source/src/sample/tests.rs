@@ -6,7 +6,6 @@ use crate::sample::error::SampleError;
 use crate::spec::SourceSpec;
 use crate::storage::Storage;
 
-
 fn sample_of(name: &str, bytes: &[u8]) -> Result<Sample, SampleError> {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join(name), bytes).unwrap();

@@ -25,8 +25,8 @@ use crate::error::SourceError;
 use crate::parquet::ParquetFile;
 use crate::plan::column_plans;
 use crate::read::InputReader;
-use crate::spec::{Format, SourceSpec};
 use crate::read::{Decoded, Growth, Wanted};
+use crate::spec::{Format, SourceSpec};
 
 use remote::{RangeReader, fetch};
 

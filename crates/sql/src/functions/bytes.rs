@@ -11,7 +11,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use super::one_of_bytes;
 
 /// `to_int64(bytes)`: eight bytes, big-endian, two's complement. Other lengths are an error.
-pub(super) fn to_int64() -> Arc<ScalarUDF> {
+pub(crate) fn to_int64() -> Arc<ScalarUDF> {
     function("to_int64", DataType::Int64, |bytes| {
         let numbers = bytes.iter().map(|value| value.map(|value| Ok(i64::from_be_bytes(eight("to_int64", value)?))));
         let numbers: Int64Array = numbers.map(Option::transpose).collect::<Result<_>>()?;
@@ -20,7 +20,7 @@ pub(super) fn to_int64() -> Arc<ScalarUDF> {
 }
 
 /// `to_float64(bytes)`: eight bytes, big-endian, IEEE 754. Other lengths are an error.
-pub(super) fn to_float64() -> Arc<ScalarUDF> {
+pub(crate) fn to_float64() -> Arc<ScalarUDF> {
     function("to_float64", DataType::Float64, |bytes| {
         let numbers = bytes.iter().map(|value| value.map(|value| Ok(f64::from_be_bytes(eight("to_float64", value)?))));
         let numbers: Float64Array = numbers.map(Option::transpose).collect::<Result<_>>()?;
@@ -29,7 +29,7 @@ pub(super) fn to_float64() -> Arc<ScalarUDF> {
 }
 
 /// `safe_convert_bytes_to_string(bytes)`: as text, with U+FFFD for what is not UTF-8.
-pub(super) fn safe_convert_bytes_to_string() -> Arc<ScalarUDF> {
+pub(crate) fn safe_convert_bytes_to_string() -> Arc<ScalarUDF> {
     function("safe_convert_bytes_to_string", DataType::Utf8, |bytes| {
         let texts: StringArray = bytes.iter().map(|value| value.map(String::from_utf8_lossy)).collect();
         Ok(Arc::new(texts))

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 
 /// How some casts convert.
-pub(super) trait Conversion: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+pub(crate) trait Conversion: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// Of the function.
     const NAME: &str;
 
@@ -28,7 +28,7 @@ pub(super) trait Conversion: Debug + PartialEq + Eq + Hash + Send + Sync + 'stat
 }
 
 /// `expr` with a function in its place, if it is a cast that converts so.
-pub(super) fn converted<C: Conversion>(expr: Expr, schema: &DFSchema) -> Expr {
+pub(crate) fn converted<C: Conversion>(expr: Expr, schema: &DFSchema) -> Expr {
     let (inner, to, or_null) = match &expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), false),
         Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), true),
@@ -49,7 +49,7 @@ pub(super) fn converted<C: Conversion>(expr: Expr, schema: &DFSchema) -> Expr {
 
 /// # Errors
 /// If `expr` converts a constant so, which does not convert.
-pub(super) fn check_constant<C: Conversion>(expr: &Expr) -> Result<()> {
+pub(crate) fn check_constant<C: Conversion>(expr: &Expr) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return Ok(()) };
     match (func.inner().downcast_ref::<Converted<C>>(), args.as_slice()) {
         (Some(function), [Expr::Literal(value, _)]) => function.convert(&value.to_array()?).map(|_| ()),

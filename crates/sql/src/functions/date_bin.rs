@@ -11,14 +11,14 @@ use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 use super::is_text;
-use super::mended::{Mend, mended};
-use super::micros::{Cut, cut};
+use crate::functions::mended::{Mend, mended};
+use crate::functions::micros::{Cut, cut};
 
 const MILLI: i64 = 1_000;
 const DAY: i64 = 86_400_000_000;
 
 /// Takes the place of the engine's function.
-pub(super) fn function() -> Arc<ScalarUDF> {
+pub(crate) fn function() -> Arc<ScalarUDF> {
     mended(datetime::date_bin(), DateBin)
 }
 

@@ -9,14 +9,14 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use super::mended::{Mend, mended};
-use super::micros::{Cut, cut};
+use crate::functions::mended::{Mend, mended};
+use crate::functions::micros::{Cut, cut};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
 /// Takes the place of the engine's function.
-pub(super) fn function() -> Arc<ScalarUDF> {
+pub(crate) fn function() -> Arc<ScalarUDF> {
     mended(datetime::date_trunc(), DateTrunc)
 }
 

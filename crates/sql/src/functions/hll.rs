@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use tidetable_layout::hll::Sketch;
 
-pub(super) fn function() -> Arc<ScalarUDF> {
+pub(crate) fn function() -> Arc<ScalarUDF> {
     let work = Arc::new(|args: &[ColumnarValue]| call(args));
     let function = create_udf("hll_estimate", vec![DataType::Binary], DataType::Int64, Volatility::Immutable, work);
     Arc::new(function)

@@ -18,7 +18,7 @@ use super::{is_bytes, is_text};
 
 /// Plans `map[key]` where the engine would compare text with bytes.
 #[derive(Debug)]
-pub(super) struct MapAccess;
+pub(crate) struct MapAccess;
 
 impl ExprPlanner for MapAccess {
     fn plan_field_access(
@@ -42,7 +42,7 @@ impl ExprPlanner for MapAccess {
 }
 
 /// The type of the values of a map with bytes for keys.
-pub(super) fn map_of_bytes(kind: &DataType) -> Option<&DataType> {
+pub(crate) fn map_of_bytes(kind: &DataType) -> Option<&DataType> {
     let DataType::Map(entries, _) = kind else { return None };
     match entries.data_type() {
         DataType::Struct(fields) => match fields.as_ref() {
@@ -54,7 +54,7 @@ pub(super) fn map_of_bytes(kind: &DataType) -> Option<&DataType> {
 }
 
 /// The arguments of a function of a map and a key: the key as bytes, whatever it is written as.
-pub(super) fn map_and_key(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
+pub(crate) fn map_and_key(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
     match kinds {
         [map, key] if map_of_bytes(map).is_some() => {
             if is_bytes(key) || is_text(key) || *key == DataType::Null {
@@ -68,7 +68,7 @@ pub(super) fn map_and_key(function: &str, kinds: &[DataType]) -> Result<Vec<Data
 }
 
 /// For each row of a map, the entry that has the row's key; keys are distinct in a row.
-pub(super) struct Finder<'a> {
+pub(crate) struct Finder<'a> {
     map: &'a MapArray,
     names: &'a BinaryArray,
     key: Key<'a>,
@@ -83,7 +83,7 @@ enum Key<'a> {
 
 impl<'a> Finder<'a> {
     /// `map` has keys of bytes; `key` is of one row or of as many as the map.
-    pub(super) fn new(map: &'a ArrayRef, key: &'a ArrayRef) -> Option<Self> {
+    pub(crate) fn new(map: &'a ArrayRef, key: &'a ArrayRef) -> Option<Self> {
         let map = map.as_map_opt()?;
         let (names, keys) = (map.keys().as_binary_opt::<i32>()?, key.as_binary_opt::<i32>()?);
         let key = match keys.len() {
@@ -94,7 +94,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether the map or the key of a row is null.
-    pub(super) fn is_null(&self, row: usize) -> bool {
+    pub(crate) fn is_null(&self, row: usize) -> bool {
         self.map.is_null(row) || self.key(row).is_none()
     }
 
@@ -106,7 +106,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The entry of a row.
-    pub(super) fn find(&mut self, row: usize) -> Option<usize> {
+    pub(crate) fn find(&mut self, row: usize) -> Option<usize> {
         let key = self.key(row).filter(|_| self.map.is_valid(row))?;
         let offsets = self.map.value_offsets();
         let (start, end) = (*offsets.get(row)? as usize, *offsets.get(row + 1)? as usize);
@@ -121,7 +121,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Arguments as arrays; a constant stays one row.
-pub(super) fn arrays(args: &ScalarFunctionArgs) -> Result<Option<[ArrayRef; 2]>> {
+pub(crate) fn arrays(args: &ScalarFunctionArgs) -> Result<Option<[ArrayRef; 2]>> {
     let [map, key] = args.args.as_slice() else { return Ok(None) };
     let map = map.to_array(args.number_rows)?;
     let key = match key {

@@ -8,15 +8,15 @@ use datafusion::common::{exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use super::map_get::{Finder, arrays, map_and_key};
+use crate::functions::map_get::{Finder, arrays, map_and_key};
 
 /// `map_contains_key(map, key)`: whether the map has the key; null for a null map.
-pub(super) fn map_contains_key() -> Arc<ScalarUDF> {
+pub(crate) fn map_contains_key() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(ContainsKey { signature: Signature::user_defined(Volatility::Immutable) }))
 }
 
 /// `map_empty(map)`: whether the map has no entry; null for a null map.
-pub(super) fn map_empty() -> Arc<ScalarUDF> {
+pub(crate) fn map_empty() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Empty { signature: Signature::user_defined(Volatility::Immutable) }))
 }
 

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 };
 
 /// What is worked out in place of the engine.
-pub(super) trait Mend: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+pub(crate) trait Mend: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// The types that arguments are brought to; `None` for those of the engine's function.
     fn coerced(&self) -> Option<fn(&[DataType]) -> Result<Vec<DataType>>>;
 
@@ -24,7 +24,7 @@ pub(super) trait Mend: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
 }
 
 /// Takes the place of `engine`.
-pub(super) fn mended(engine: Arc<ScalarUDF>, mend: impl Mend) -> Arc<ScalarUDF> {
+pub(crate) fn mended(engine: Arc<ScalarUDF>, mend: impl Mend) -> Arc<ScalarUDF> {
     let signature = match mend.coerced() {
         Some(_) => Signature::user_defined(Volatility::Immutable),
         None => engine.signature().clone(),

@@ -8,10 +8,10 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use super::zones::{Clock, beyond, is_utc, zone};
+use crate::functions::zones::{Clock, beyond, is_utc, zone};
 
 /// Where what a time lies in begins.
-pub(super) trait Cut {
+pub(crate) trait Cut {
     /// If all are as long: their length, and where one of them begins.
     fn even(&self) -> Option<(i64, i64)>;
 
@@ -23,7 +23,7 @@ pub(super) trait Cut {
 ///
 /// # Errors
 /// If one lies beyond the calendar.
-pub(super) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Result<Option<ColumnarValue>> {
+pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Result<Option<ColumnarValue>> {
     let DataType::Timestamp(TimeUnit::Microsecond, name) = times.data_type() else { return Ok(None) };
     let mut clock = match name.as_deref().filter(|name| by_clocks && !is_utc(name)) {
         None => None,

@@ -1,20 +1,21 @@
 //! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise; and that of sketches.
 
-mod bytes;
-mod checked;
-mod conversion;
-mod date_bin;
-mod date_trunc;
-mod hll;
-mod map_get;
-mod maps;
-mod mended;
-mod micros;
-mod rounded;
-mod time_counts;
-mod times;
-mod unpack;
-mod zones;
+pub(crate) mod bytes;
+pub(crate) mod checked;
+pub(crate) mod conversion;
+pub(crate) mod date_bin;
+pub(crate) mod date_trunc;
+pub(crate) mod hll;
+pub(crate) mod map_get;
+pub(crate) mod maps;
+pub(crate) mod mended;
+pub(crate) mod micros;
+pub(crate) mod rounded;
+pub(crate) mod time_counts;
+pub(crate) mod times;
+pub(crate) mod totals;
+pub(crate) mod unpack;
+pub(crate) mod zones;
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 
-use super::conversion::{Conversion, converted};
+use crate::functions::conversion::{Conversion, converted};
 
 /// `expr` with a function in its place, if it casts a fraction to an integer.
 pub(crate) fn rounded(expr: Expr, schema: &DFSchema) -> Expr {

@@ -17,7 +17,7 @@ pub(crate) fn counting_times<R>(work: impl FnOnce() -> R) -> (R, TimeCounts) {
 }
 
 /// Counts times that were met.
-pub(super) fn count_times(met: TimeCounts) {
+pub(crate) fn count_times(met: TimeCounts) {
     let mut counts = COUNTS.get();
     counts += met;
     COUNTS.set(counts);

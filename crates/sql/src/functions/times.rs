@@ -16,10 +16,10 @@ use datafusion::logical_expr::{
 };
 use tidetable_source::TimeCounts;
 
-use super::conversion::{Conversion, check_constant, converted};
 use super::is_text;
-use super::time_counts::count_times;
-use super::zones::{Clock, is_utc, zone};
+use crate::functions::conversion::{Conversion, check_constant, converted};
+use crate::functions::time_counts::count_times;
+use crate::functions::zones::{Clock, is_utc, zone};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;

@@ -120,7 +120,7 @@ fn element(kinds: &[DataType]) -> Option<Fields> {
     Some(std::iter::once(time).chain(parts).collect())
 }
 
-pub(super) fn function() -> Arc<ScalarUDF> {
+pub(crate) fn function() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Unpack { signature: Signature::variadic_any(Volatility::Immutable) }))
 }
 

@@ -14,26 +14,26 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use tidetable_layout::LocalTime;
+use tidetable_layout::time::LocalTime;
 use tidetable_source::TimeCounts;
 
-use super::conversion::{Conversion, converted};
 use super::is_text;
-use super::time_counts::count_times;
+use crate::functions::conversion::{Conversion, converted};
+use crate::functions::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;
 
 /// A zone as people name it: `Europe/Paris`, `UTC`, `+02:00`.
-pub(super) fn zone(name: &str) -> Option<Tz> {
+pub(crate) fn zone(name: &str) -> Option<Tz> {
     name.trim().parse().ok()
 }
 
-pub(super) fn is_utc(zone: &str) -> bool {
+pub(crate) fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "GMT")
 }
 
 /// The offsets of a zone.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     zone: Tz,
     name: String,
     /// An hour since the epoch in which the offset does not change, and that offset in seconds.
@@ -41,7 +41,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(zone: Tz, name: &str) -> Self {
+    pub(crate) fn new(zone: Tz, name: &str) -> Self {
         Self { zone, name: name.to_owned(), known: None }
     }
 
@@ -62,7 +62,7 @@ impl Clock {
 
     /// The moment at which the clocks show `local`, by the rule of [`LocalTime`]: the first of two, and none for one that they
     /// skip, as for one beyond the calendar.
-    pub(super) fn moment(&self, local: i64) -> Option<i64> {
+    pub(crate) fn moment(&self, local: i64) -> Option<i64> {
         local.checked_sub(self.meant(local.div_euclid(MICROS))? * MICROS)
     }
 
@@ -75,7 +75,7 @@ impl Clock {
 
     /// The moment at which the clocks show what `cut` makes of what they show at `moment`. Of two it is the one with the offset
     /// of `moment`; where they skip it, it is when they went forward.
-    pub(super) fn cut(&mut self, moment: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
+    pub(crate) fn cut(&mut self, moment: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
         let local = self.local(moment)?;
         let (offset, cut) = (local - moment, cut(local)?);
         let near = cut.checked_sub(offset)?;
@@ -103,7 +103,7 @@ impl Clock {
 
 /// `timezone(zone, time)`, which `time AT TIME ZONE zone` stands for: of a moment what the clocks of the zone show then, without a
 /// zone; of a time without a zone the moment at which they show it. As in PostgreSQL and DuckDB.
-pub(super) fn at_time_zone() -> Arc<ScalarUDF> {
+pub(crate) fn at_time_zone() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(AtTimeZone { signature: Signature::user_defined(Volatility::Immutable) }))
 }
 
@@ -198,7 +198,7 @@ fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
         .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond(time)))
 }
 
-pub(super) fn beyond(time: i64) -> DataFusionError {
+pub(crate) fn beyond(time: i64) -> DataFusionError {
     exec_datafusion_err!("the time {time} (microseconds since 1970) is beyond the calendar")
 }
 

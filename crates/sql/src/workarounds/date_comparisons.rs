@@ -17,7 +17,7 @@ use datafusion::scalar::ScalarValue;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Puts [`DaysAsTimes`] where expressions are simple.
-pub(super) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
+pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
     rules.insert(place, Arc::new(DaysAsTimes));
 }

@@ -16,7 +16,7 @@ use datafusion::optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// Replaces DataFusion's rule by [`DistinctInOneType`].
-pub(super) fn replace(rules: &mut [Arc<dyn OptimizerRule + Send + Sync>]) {
+pub(crate) fn replace(rules: &mut [Arc<dyn OptimizerRule + Send + Sync>]) {
     let inner = SingleDistinctToGroupBy::new();
     if let Some(rule) = rules.iter_mut().find(|rule| rule.name() == inner.name()) {
         *rule = Arc::new(DistinctInOneType { inner });

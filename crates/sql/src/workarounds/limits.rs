@@ -31,7 +31,7 @@ use datafusion::scalar::ScalarValue;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Inserts [`FixLimits`] before the rule that plans sorts, and [`FreeLimits`] with a limit pushdown after it.
-pub(super) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
+pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
     let met = rules.iter().rposition(|rule| rule.name() == "OutputRequirements").map_or(rules.len(), |at| at + 1);
     rules.splice(
         met..met,

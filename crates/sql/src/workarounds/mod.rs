@@ -1,12 +1,13 @@
 //! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream issues; a
 //! test `still_broken_*` for each fails when the defect is fixed.
 
-mod date_comparisons;
-mod distinct_decimals;
+pub(crate) mod date_comparisons;
+pub(crate) mod distinct_decimals;
+pub(crate) mod floats;
 pub(crate) mod folder_patterns;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod merge_joins;
-mod preserved_order;
+pub(crate) mod preserved_order;
 
 use std::sync::Arc;
 

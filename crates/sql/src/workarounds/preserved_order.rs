@@ -14,10 +14,10 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 /// The name of [`OrderIsKept`].
-pub(super) const NAME: &str = "OrderIsKept";
+pub(crate) const NAME: &str = "OrderIsKept";
 
 /// Inserts [`OrderIsKept`] after the last rule that moves limits.
-pub(super) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
+pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
     let last = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
     rules.insert(last, Arc::new(OrderIsKept));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
-use tidetable_sql::{Pass, ScalarValue, Session};
+use tidetable_sql::{ScalarValue, Session, SharedScan};
 use tidetable_store::{CompactionExtent, DropTarget};
 
 use super::same::worlds;
@@ -66,11 +66,11 @@ async fn answer(session: &Session, query: &str, time: &Range<i64>) -> Vec<Record
     session.sql_with(query, &params(time)).await.unwrap().collect().await.unwrap()
 }
 
-async fn pass(session: &Session, query: &str, times: &[Range<i64>], most: u64) -> Option<Arc<Pass>> {
+async fn pass(session: &Session, query: &str, times: &[Range<i64>], most: u64) -> Option<Arc<SharedScan>> {
     let one = session.restricted(times[0].clone()).asked(query, &params(&times[0])).await.unwrap();
     let other = session.restricted(times[1].clone()).asked(query, &params(&times[1])).await.unwrap();
     let asked = one.alike(&other);
-    (!asked.is_empty()).then(|| Arc::new(Pass::new(&asked, times.to_vec(), most)))
+    (!asked.is_empty()).then(|| Arc::new(SharedScan::new(&asked, times.to_vec(), most)))
 }
 
 /// Compares each query over `world`; how many scans were given their records.

@@ -6,7 +6,8 @@ use super::{failure, plain, rows, run_all, still_broken, still_fails, with_decim
 async fn still_broken_floats_become_decimals() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
-    let remove = "crates/sql/src/float_rule, except in_expression, which crates/sql/src/meaning.rs needs";
+    let remove =
+        "crates/sql/src/workarounds/floats, except in_expression, which crates/sql/src/session/meaning.rs needs";
     for (query, wrong, right) in [
         ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
         ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),
@@ -27,7 +28,7 @@ async fn still_broken_floats_become_decimals() {
 #[tokio::test]
 async fn still_broken_nvl2_coerces_what_it_tests() {
     let query = "SELECT arrow_typeof(nvl2('text', 1, 2))";
-    let remove = "as_case of crates/sql/src/float_rule/meeting.rs";
+    let remove = "as_case of crates/sql/src/workarounds/floats/meeting.rs";
     still_broken(&rows(&plain(), query).await, &["Utf8"], &["Int64"], remove);
 }
 
@@ -36,14 +37,14 @@ async fn still_broken_zeroes_in_lists_differ() {
     let context = plain();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('-0.0' AS DOUBLE))"]).await;
     assert_eq!(rows(&context, "SELECT x = 0.0 FROM t").await, ["true"]);
-    let remove = "with_both_zeroes of crates/sql/src/float_rule/meeting.rs";
+    let remove = "with_both_zeroes of crates/sql/src/workarounds/floats/meeting.rs";
     still_broken(&rows(&context, "SELECT x IN (0.0, 1.0, 2.0, 3.0) FROM t").await, &["false"], &["true"], remove);
 }
 
 #[tokio::test]
 async fn still_broken_large_exponents_are_no_decimals() {
     let error = "Decimal scale -300 exceeds the minimum supported scale";
-    let remove = "the exponents in post_visit_expr of crates/sql/src/statement.rs";
+    let remove = "the exponents in post_visit_expr of crates/sql/src/session/statement.rs";
     still_fails(&failure(&with_decimals(), "SELECT 1e300").await, error, remove);
 }
 
@@ -61,7 +62,7 @@ async fn still_broken_integers_wrap_around() {
 
 #[tokio::test]
 async fn still_broken_sums_wrap_around() {
-    let remove = "crates/sql/src/totals/sum.rs";
+    let remove = "crates/sql/src/functions/totals/sum.rs";
     let integers = "SELECT sum(column1) FROM (VALUES (9223372036854775807), (1))";
     still_broken(&rows(&plain(), integers).await, &["-9223372036854775808"], &["an error"], remove);
     let nines = "CAST('99999999999999999999999999999999999999' AS DECIMAL(38, 0))";
@@ -74,7 +75,12 @@ async fn still_broken_sums_wrap_around() {
 #[tokio::test]
 async fn still_broken_averages_of_decimals_are_truncated() {
     let query = "SELECT avg(CAST(column1 AS DECIMAL(5, 2))) FROM (VALUES (1), (1), (0))";
-    still_broken(&rows(&plain(), query).await, &["0.666666"], &["0.666667"], "crates/sql/src/totals/average.rs");
+    still_broken(
+        &rows(&plain(), query).await,
+        &["0.666666"],
+        &["0.666667"],
+        "crates/sql/src/functions/totals/average.rs",
+    );
 }
 
 #[tokio::test]
@@ -98,11 +104,11 @@ async fn still_broken_date_trunc_ends_in_2262() {
 
 #[tokio::test]
 async fn still_broken_timestamps_end_in_2262() {
-    let literal = "Timestamp in plan_type_field of crates/sql/src/statement.rs";
+    let literal = "Timestamp in plan_type_field of crates/sql/src/session/statement.rs";
     still_fails(&failure(&plain(), "SELECT TIMESTAMP '2300-01-01'").await, "Nanosecond", literal);
-    let function = "in_micros of crates/sql/src/meaning.rs";
+    let function = "in_micros of crates/sql/src/session/meaning.rs";
     still_fails(&failure(&plain(), "SELECT to_timestamp('2300-01-01')").await, "nanoseconds", function);
-    let compared = "compared_times of crates/sql/src/meaning.rs";
+    let compared = "compared_times of crates/sql/src/session/meaning.rs";
     let early = "arrow_cast('2018-01-01T00:00:01', 'Timestamp(Microsecond, None)')";
     for other in ["'2300-01-01'", "DATE '2300-01-01'"] {
         let query = format!("SELECT column1 < {other} FROM (VALUES ({early}))");

@@ -11,8 +11,7 @@ async fn still_broken_missing_files_are_empty() {
     let missing = folder.path().join("none.parquet");
     let table = format!("CREATE EXTERNAL TABLE t (a BIGINT) STORED AS PARQUET LOCATION '{}'", missing.display());
     run_all(&context, &[&table]).await;
-    let remove =
-        "the existence checks of check in crates/sql/src/external.rs and of gone in crates/sql/src/published_table.rs";
+    let remove = "the existence checks of check in crates/sql/src/catalog/external.rs and of gone in crates/sql/src/catalog/published.rs";
     still_broken(&rows(&context, "SELECT count(*) FROM t").await, &["0"], &["an error"], remove);
 }
 

@@ -88,6 +88,6 @@ async fn still_broken_hash_joins_do_not_spill() {
     let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), runtime);
     let query =
         "SELECT count(*) FROM generate_series(1, 200000) AS a(v) JOIN generate_series(1, 200000) AS b(v) ON a.v = b.v";
-    let remove = "crates/sql/src/spill_rule.rs and crates/sql/src/workarounds/merge_joins.rs";
+    let remove = "crates/sql/src/optimizer/sort_merge_join.rs and crates/sql/src/workarounds/merge_joins.rs";
     still_fails(&failure(&context, query).await, "HashJoinInput", remove);
 }

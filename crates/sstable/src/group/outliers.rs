@@ -207,20 +207,22 @@ pub(crate) fn read_entries(
     group.columns.iter().enumerate().map(|(at, column)| Ok([entry(at, column)?, entry(at, column)?])).collect()
 }
 
-/// The candidate records of a filter, ascending, with their values, if outliers contain all candidates. `may_pass`: whether a
+/// The candidate records of a filter, ascending, with their values, if outliers contain all candidates. `is_transient`: whether a
 /// value in a range can pass.
 pub(crate) fn passing(
     source: &PageSource<'_>,
     [greatest, least]: &Ends<StoredOutliers>,
     (kind, records): (ValueType, usize),
     (low, high): (Scalar, Scalar),
-    may_pass: impl Fn((Scalar, Scalar)) -> bool,
+    is_transient: impl Fn((Scalar, Scalar)) -> bool,
 ) -> Result<Option<(Vec<u32>, ArrayRef)>, ReadError> {
     let (below, above) = (greatest.as_ref().map(|end| end.rest(true)), least.as_ref().map(|end| end.rest(false)));
     match ((greatest, below), (least, above)) {
-        ((Some(greatest), Some(below)), _) if !may_pass((low, below)) => greatest.read(source, kind, records).map(Some),
-        (_, (Some(least), Some(above))) if !may_pass((above, high)) => least.read(source, kind, records).map(Some),
-        ((Some(greatest), Some(below)), (Some(least), Some(above))) if !may_pass((above, below)) => {
+        ((Some(greatest), Some(below)), _) if !is_transient((low, below)) => {
+            greatest.read(source, kind, records).map(Some)
+        }
+        (_, (Some(least), Some(above))) if !is_transient((above, high)) => least.read(source, kind, records).map(Some),
+        ((Some(greatest), Some(below)), (Some(least), Some(above))) if !is_transient((above, below)) => {
             let (one, other) = (least.read(source, kind, records)?, greatest.read(source, kind, records)?);
             merge(one, other).map(Some).ok_or_else(|| least.places.setup.corrupt())
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::plan::MergePlan;
+use crate::compaction::plan::MergePlan;
 use crate::version::{Sst, Version};
 
 /// SSTs put in the place of others.
@@ -35,7 +35,7 @@ pub struct Replacement {
 
 impl Replacement {
     /// What takes the place of the SSTs of `merge`.
-    pub(super) fn of(merge: &MergePlan, ssts: Vec<Sst>) -> Self {
+    pub(crate) fn of(merge: &MergePlan, ssts: Vec<Sst>) -> Self {
         let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
         let held = held(merge.ssts.iter());
         Self { window: merge.window, joins: merge.joins.clone(), held, replaced, ssts }

@@ -5,19 +5,19 @@ use std::ops::Range;
 use tidetable_layout::{Block, KeyRange, Projection};
 use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, encode_rows, stripe_splits};
 
-use super::cut::Part;
-use super::judge::Judge;
-use super::plan::MergePlan;
-use super::write::{COLLECTED, Made};
-use crate::drops::overlaps;
-use crate::emptied;
+use crate::commit::limits::largest_of;
+use crate::compaction::filter::CompactionFilter;
+use crate::compaction::plan::MergePlan;
+use crate::compaction::subcompaction::Part;
+use crate::compaction::write::{COLLECTED, Made};
 use crate::error::{Result, StoreError};
-use crate::limits::largest_of;
-use crate::merge::{self, weight};
-use crate::output::{SST_BYTES, SizedStripe, write_error};
-use crate::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
-use crate::size;
-use crate::snapshot::{ALWAYS, Snapshot};
+use crate::maintenance::size;
+use crate::merge;
+use crate::merge::{emptied, weight};
+use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::read::snapshot::{ALWAYS, Snapshot};
+use crate::sst_writer::{SST_BYTES, SizedStripe, write_error};
+use crate::tombstone::overlaps;
 use crate::version::Sst;
 
 /// Rows of a merged block: some stripes of rows of one cell.
@@ -28,10 +28,10 @@ const WAITING: usize = 12 << 20;
 const SMALL: usize = 2 << 20;
 
 /// The inputs of a merge, open.
-pub(super) struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     snapshot: &'a Snapshot,
     /// The rules to apply; none if there may be older cells of the same rows elsewhere.
-    judge: Option<&'a Judge>,
+    judge: Option<&'a CompactionFilter>,
     inputs: Vec<Input<'a>>,
 }
 
@@ -43,7 +43,11 @@ struct Input<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, merge: &'a MergePlan, judge: Option<&'a Judge>) -> Result<Self> {
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        merge: &'a MergePlan,
+        judge: Option<&'a CompactionFilter>,
+    ) -> Result<Self> {
         let open = |sst: &'a Sst| -> Result<Input<'a>> {
             let source = snapshot.source(sst, &ALWAYS)?;
             let stamp = source.reader.metadata().get(COLLECTED).map(String::as_str);
@@ -56,7 +60,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// All stripes, or the whole file where it is large and no other has rows among its own.
-    pub(super) fn parts(&self) -> Vec<Part<'_>> {
+    pub(crate) fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for (at, input) in self.inputs.iter().enumerate() {
             let sst = input.sst;
@@ -87,12 +91,12 @@ impl<'a> Inputs<'a> {
     }
 
     /// An input as it is, in the place of the output.
-    pub(super) fn sst(&self, at: usize) -> Sst {
+    pub(crate) fn sst(&self, at: usize) -> Sst {
         self.inputs[at].sst.clone()
     }
 
     /// Stripes of an input as bytes.
-    pub(super) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<Made> {
+    pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<Made> {
         let Input { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
         let largest_row = largest_of(self.snapshot, sst)?.row;
         let copy = |stripe| match reader.copy_stripe(stripe) {
@@ -103,7 +107,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The rows of all inputs in a range of keys, merged and encoded; whether some of them expired since the version.
-    pub(super) fn merge(&self, keys: &KeyRange) -> Result<(Made, bool)> {
+    pub(crate) fn merge(&self, keys: &KeyRange) -> Result<(Made, bool)> {
         let schema = self.snapshot.schema();
         let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
         let sources = holding.map(|input| input.source.clone()).collect();

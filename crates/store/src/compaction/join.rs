@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tidetable_layout::Window;
 use tidetable_layout::time::{window_bounds, window_of};
 
-use super::pick::{CompactionExtent, CompactionReason, hides};
-use crate::output::SST_BYTES;
+use crate::compaction::picker::{CompactionExtent, CompactionReason, hides};
+use crate::sst_writer::SST_BYTES;
 use crate::version::{Sst, Version, WindowState};
 
 /// Windows that must have come after those that are joined: what is late has mostly come by then.
@@ -20,10 +20,10 @@ const LATE_SHARE: u64 = 4;
 
 /// Windows whose SSTs become files of all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JoinPick {
-    pub(super) reason: CompactionReason,
+pub(crate) struct JoinPick {
+    pub(crate) reason: CompactionReason,
     /// Their starts, ascending.
-    pub(super) windows: Vec<i64>,
+    pub(crate) windows: Vec<i64>,
 }
 
 /// The unit that windows are joined to, where rows keep to them.
@@ -46,7 +46,7 @@ struct Span<'a> {
 }
 
 /// The joins of a table whose rows keep to windows.
-pub(super) fn joins(version: &Version, extent: CompactionExtent) -> Vec<JoinPick> {
+pub(crate) fn joins(version: &Version, extent: CompactionExtent) -> Vec<JoinPick> {
     let unit = version.table.spec.window;
     let Some(larger) = span_of(unit) else { return Vec::new() };
     let Some(newest) = version.windows.iter().map(|window| window.start).max() else { return Vec::new() };
@@ -113,7 +113,7 @@ impl Span<'_> {
 }
 
 /// Whether another file holds rows of this window too.
-pub(super) fn shared<'a>(version: &'a Version, window: &WindowState) -> impl Iterator<Item = &'a Sst> {
+pub(crate) fn shared<'a>(version: &'a Version, window: &WindowState) -> impl Iterator<Item = &'a Sst> {
     let start = window.start;
     version.ssts().filter(move |sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start)))
 }

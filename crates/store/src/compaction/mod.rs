@@ -21,20 +21,19 @@
 //!
 //! Aggregates are merged before they are judged, as in a read.
 
-mod cut;
-mod edit;
-mod input;
-mod join;
-mod judge;
-mod pick;
-mod plan;
-mod run;
-mod write;
-
+pub(crate) mod edit;
+pub(crate) mod filter;
+pub(crate) mod input;
+pub(crate) mod join;
+pub(crate) mod picker;
+pub(crate) mod plan;
+pub(crate) mod run;
+pub(crate) mod subcompaction;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+pub(crate) mod write;
 
 pub use edit::{Compacted, Replacement};
-pub use pick::{CompactionExtent, CompactionReason};
+pub use picker::{CompactionExtent, CompactionReason};
 pub use plan::{CompactionPlan, MergePlan};
 pub use run::Compaction;

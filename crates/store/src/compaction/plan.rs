@@ -3,17 +3,17 @@
 use rayon::prelude::*;
 use tidetable_layout::{KeyRange, Projection};
 
-use super::join::{JoinPick, joins, shared};
-use super::pick::{CompactionExtent, CompactionReason, Pick, pick};
-use crate::drops::cells_of;
+use crate::compaction::join::{JoinPick, joins, shared};
+use crate::compaction::picker::{CompactionExtent, CompactionReason, Pick, pick};
 use crate::error::Result;
-use crate::snapshot::{ALWAYS, Slice, Snapshot};
+use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
+use crate::tombstone::cells_of;
 use crate::version::{Sst, Version, WindowState};
 
 /// The merges of a version that are worth it.
 #[derive(Debug, Clone)]
 pub struct CompactionPlan {
-    pub(super) snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot,
     /// Logical time at which rules are judged: that of the version, or later.
     pub now: i64,
     /// The logical time that was asked for; rounds before the last judge at an earlier one.
@@ -34,10 +34,10 @@ pub struct MergePlan {
     /// The SSTs to be replaced, older data first.
     pub ssts: Vec<Sst>,
     /// The order of what takes their place: above all of them and the drops that hold for them, below what is newer.
-    pub(super) order: u64,
+    pub(crate) order: u64,
     /// Whether no older SST of the window shares keys with them: then rules may take cells out. What an older SST
     /// holds of such a cell would be shown otherwise.
-    pub(super) collects: bool,
+    pub(crate) collects: bool,
     /// Whether they are all SSTs that hold rows of the window, or windows.
     whole: bool,
 }
@@ -107,7 +107,7 @@ impl CompactionPlan {
 
 impl MergePlan {
     /// The merge of all SSTs of a window but for those it shares with others.
-    pub(super) fn of_window(version: &Version, start: i64) -> Option<Self> {
+    pub(crate) fn of_window(version: &Version, start: i64) -> Option<Self> {
         let window = version.windows.iter().find(|window| window.start == start)?;
         let own = window.ssts.partition_point(|sst| sst.joined.is_some());
         let ssts = own..window.ssts.len();
@@ -168,7 +168,7 @@ fn order(version: &Version, ssts: &[Sst], newer: Option<&Sst>) -> Option<u64> {
 /// Cells that `snapshot` shows of a window.
 fn count(snapshot: &Snapshot, merge: &MergePlan) -> Result<u64> {
     let ssts = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
-    let slice = Slice { keys: KeyRange::all(), ssts, time: ALWAYS, bytes: 0 };
+    let slice = ScanRange { keys: KeyRange::all(), ssts, time: ALWAYS, bytes: 0 };
     let mut cells = 0;
     for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
         cells += cells_of(snapshot.schema(), &block?);

@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::cut::{Piece, cut};
-use super::edit::{Compacted, Replacement};
-use super::input::Inputs;
-use super::judge::Judge;
-use super::plan::{CompactionPlan, MergePlan};
-use super::write::{Made, Output};
+use crate::compaction::edit::{Compacted, Replacement};
+use crate::compaction::filter::CompactionFilter;
+use crate::compaction::input::Inputs;
+use crate::compaction::plan::{CompactionPlan, MergePlan};
+use crate::compaction::subcompaction::{Piece, cut};
+use crate::compaction::write::{Made, Output};
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::joined::Joined;
-use crate::snapshot::Snapshot;
-use crate::version::{Edit, Sst};
+use crate::read::snapshot::Snapshot;
+use crate::version::multi_window::MultiWindow;
+use crate::version::{Sst, VersionEdit};
 
 /// Bytes of a piece: as much as keeps all cores busy, but no less, since what a cut goes through is read twice.
 const LEAST_PIECE: u64 = 2 << 20;
@@ -29,7 +29,7 @@ const PIECES_A_CORE: u64 = 6;
 #[derive(Debug)]
 pub struct Compaction {
     /// To be committed at the plan's time.
-    pub edit: Edit,
+    pub edit: VersionEdit,
     /// SSTs before, and the bytes of them.
     pub before: (usize, u64),
     /// SSTs after, and the bytes of them.
@@ -61,7 +61,7 @@ impl Compaction {
     pub fn run_while(plan: &CompactionPlan, ids: &dyn Ids, go_on: &(dyn Fn() -> Result<()> + Sync)) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
-        let judge = Judge::new(snapshot, plan.now)?;
+        let judge = CompactionFilter::new(snapshot, plan.now)?;
         let run = Run { snapshot, judge: &judge, ids, go_on };
         let mut merges = plan.merges.clone();
         let mut done = run.rewrite_all(&merges);
@@ -86,7 +86,7 @@ impl Compaction {
         let sum = |of: fn(&Sst) -> u64| (old().map(of).sum::<u64>(), new().map(of).sum::<u64>());
         let ((bytes_before, bytes_after), (cells_before, cells_after)) = (sum(|sst| sst.bytes), sum(|sst| sst.cells));
         let (before, after) = ((old().count(), bytes_before), (new().count(), bytes_after));
-        let mut edit = Edit { base: version.number, ..Edit::default() };
+        let mut edit = VersionEdit { base: version.number, ..VersionEdit::default() };
         if !plan.is_empty() {
             edit.days = changed_days(snapshot, &expired);
             edit.compacted = Some(compacted);
@@ -117,7 +117,7 @@ fn bytes(ssts: &[Sst]) -> u64 {
 /// What is done to every merge of a plan.
 struct Run<'a> {
     snapshot: &'a Snapshot,
-    judge: &'a Judge,
+    judge: &'a CompactionFilter,
     ids: &'a dyn Ids,
     /// Says when to stop.
     go_on: &'a (dyn Fn() -> Result<()> + Sync),
@@ -168,7 +168,7 @@ impl Run<'_> {
     fn discard(&self, merge: &MergePlan, ssts: Vec<Sst>) {
         let replacements = vec![Replacement::of(merge, ssts)];
         let compacted = Some(Compacted { replacements, ..Compacted::default() });
-        self.snapshot.table().discard(&Edit { compacted, ..Edit::default() });
+        self.snapshot.table().discard(&VersionEdit { compacted, ..VersionEdit::default() });
     }
 
     fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
@@ -178,7 +178,7 @@ impl Run<'_> {
         let cores = rayon::current_num_threads() as u64;
         let limit = (bytes(&merge.ssts) / (cores * PIECES_A_CORE)).clamp(LEAST_PIECE, MOST_PIECE);
         let pieces = cut(inputs.parts(), limit);
-        let collected = judge.and_then(Judge::stamp);
+        let collected = judge.and_then(CompactionFilter::stamp);
         let output = Mutex::new(Output::new(table, self.snapshot.schema(), self.ids, collected));
         let state = Progress::default();
         let work = || {
@@ -210,7 +210,7 @@ impl Run<'_> {
         let error = state.error.into_inner().unwrap_or_else(PoisonError::into_inner);
         let done = error.map_or(Ok(()), Err).and_then(|()| output.end());
         let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
-        let windows = || Joined { windows: merge.joins.clone(), without: Vec::new() };
+        let windows = || MultiWindow { windows: merge.joins.clone(), without: Vec::new() };
         let joined = (!merge.joins.is_empty()).then(windows);
         let place = |sst: Sst| Sst { order: merge.order, level, joined: joined.clone(), ..sst };
         let ssts = output.into_ssts().into_iter().map(place).collect();

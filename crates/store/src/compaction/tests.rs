@@ -1,9 +1,9 @@
-use super::join::joins;
-use super::pick::{Pick, pick};
 use super::{Compacted, CompactionExtent, CompactionReason, Replacement};
-use crate::drops::{AppliedDrop, DropTarget};
-use crate::joined::Joined;
-use crate::version::{Edit, Sst, Version, WindowState};
+use crate::compaction::join::joins;
+use crate::compaction::picker::{Pick, pick};
+use crate::tombstone::{AppliedDrop, DropTarget};
+use crate::version::multi_window::MultiWindow;
+use crate::version::{Sst, Version, VersionEdit, WindowState};
 
 fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
     Sst {
@@ -69,13 +69,13 @@ fn windows_are_picked_from_the_manifest() {
 fn drops_and_files_have_orders_of_their_own() {
     let before = version(vec![vec![sst("a", 0, "a", "m")]]);
     let drop = |prefix: &str| DropTarget::Prefix { prefix: prefix.into() };
-    let edit = Edit { drops: vec![drop("a"), drop("b")], base: 1, ..Edit::default() };
+    let edit = VersionEdit { drops: vec![drop("a"), drop("b")], base: 1, ..VersionEdit::default() };
     let next = before.apply(&edit, "c", 5).unwrap();
     assert_eq!(
         next.drops.iter().map(|drop| (drop.order, drop.version, drop.now)).collect::<Vec<_>>(),
         [(1, 2, 5), (2, 2, 5)]
     );
-    let more = Edit { ssts: [(0, vec![sst("b", 0, "a", "b")])].into(), base: 2, ..Edit::default() };
+    let more = VersionEdit { ssts: [(0, vec![sst("b", 0, "a", "b")])].into(), base: 2, ..VersionEdit::default() };
     let next = next.apply(&more, "d", 6).unwrap();
     assert_eq!(next.windows[0].ssts[1].order, 3);
     // The files of a compaction stay below what was appended, and may share an order where they share no key.
@@ -88,7 +88,7 @@ fn drops_and_files_have_orders_of_their_own() {
             }],
             ..Compacted::default()
         };
-        next.apply(&Edit { compacted: Some(compacted), base: 3, ..Edit::default() }, "e", 7)
+        next.apply(&VersionEdit { compacted: Some(compacted), base: 3, ..VersionEdit::default() }, "e", 7)
     };
     let done = put(sst("x", 2, "a", "c"), sst("y", 2, "d", "m")).unwrap();
     assert_eq!(done.windows[0].ssts.iter().map(|sst| sst.id.as_str()).collect::<Vec<_>>(), ["x", "y", "b"]);
@@ -153,7 +153,7 @@ impl Paper {
                 window.ssts.splice(pick.ssts, [merged]);
                 self.written += bytes;
             }
-            crate::invariants::check(&self.version).unwrap();
+            crate::version::invariants::check(&self.version).unwrap();
         }
         panic!("it never ends");
     }
@@ -242,7 +242,7 @@ const DAY: i64 = 86_400_000_000;
 
 /// A file of some days.
 fn of_days(id: &str, order: u64, days: &[i64], bytes: u64) -> Sst {
-    let joined = Joined { windows: days.iter().map(|day| day * DAY).collect(), without: Vec::new() };
+    let joined = MultiWindow { windows: days.iter().map(|day| day * DAY).collect(), without: Vec::new() };
     Sst { bytes, level: 1, joined: Some(joined), ..sst(id, order, "a", "z") }
 }
 
@@ -284,12 +284,12 @@ fn what_is_late_waits_until_it_weighs_something() {
     assert_eq!(pick(&found, CompactionExtent::Due, &[]), []);
     found.window(DAY).ssts.push(Sst { bytes: 30 * MIB, ..sst("c", 3, "a", "z") });
     assert_eq!(picked(&found, CompactionExtent::Due), [CompactionReason::SeveralSsts]);
-    crate::invariants::check(&found).unwrap();
+    crate::version::invariants::check(&found).unwrap();
     // A window lies in one join, and what it has of its own is newer.
     let mut twice = found.clone();
     twice.window(2 * DAY).ssts.push(of_days("d", 4, &[2, 3], MIB));
-    assert!(crate::invariants::check(&twice).unwrap_err().contains("two joins"));
+    assert!(crate::version::invariants::check(&twice).unwrap_err().contains("two joins"));
     let mut older = found;
     older.window(0).ssts[0].order = 3;
-    assert!(crate::invariants::check(&older).unwrap_err().contains("older than those it shares"));
+    assert!(crate::version::invariants::check(&older).unwrap_err().contains("older than those it shares"));
 }

@@ -8,12 +8,12 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions};
 
 use crate::error::Result;
 use crate::ids::Ids;
-use crate::output::{SizedStripe, SstFile};
+use crate::sst_writer::{SizedStripe, SstFile};
 use crate::table::Table;
 use crate::version::Sst;
 
 /// What became of a piece.
-pub(super) enum Made {
+pub(crate) enum Made {
     /// An SST that stays as it is.
     Moved(Box<Sst>),
     /// Stripes by key.
@@ -21,7 +21,7 @@ pub(super) enum Made {
 }
 
 /// The files of one merge as they are written.
-pub(super) struct Output<'a> {
+pub(crate) struct Output<'a> {
     table: &'a Table,
     schema: &'a Arc<StoredSchema>,
     ids: &'a dyn Ids,
@@ -37,7 +37,7 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         table: &'a Table,
         schema: &'a Arc<StoredSchema>,
         ids: &'a dyn Ids,
@@ -47,7 +47,7 @@ impl<'a> Output<'a> {
     }
 
     /// Takes piece `at`, and writes all that can be.
-    pub(super) fn take(&mut self, at: usize, made: Made) -> Result<()> {
+    pub(crate) fn take(&mut self, at: usize, made: Made) -> Result<()> {
         self.waiting.insert(at, made);
         while let Some(made) = self.waiting.remove(&self.next) {
             self.next += 1;
@@ -88,15 +88,15 @@ impl<'a> Output<'a> {
     }
 
     /// The files by key, when all pieces have come.
-    pub(super) fn end(&mut self) -> Result<()> {
+    pub(crate) fn end(&mut self) -> Result<()> {
         self.end_file()
     }
 
     /// The files that are done.
-    pub(super) fn into_ssts(self) -> Vec<Sst> {
+    pub(crate) fn into_ssts(self) -> Vec<Sst> {
         self.ssts
     }
 }
 
 /// Under this name a file says which rules were applied to all its rows.
-pub(super) const COLLECTED: &str = "collected";
+pub(crate) const COLLECTED: &str = "collected";

@@ -7,24 +7,23 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder};
 use arrow::compute::{filter, nullif};
-use tidetable_layout::GroupBlock;
 use tidetable_layout::block::{GroupProjection, Qualifiers};
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
-use tidetable_layout::{Block, Group, Projection, StoredSchema};
+use tidetable_layout::{Block, Group, GroupBlock, Projection, StoredSchema};
 use tidetable_sstable::{ReadError, StripeMeta, StripeReader};
 
-use super::rule::GcRule;
 use crate::error::Result;
+use crate::gc::rule::GcRule;
 
 /// The rules of a table at a logical time.
 #[derive(Debug, Clone)]
-pub(crate) struct Collector {
+pub(crate) struct GcFilter {
     /// For each group, the rule of each column's family; `None` for a group without rules.
     rules: Vec<Option<Vec<Option<GcRule>>>>,
     now: i64,
 }
 
-impl Collector {
+impl GcFilter {
     /// The rules `families` for the columns of `schema`, judged at `now`; `None` if there is none.
     pub(crate) fn new(schema: &StoredSchema, families: &BTreeMap<String, GcRule>, now: i64) -> Option<Self> {
         let rules: Vec<_> = schema

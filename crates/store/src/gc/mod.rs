@@ -1,10 +1,9 @@
 //! Garbage collection: rules of families, and what they leave of a block.
 
-mod apply;
-mod rule;
-
+pub(crate) mod apply;
+pub(crate) mod rule;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-pub(crate) use apply::{Collector, remove, widen_group};
+pub(crate) use apply::{GcFilter, remove, widen_group};
 pub use rule::{GcError, GcRule};

@@ -3,12 +3,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, UInt64Array};
 use arrow::datatypes::UInt64Type;
-use tidetable_layout::GroupBlock;
 use tidetable_layout::schema::{Encoding, Merge, Packed, PackedForm, QualifierKind, TimestampKind};
-use tidetable_layout::{Block, Column, FieldType, Group, Keys, Projection, StoredSchema, ValueType};
+use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Projection, StoredSchema, ValueType};
 
-use super::apply::Collector;
-use super::rule::GcRule;
+use crate::gc::apply::GcFilter;
+use crate::gc::rule::GcRule;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -92,7 +91,7 @@ fn left_of_packed(form: PackedForm, rule_text: &str, now: i64) -> Vec<(i64, Opti
         sums: Vec::new(),
     };
     let rules = BTreeMap::from([("F".to_owned(), rule(rule_text))]);
-    let collector = Collector::new(&schema, &rules, now).unwrap();
+    let collector = GcFilter::new(&schema, &rules, now).unwrap();
     // No field must be read for the judgement.
     let mut projection = Projection::all(&schema);
     projection.groups[0].as_mut().unwrap().columns = vec![false, true];

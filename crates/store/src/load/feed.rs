@@ -24,7 +24,7 @@ pub enum Piece {
 
 impl Piece {
     /// Where it begins in its input: the bytes before a chunk, or the rows before rows, of which `first_row` is the first.
-    pub(super) fn offset(&self, first_row: u64) -> u64 {
+    pub(crate) fn offset(&self, first_row: u64) -> u64 {
         match self {
             Self::Chunk { chunk, .. } => chunk.offset(),
             Self::Rows(_) => first_row.saturating_sub(1),

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::output::SstFile;
+use crate::sst_writer::SstFile;
 use crate::version::Sst;
 
 /// Files that are finished at the same time, and as many wait for it.
@@ -13,27 +13,27 @@ const FILES: usize = 4;
 
 /// Which file of which window one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) window: i64,
-    pub(super) file: usize,
+pub(crate) struct Place {
+    pub(crate) window: i64,
+    pub(crate) file: usize,
 }
 
 /// A file that was finished, or not.
-pub(super) struct Finished {
-    pub(super) place: Place,
+pub(crate) struct Finished {
+    pub(crate) place: Place,
     /// `None` if it would hold no row.
-    pub(super) sst: Result<Option<Sst>>,
-    pub(super) took: Duration,
+    pub(crate) sst: Result<Option<Sst>>,
+    pub(crate) took: Duration,
 }
 
 /// Takes files that are written but for their end.
-pub(super) struct Finisher<'t> {
+pub(crate) struct Finisher<'t> {
     sender: SyncSender<(Place, SstFile<'t>)>,
 }
 
 impl<'t> Finisher<'t> {
     /// Runs `work`, which hands files over, until all of them are finished: by place.
-    pub(super) fn beside<R>(work: impl FnOnce(&Self) -> R) -> (R, Vec<Finished>) {
+    pub(crate) fn beside<R>(work: impl FnOnce(&Self) -> R) -> (R, Vec<Finished>) {
         let (sender, receiver) = sync_channel::<(Place, SstFile<'t>)>(FILES);
         let (receiver, done) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = std::thread::scope(|scope| {
@@ -56,7 +56,7 @@ impl<'t> Finisher<'t> {
     }
 
     /// Finishes `file`, soon. Waits if many are being finished.
-    pub(super) fn finish(&self, place: Place, file: SstFile<'t>) {
+    pub(crate) fn finish(&self, place: Place, file: SstFile<'t>) {
         // The receiver outlives every sender.
         let _ = self.sender.send((place, file));
     }

@@ -3,29 +3,24 @@
 //! An input is read once for all the tables that want it ([`pass`]), in pieces; pieces are parsed and
 //! laid out on all cores ([`lay`]); when enough have come, their cells are ordered by counting (see
 //! [`order`]), built into blocks and written, one SST or more a window. Nothing is committed here: a
-//! load returns an [`Edit`] for each table.
+//! load returns an [`VersionEdit`] for each table.
 
-mod chunk;
-mod feed;
-mod finish;
-mod gather;
-mod lay;
-mod order;
-mod overtaken;
-mod pass;
-mod pick;
-mod plan;
-mod prepare;
-mod ranks;
-mod read;
-mod rebuild;
-mod rows;
-mod state;
-mod stats;
+pub(crate) mod batcher;
+pub(crate) mod encode;
+pub(crate) mod feed;
+pub(crate) mod finish;
+pub(crate) mod overtaken;
+pub(crate) mod pass;
+pub(crate) mod plan;
+pub(crate) mod prepare;
+pub(crate) mod read;
+pub(crate) mod rebuild;
+pub(crate) mod sort;
+pub(crate) mod state;
+pub(crate) mod stats;
 #[cfg(test)]
-mod tests;
-mod upsert;
-mod write;
+pub(crate) mod tests;
+pub(crate) mod write;
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -37,19 +32,19 @@ use tidetable_sstable::StripeLimits;
 use crate::error::Result;
 use crate::ids::Ids;
 use crate::table::Table;
-use crate::version::{Edit, Version};
-use chunk::{events_by_window, held_back, keep_window};
+use crate::version::{Version, VersionEdit};
+use batcher::Gather;
 pub use feed::{Feed, FeedEnd, FileFeed, Piece};
 use finish::{Finished, Finisher};
-use gather::Gather;
-#[doc(hidden)]
-pub use order::order_events;
 use pass::{Pass, passes};
 pub use plan::{Grown, GrowthOf, InputPlan, Looking};
 pub use prepare::{Prepare, Prepared, UnpreparedRow};
 pub use read::RejectedRow;
 use read::read_ahead;
 use rebuild::Work;
+use sort::chunk::{events_by_window, held_back, keep_window};
+#[doc(hidden)]
+pub use sort::order::order_events;
 use state::{Encoders, TargetState};
 pub use stats::{EmptyRow, LargestRow, LoadStats};
 use write::SstWriter;
@@ -136,7 +131,7 @@ fn waiting_cells(memory: u64, names: u64) -> u64 {
 #[derive(Debug)]
 pub struct Loaded {
     /// To be committed.
-    pub edit: Edit,
+    pub edit: VersionEdit,
     /// Counts and times. What tables read together cost together is told of the first.
     pub stats: LoadStats,
     /// Inputs that have grown, but the windows they touch were built anew: later inputs write the same cells.
@@ -192,7 +187,7 @@ impl<'a> Loader<'a> {
         let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
         let loaded = works.into_iter().zip(states).map(|(work, state)| {
             let (ssts, stats) = state.into_written();
-            Loaded { edit: Edit { ssts, ..work.edit }, stats, overtaken: Vec::new() }
+            Loaded { edit: VersionEdit { ssts, ..work.edit }, stats, overtaken: Vec::new() }
         });
         let loaded: Vec<Loaded> = loaded.collect();
         if done.is_err() {

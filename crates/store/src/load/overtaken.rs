@@ -9,22 +9,23 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::Array;
-use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Merge, Projection, TimestampKind};
-use tidetable_sstable::planted::{self, Bug};
+use tidetable_layout::schema::{Merge, TimestampKind};
+use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
+use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use super::{Grown, Target};
+use crate::commit::limits::damage_only;
 use crate::error::Result;
-use crate::fold::Overflow;
-use crate::limits::damage_only;
-use crate::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
-use crate::snapshot::{ALWAYS, Snapshot};
-use crate::version::{Edit, Sst};
+use crate::merge::operator::Overflow;
+use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::read::snapshot::{ALWAYS, Snapshot};
+use crate::version::{Sst, VersionEdit};
 
 impl Target<'_> {
     /// The grown inputs whose new cells, written by `edit` behind all others, would hide cells of later inputs.
-    pub(super) fn overtaken(&self, edit: &Edit) -> Result<Vec<String>> {
+    pub(crate) fn overtaken(&self, edit: &VersionEdit) -> Result<Vec<String>> {
         let suspects = self.suspects(edit);
-        if suspects.is_empty() || planted::is(Bug::AppendWhateverComesLater) {
+        if suspects.is_empty() || failpoints::is(Bug::AppendWhateverComesLater) {
             return Ok(Vec::new());
         }
         let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
@@ -51,7 +52,7 @@ impl Target<'_> {
 
     /// By window, the grown inputs that bring rows to it though later inputs lie in it; by `None` those of all windows, where
     /// a row may lie in several.
-    fn suspects<'e>(&self, edit: &'e Edit) -> BTreeMap<Option<i64>, Vec<&'e str>> {
+    fn suspects<'e>(&self, edit: &'e VersionEdit) -> BTreeMap<Option<i64>, Vec<&'e str>> {
         let keeps = self.layout.rows_keep_to_windows();
         let mut suspects: BTreeMap<Option<i64>, Vec<&str>> = BTreeMap::new();
         for Grown { held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {

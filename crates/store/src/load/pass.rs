@@ -4,27 +4,27 @@ use std::collections::{BTreeSet, HashMap};
 
 use tidetable_source::InputFile;
 
-use super::rebuild::Work;
+use crate::load::rebuild::Work;
 
 /// Inputs to be read one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Pass {
-    pub(super) readings: Vec<Reading>,
+pub(crate) struct Pass {
+    pub(crate) readings: Vec<Reading>,
     /// The targets whose inputs all lie in it.
-    pub(super) targets: Vec<usize>,
+    pub(crate) targets: Vec<usize>,
 }
 
 /// An input, and which input of which targets it is.
 #[derive(Debug)]
-pub(super) struct Reading {
-    pub(super) file: InputFile,
+pub(crate) struct Reading {
+    pub(crate) file: InputFile,
     /// (target, index among its inputs)
-    pub(super) uses: Vec<(usize, usize)>,
+    pub(crate) uses: Vec<(usize, usize)>,
 }
 
 /// Puts the inputs of all targets into as few passes as keep each target's inputs in order of sequence.
 /// Most often that is one: tables of a source grow together.
-pub(super) fn passes(works: &[Work]) -> Vec<Pass> {
+pub(crate) fn passes(works: &[Work]) -> Vec<Pass> {
     let mut passes: Vec<Pass> = Vec::new();
     for (target, work) in works.iter().enumerate().filter(|(_, work)| !work.inputs.is_empty()) {
         let joined = passes.iter_mut().any(|pass| pass.join(target, work));
@@ -39,7 +39,7 @@ pub(super) fn passes(works: &[Work]) -> Vec<Pass> {
 
 impl Pass {
     /// What it reads, each with the offsets at which pieces must begin.
-    pub(super) fn files(&self, works: &[Work]) -> Vec<(&InputFile, Vec<u64>)> {
+    pub(crate) fn files(&self, works: &[Work]) -> Vec<(&InputFile, Vec<u64>)> {
         let files = self.readings.iter().map(|reading| {
             let cut = |(target, input): &(usize, usize)| works[*target].inputs[*input].cut;
             let cuts: BTreeSet<u64> = reading.uses.iter().filter_map(cut).collect();
@@ -94,11 +94,11 @@ impl Pass {
 mod tests {
     use super::*;
     use crate::load::rebuild::ToRead;
-    use crate::version::Edit;
+    use crate::version::VersionEdit;
 
     fn work(paths: &[&str]) -> Work {
         let input = |(sequence, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), sequence as u64);
-        Work { edit: Edit::default(), inputs: paths.iter().enumerate().map(input).collect() }
+        Work { edit: VersionEdit::default(), inputs: paths.iter().enumerate().map(input).collect() }
     }
 
     fn read(lists: &[&[&str]]) -> Vec<Vec<(String, usize)>> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
 
-use crate::names::{Content, Name};
+use crate::version::names::{Content, Name};
 use crate::version::{Input, Version};
 
 /// An input that brings more than it did: what the table holds of it stays.

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tidetable_layout::error::LayoutReject;
 use tidetable_source::{InputFile, Origin, Rejected};
 
-use super::feed::{Feed, FeedEnd, Piece};
-use super::prepare::{Prepared, UnpreparedRow};
 use crate::error::Result;
+use crate::load::feed::{Feed, FeedEnd, Piece};
+use crate::load::prepare::{Prepared, UnpreparedRow};
 
 /// A row that was not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -28,7 +28,7 @@ pub struct RejectedRow {
 }
 
 /// What the reading thread sends.
-pub(super) enum ReadMessage {
+pub(crate) enum ReadMessage {
     /// Piece `index` of input number `input`, whose first row is number `first_row` if it is rows.
     Piece { input: usize, index: u64, first_row: u64, piece: Piece },
     /// Input number `input` is at its end.
@@ -36,7 +36,7 @@ pub(super) enum ReadMessage {
 }
 
 /// Reads `inputs`, in pieces that begin at the offsets given too, in order on a thread of its own while `consume` takes what it reads; at most `ahead` pieces wait.
-pub(super) fn read_ahead(
+pub(crate) fn read_ahead(
     feed: &dyn Feed,
     inputs: &[(&InputFile, Vec<u64>)],
     ahead: usize,
@@ -88,15 +88,15 @@ fn send_input(
 }
 
 /// Tells of the rows of one piece that are rejected.
-pub(super) struct RejectedRows<'a> {
-    pub(super) file: &'a str,
-    pub(super) origin: &'a Origin,
-    pub(super) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+pub(crate) struct RejectedRows<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) origin: &'a Origin,
+    pub(crate) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
 }
 
 impl RejectedRows<'_> {
     /// Tells of rows that no table can take: the parser or a derived column rejected them.
-    pub(super) fn report_rows(&self, parsed: &[Rejected], derived: &Prepared) {
+    pub(crate) fn report_rows(&self, parsed: &[Rejected], derived: &Prepared) {
         for rejected in parsed {
             let Rejected { line, column, reason, raw } = rejected;
             self.tell(None, *line, column.as_ref(), reason.to_string(), raw.clone());
@@ -107,7 +107,7 @@ impl RejectedRows<'_> {
     }
 
     /// Tells of rows that one table cannot take: its filter or its layout rejected them.
-    pub(super) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, laid: &[LayoutReject]) {
+    pub(crate) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, laid: &[LayoutReject]) {
         for UnpreparedRow { row, column, reason } in &prepared.rejected {
             let row = derived.origin(*row);
             self.tell(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));

@@ -12,57 +12,57 @@ use tidetable_layout::time::{window_bounds, window_name};
 use tidetable_source::{ContentHash, InputFile};
 use tidetable_sstable::tools::failpoints::{self, Bug};
 
-use super::lay::Outcome;
-use super::pass::passes;
-use super::plan::Grown;
-use super::read::read_ahead;
-use super::state::{Encoders, InputRead};
 use super::{Loader, MICROS_PER_DAY, Target};
 use crate::error::{Result, StoreError};
-use crate::version::{Edit, Input};
+use crate::load::encode::Outcome;
+use crate::load::pass::passes;
+use crate::load::plan::Grown;
+use crate::load::read::read_ahead;
+use crate::load::state::{Encoders, InputRead};
+use crate::version::{Input, VersionEdit};
 
 /// An input to be read.
 #[derive(Debug)]
-pub(super) struct ToRead {
-    pub(super) file: InputFile,
-    pub(super) sequence: u64,
+pub(crate) struct ToRead {
+    pub(crate) file: InputFile,
+    pub(crate) sequence: u64,
     /// New or changed: its rows are counted and its rejects told. Otherwise it is only read again
     /// for windows that are built anew.
-    pub(super) counts: bool,
+    pub(crate) counts: bool,
     /// Whether it is changed, so that all its windows must be among those built anew.
-    pub(super) changed: bool,
+    pub(crate) changed: bool,
     /// What it must hold, if that is known.
-    pub(super) expected: Option<ContentHash>,
+    pub(crate) expected: Option<ContentHash>,
     /// Where a piece of it must begin.
-    pub(super) cut: Option<u64>,
+    pub(crate) cut: Option<u64>,
     /// What the table holds of it and keeps, if it has grown.
-    pub(super) held: Option<Held>,
+    pub(crate) held: Option<Held>,
     /// The pieces whose rejected rows are to be told: a load that begins again has told some already.
-    pub(super) tells: Range<u64>,
+    pub(crate) tells: Range<u64>,
 }
 
 /// The part of a grown input that a table holds already.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) input: Input,
+pub(crate) struct Held {
+    pub(crate) input: Input,
     /// Where it ends.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Whether some of it lies in windows that are built anew.
-    pub(super) again: bool,
+    pub(crate) again: bool,
 }
 
 /// What a load has to do.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(crate) struct Work {
     /// What is known of the edit before reading.
-    pub(super) edit: Edit,
+    pub(crate) edit: VersionEdit,
     /// In order of sequence.
-    pub(super) inputs: Vec<ToRead>,
+    pub(crate) inputs: Vec<ToRead>,
 }
 
 impl Work {
     /// Tells no rejected rows but those of what inputs of `grown` held before they grew.
-    pub(super) fn tell_only_held(&mut self, grown: &[Grown]) {
+    pub(crate) fn tell_only_held(&mut self, grown: &[Grown]) {
         for input in &mut self.inputs {
             let held = grown.iter().find(|grown| grown.file.path == input.file.path).map_or(0, |grown| grown.from);
             (input.tells, input.cut) = (0..held, Some(held).filter(|held| *held > 0));
@@ -71,7 +71,7 @@ impl Work {
 }
 
 /// Works out what each table has to read.
-pub(super) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
+pub(crate) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
     let surveys = survey(loader)?;
     loader.targets.iter().zip(&surveys).map(|(target, windows)| plan_target(target, windows)).collect()
 }
@@ -80,7 +80,7 @@ pub(super) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
 fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
     let Target { base, plan, .. } = target;
     let window = target.layout.spec().window;
-    let mut edit = Edit { base: base.number, ..Edit::default() };
+    let mut edit = VersionEdit { base: base.number, ..VersionEdit::default() };
     if !failpoints::is(Bug::ForgetCopies) {
         edit.names.clone_from(&plan.names);
     }
@@ -166,7 +166,7 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
     let of_target = |target: &Target<'_>| {
         let changed = target.plan.changed.iter().map(|(file, old)| (old.sequence, file));
         let resumed = target.plan.resumed.iter().map(|(sequence, file)| (*sequence, file));
-        Work { edit: Edit::default(), inputs: changed.chain(resumed).map(look).collect() }
+        Work { edit: VersionEdit::default(), inputs: changed.chain(resumed).map(look).collect() }
     };
     let works: Vec<Work> = loader.targets.iter().map(of_target).collect();
     let encoders: Vec<Encoders<'_>> = loader.targets.iter().map(|target| Encoders::new(target.layout)).collect();
@@ -203,7 +203,7 @@ fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
 
 impl ToRead {
     /// An input of which all rows are to be loaded.
-    pub(super) fn new(file: &InputFile, sequence: u64) -> Self {
+    pub(crate) fn new(file: &InputFile, sequence: u64) -> Self {
         let (file, tells) = (file.clone(), 0..u64::MAX);
         Self { file, sequence, counts: true, changed: false, expected: None, cut: None, held: None, tells }
     }
@@ -214,27 +214,27 @@ impl ToRead {
     }
 
     /// Whether the rows that begin at `offset` count.
-    pub(super) fn counts_at(&self, offset: u64) -> bool {
+    pub(crate) fn counts_at(&self, offset: u64) -> bool {
         self.counts && !self.holds(offset)
     }
 
     /// Whether rejected rows that begin at `offset` are to be told.
-    pub(super) fn tells_at(&self, offset: u64) -> bool {
+    pub(crate) fn tells_at(&self, offset: u64) -> bool {
         self.counts_at(offset) && self.tells.contains(&offset)
     }
 
     /// Whether nothing is wanted of the rows that begin at `offset`.
-    pub(super) fn skips(&self, offset: u64) -> bool {
+    pub(crate) fn skips(&self, offset: u64) -> bool {
         self.holds(offset) && self.held.as_ref().is_some_and(|held| !held.again)
     }
 
     /// Whether its cells in the window at `start`, of rows that begin at `offset`, are wanted.
-    pub(super) fn wants(&self, start: i64, offset: u64, rebuilt: &[i64]) -> bool {
+    pub(crate) fn wants(&self, start: i64, offset: u64, rebuilt: &[i64]) -> bool {
         self.counts_at(offset) || self.changed || rebuilt.binary_search(&start).is_ok()
     }
 
     /// Checks that an input that was read again is the one the version holds.
-    pub(super) fn check(&self, read: &InputRead) -> Result<()> {
+    pub(crate) fn check(&self, read: &InputRead) -> Result<()> {
         match self.expected {
             Some(expected) if read.hash != Some(expected) => {
                 Err(StoreError::InputMoved { path: self.file.path.clone() })
@@ -244,7 +244,7 @@ impl ToRead {
     }
 
     /// The input as the next version records it.
-    pub(super) fn record(&self, read: &InputRead, rebuilt: &[i64]) -> Result<Input> {
+    pub(crate) fn record(&self, read: &InputRead, rebuilt: &[i64]) -> Result<Input> {
         let moved = self.changed && read.days.keys().any(|start| rebuilt.binary_search(start).is_err());
         let Some(hash) = read.hash.filter(|_| !moved) else {
             return Err(StoreError::InputMoved { path: self.file.path.clone() });

@@ -7,29 +7,29 @@ use tidetable_layout::Layout;
 use tidetable_layout::encode::{Dictionary, Encoder};
 use tidetable_source::ContentHash;
 
-use super::chunk::{AllRanks, Chunk};
-use super::lay::{Outcome, Part};
-use super::pass::Reading;
-use super::ranks::Ranks;
-use super::rebuild::Work;
-use super::stats::{EmptyRow, LoadStats};
 use crate::error::{Result, StoreError};
+use crate::load::encode::{Outcome, Part};
+use crate::load::pass::Reading;
+use crate::load::rebuild::Work;
+use crate::load::sort::chunk::{AllRanks, Chunk};
+use crate::load::sort::ranks::Ranks;
+use crate::load::stats::{EmptyRow, LoadStats};
 use crate::version::Sst;
 
 /// Rows of an input, or of a piece of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) read: u64,
-    pub(super) accepted: u64,
-    pub(super) filtered: u64,
-    pub(super) rejected: u64,
+pub(crate) struct Counts {
+    pub(crate) read: u64,
+    pub(crate) accepted: u64,
+    pub(crate) filtered: u64,
+    pub(crate) rejected: u64,
     /// Of those accepted, rows that made no cell.
-    pub(super) empty: u64,
+    pub(crate) empty: u64,
 }
 
 impl Counts {
     /// No row is lost uncounted.
-    pub(super) fn assert_complete(&self, path: &str) -> Result<()> {
+    pub(crate) fn assert_complete(&self, path: &str) -> Result<()> {
         if self.read == self.accepted + self.filtered + self.rejected {
             return Ok(());
         }
@@ -45,31 +45,31 @@ impl Counts {
 
 /// What was read of one input.
 #[derive(Debug, Default)]
-pub(super) struct InputRead {
-    pub(super) counts: Counts,
-    pub(super) hash: Option<ContentHash>,
+pub(crate) struct InputRead {
+    pub(crate) counts: Counts,
+    pub(crate) hash: Option<ContentHash>,
     /// UTC days with cells, by window.
-    pub(super) days: BTreeMap<i64, BTreeSet<i32>>,
+    pub(crate) days: BTreeMap<i64, BTreeSet<i32>>,
 }
 
 /// A table of the load.
 #[derive(Default)]
-pub(super) struct TargetState {
+pub(crate) struct TargetState {
     /// What waits to be sorted.
-    pub(super) chunks: Vec<Chunk>,
+    pub(crate) chunks: Vec<Chunk>,
     /// Bytes of it.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// What was written, by window.
-    pub(super) ssts: BTreeMap<i64, Vec<Sst>>,
+    pub(crate) ssts: BTreeMap<i64, Vec<Sst>>,
     /// One for each input of its work.
-    pub(super) read: Vec<InputRead>,
-    pub(super) stats: LoadStats,
+    pub(crate) read: Vec<InputRead>,
+    pub(crate) stats: LoadStats,
     /// The first row without a cell: the sequence of its input, and its line.
     first_empty: Option<(u64, EmptyRow)>,
 }
 
 impl TargetState {
-    pub(super) fn new(work: &Work) -> Self {
+    pub(crate) fn new(work: &Work) -> Self {
         Self { read: work.inputs.iter().map(|_| InputRead::default()).collect(), ..Self::default() }
     }
 
@@ -103,13 +103,13 @@ impl TargetState {
     }
 
     /// What it wrote, by window, and what it counted.
-    pub(super) fn into_written(self) -> (BTreeMap<i64, Vec<Sst>>, LoadStats) {
+    pub(crate) fn into_written(self) -> (BTreeMap<i64, Vec<Sst>>, LoadStats) {
         let first_empty = self.first_empty.map(|(_, row)| row);
         (self.ssts, LoadStats { first_empty, ..self.stats })
     }
 
     /// Writes into the edit which inputs were read, after checking that they are what they should be.
-    pub(super) fn settle(&self, work: &mut Work) -> Result<()> {
+    pub(crate) fn settle(&self, work: &mut Work) -> Result<()> {
         for (to_read, read) in work.inputs.iter().zip(&self.read) {
             to_read.check(read)?;
         }
@@ -125,7 +125,7 @@ impl TargetState {
 
 impl Outcome {
     /// Puts it away, table by table.
-    pub(super) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState]) {
+    pub(crate) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState]) {
         match self {
             Self::End { input, end } => {
                 for (target, index) in &readings[input].uses {
@@ -149,7 +149,7 @@ impl Outcome {
 }
 
 /// Encoders that are not at work, each with the number of its dictionaries.
-pub(super) struct Encoders<'a> {
+pub(crate) struct Encoders<'a> {
     layout: &'a Layout,
     idle: Mutex<(Vec<(usize, Encoder<'a>)>, usize)>,
     /// The latest ranks, and how many names each dictionary had then.
@@ -157,11 +157,11 @@ pub(super) struct Encoders<'a> {
 }
 
 impl<'a> Encoders<'a> {
-    pub(super) fn new(layout: &'a Layout) -> Self {
+    pub(crate) fn new(layout: &'a Layout) -> Self {
         Self { layout, idle: Mutex::default(), known: Mutex::default() }
     }
 
-    pub(super) fn take(&self) -> (usize, Encoder<'a>) {
+    pub(crate) fn take(&self) -> (usize, Encoder<'a>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.0.pop() {
             Some(encoder) => encoder,
@@ -172,12 +172,12 @@ impl<'a> Encoders<'a> {
         }
     }
 
-    pub(super) fn put(&self, encoder: (usize, Encoder<'a>)) {
+    pub(crate) fn put(&self, encoder: (usize, Encoder<'a>)) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).0.push(encoder);
     }
 
     /// Bytes that the names of encoders which are not at work take, and their ranks, about.
-    pub(super) fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let groups = self.layout.stored().groups.len();
         let qualifiers = |encoder: &Encoder<'_>| {
@@ -190,7 +190,7 @@ impl<'a> Encoders<'a> {
 
     /// Ranks over the dictionaries of all encoders, none of which may be at work. Those of before are given again if no
     /// name has come since: entities are mostly known after the first of their readings.
-    pub(super) fn ranks(&self, groups: usize) -> Arc<AllRanks> {
+    pub(crate) fn ranks(&self, groups: usize) -> Arc<AllRanks> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.0.sort_by_key(|(worker, _)| *worker);
         let prefixes: Vec<_> = idle.0.iter().map(|(_, encoder)| encoder.prefixes()).collect();

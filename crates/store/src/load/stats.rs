@@ -91,14 +91,14 @@ impl LoadStats {
     }
 
     /// Counts an SST that was written.
-    pub(super) fn count_sst(&mut self, sst: &Sst) {
+    pub(crate) fn count_sst(&mut self, sst: &Sst) {
         self.rows_written += sst.rows;
         self.cells += sst.cells;
         self.bytes_out += sst.bytes;
     }
 
     /// Takes note of a large row.
-    pub(super) fn add_largest(&mut self, row: Option<&LargestRow>) {
+    pub(crate) fn add_largest(&mut self, row: Option<&LargestRow>) {
         if let Some(row) = row
             && self.largest_row.as_ref().is_none_or(|largest| largest.bytes < row.bytes)
         {
@@ -133,11 +133,11 @@ fn is_zero(count: &u64) -> bool {
 mod seconds {
     use super::{Deserialize, Deserializer, Duration};
 
-    pub(super) fn serialize<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(duration.as_secs_f64())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
     }

@@ -12,14 +12,13 @@ use tidetable_layout::hll::{Distinct, Sketch};
 use tidetable_layout::schema::{Encoding, KeyTail, Merge as Kind, Packed, PackedForm, QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Column, FieldType, Group, StoredSchema, ValueType};
 
-use super::chunk::{AllRanks, GroupEvents, Places, WindowEvents};
-use super::order::RowOrder;
-use super::ranks::Ranks;
-use super::rows;
-use crate::emptied;
 use crate::error::{Result, StoreError};
-use crate::gc::{Collector, GcRule};
-use crate::merge::Merge;
+use crate::gc::{GcFilter, GcRule};
+use crate::load::sort::chunk::{AllRanks, GroupEvents, Places, WindowEvents};
+use crate::load::sort::order::RowOrder;
+use crate::load::sort::ranks::Ranks;
+use crate::load::sort::rows;
+use crate::merge::{Merge, emptied};
 
 const ROWS: [&str; 3] = ["a", "b", "c"];
 const QUALIFIERS: [&str; 3] = ["x", "y", "z"];
@@ -329,7 +328,7 @@ proptest! {
     ) {
         let schema = aggregates_and_newest();
         let rules = ["n", "sum"].iter().zip(rules).map(|(family, rule)| ((*family).to_owned(), rule)).collect();
-        if let Some(collector) = Collector::new(&schema, &rules, now) {
+        if let Some(collector) = GcFilter::new(&schema, &rules, now) {
             let once = collector.collect(&schema, built(&schema, &events).unwrap()).unwrap();
             let twice = collector.collect(&schema, once.clone()).unwrap();
             prop_assert_eq!(records(&[twice]), records(&[once]));
@@ -358,7 +357,7 @@ fn event(row: usize, time: i64, values: [Option<i64>; VALUES]) -> Event {
 fn rules_are_judged_after_cells_are_merged() {
     let schema = schema(&[column("sum", Kind::Sum)], false);
     let rules = [("sum".to_owned(), GcRule::parse("maxversions=1").unwrap())].into();
-    let collector = Collector::new(&schema, &rules, 0).unwrap();
+    let collector = GcFilter::new(&schema, &rules, 0).unwrap();
     // Two versions in each SST, the newer one in both: it is one version, and holds what both brought.
     let one = |time: i64, value: i64| event(0, time, [Some(value), None, None]);
     let parts = [[one(1000, 1), one(2000, 10)], [one(2000, 20), one(1000, 2)]];

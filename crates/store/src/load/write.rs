@@ -8,15 +8,16 @@ use rayon::prelude::*;
 use tidetable_layout::{Layout, StoredSchema};
 use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_splits};
 
-use super::chunk::{AllRanks, Chunk, WindowEvents};
-use super::finish::{Finisher, Place};
-use super::order::RowOrder;
-use super::rows::{self, Piece};
-use super::stats::LoadStats;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::output::{SizedStripe, SstFile, write_error};
-use crate::size;
+use crate::load::finish::{Finisher, Place};
+use crate::load::sort::chunk::{AllRanks, Chunk, WindowEvents};
+use crate::load::sort::order::RowOrder;
+use crate::load::sort::rows;
+use crate::load::sort::rows::Piece;
+use crate::load::stats::LoadStats;
+use crate::maintenance::size;
+use crate::sst_writer::{SizedStripe, SstFile, write_error};
 use crate::table::Table;
 
 /// Events a piece of a window has, about: two full stripes.
@@ -25,19 +26,19 @@ const PIECE_EVENTS: usize = 131_072;
 const PIECE_BYTES: usize = 8 << 20;
 
 /// Writes SSTs of one table.
-pub(super) struct SstWriter<'a> {
-    pub(super) table: &'a Table,
-    pub(super) layout: &'a Layout,
-    pub(super) schema: &'a Arc<StoredSchema>,
-    pub(super) ids: &'a dyn Ids,
-    pub(super) limits: StripeLimits,
+pub(crate) struct SstWriter<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) layout: &'a Layout,
+    pub(crate) schema: &'a Arc<StoredSchema>,
+    pub(crate) ids: &'a dyn Ids,
+    pub(crate) limits: StripeLimits,
     /// Called with the rows that were encoded, again and again; an error ends the writing.
-    pub(super) on_written: &'a (dyn Fn(u64) -> Result<()> + Sync),
+    pub(crate) on_written: &'a (dyn Fn(u64) -> Result<()> + Sync),
 }
 
 impl<'t> SstWriter<'t> {
     /// Sorts the events of window `start` in `chunks` and writes them: one SST, or more if it is large. `finisher` ends them.
-    pub(super) fn write_window(
+    pub(crate) fn write_window(
         &self,
         chunks: &[Chunk],
         start: i64,

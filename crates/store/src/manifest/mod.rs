@@ -11,17 +11,18 @@
 //! checksum of the manifest before it, and a checkpoint that of the manifest it stands for, so that none can be taken
 //! for another. A manifest is a commit; a checkpoint only saves reading the steps before it.
 
-mod step;
+pub(crate) mod delta;
+pub(crate) mod hex;
+pub(crate) mod line;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::invariants;
-use crate::version::Version;
-pub(crate) use step::Step;
+use crate::version::{Version, invariants};
+pub(crate) use delta::Step;
 
 /// Format of manifests that hold a whole version.
 const WHOLE: u32 = 1;

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::{Manifest, Step, encode_step, read};
-use crate::drops::{AppliedDrop, DropTarget};
-use crate::names::{Content, Name};
+use crate::tombstone::{AppliedDrop, DropTarget};
+use crate::version::names::{Content, Name};
 use crate::version::{Input, Sst, Version, WindowState};
 
 fn sst(id: u8, order: u8) -> Sst {

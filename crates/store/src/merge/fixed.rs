@@ -7,7 +7,7 @@ use arrow::buffer::{Buffer, MutableBuffer};
 
 /// The ranges `ranges` (array, values) of `arrays`, `len` values in all. `None` if values of their type do not lie side by
 /// side in memory, or some are absent.
-pub(super) fn gather(arrays: &[ArrayRef], ranges: &[(usize, Range<usize>)], len: usize) -> Option<ArrayRef> {
+pub(crate) fn gather(arrays: &[ArrayRef], ranges: &[(usize, Range<usize>)], len: usize) -> Option<ArrayRef> {
     let kind = arrays.first()?.data_type();
     let width = kind.primitive_width()?;
     let parts: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();

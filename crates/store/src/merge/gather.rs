@@ -6,19 +6,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, MutableArrayData, make_array};
-use tidetable_layout::GroupBlock;
 use tidetable_layout::block::Qualifiers;
 use tidetable_layout::schema::TimestampKind;
-use tidetable_layout::{Block, Group, Keys, StoredSchema};
+use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
 
-use super::fixed;
-use super::plan::{BlockPlan, Step};
-use crate::alike::Contents;
 use crate::error::Result;
-use crate::fold::{AlikeSets, Overflow, fold};
+use crate::merge::dedup::Contents;
+use crate::merge::fixed;
+use crate::merge::operator::{AlikeSets, Overflow, fold};
+use crate::merge::plan::{BlockPlan, Step};
 
 /// The rows of `block` from `row` on.
-pub(super) fn tail(block: &Block, row: usize) -> Block {
+pub(crate) fn tail(block: &Block, row: usize) -> Block {
     slice(block, row..block.keys.len())
 }
 
@@ -44,7 +43,7 @@ fn slice_group(group: &GroupBlock, rows: &Range<usize>) -> GroupBlock {
 }
 
 /// The block that `plan` makes of `blocks`.
-pub(super) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan, overflow: Overflow) -> Result<Block> {
+pub(crate) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan, overflow: Overflow) -> Result<Block> {
     let keys = gather_keys(blocks, plan);
     let upserted = schema.upsert.then(|| upsert(schema, blocks, plan));
     let mut groups = Vec::with_capacity(schema.groups.len());

@@ -4,13 +4,15 @@
 //! combined record by record: a [`plan`] says which block and record each output record comes from, and
 //! [`gather`] builds the columns from it. Of two cells alike the one of the greater order wins.
 
-mod fixed;
-mod gather;
-mod plan;
-mod tree;
-
+pub(crate) mod dedup;
+pub(crate) mod emptied;
+pub(crate) mod fixed;
+pub(crate) mod gather;
+pub(crate) mod operator;
+pub(crate) mod plan;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+pub(crate) mod tree;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use arrow::array::{Array, AsArray};
 use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
-use crate::fold::Overflow;
+use crate::merge::operator::Overflow;
 pub use gather::slice;
 use plan::{BlockPlan, Step, run_before};
 use tree::LoserTree;

@@ -6,13 +6,13 @@ use tidetable_layout::Block;
 
 /// The rows of an output block, in key order.
 #[derive(Debug, Default)]
-pub(super) struct BlockPlan {
-    pub(super) steps: Vec<Step>,
+pub(crate) struct BlockPlan {
+    pub(crate) steps: Vec<Step>,
 }
 
 /// Some rows of an output block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Rows that only this block has.
     Copy { source: usize, rows: Range<usize> },
     /// One row that several blocks have: (block, row) each, older first.
@@ -21,7 +21,7 @@ pub(super) enum Step {
 
 impl BlockPlan {
     /// Appends rows of one block.
-    pub(super) fn copy(&mut self, source: usize, rows: Range<usize>) {
+    pub(crate) fn copy(&mut self, source: usize, rows: Range<usize>) {
         match self.steps.last_mut() {
             Some(Step::Copy { source: last, rows: before }) if *last == source && before.end == rows.start => {
                 before.end = rows.end;
@@ -33,7 +33,7 @@ impl BlockPlan {
 
 /// The rows of `block` from the first of `rows` on that come before row `other_row` of `other`: one at least, and none
 /// after `rows`.
-pub(super) fn run_before(block: &Block, rows: Range<usize>, other: &Block, other_row: usize) -> Range<usize> {
+pub(crate) fn run_before(block: &Block, rows: Range<usize>, other: &Block, other_row: usize) -> Range<usize> {
     let before = |row: usize| block.keys.compare(row, &other.keys, other_row).is_lt();
     // Runs are often one row long (a day of each meter) or very long: gallop, then bisect.
     let (mut low, mut step) = (rows.start + 1, 1);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::Int64Type;
 use proptest::prelude::*;
-use tidetable_layout::GroupBlock;
 use tidetable_layout::block::Qualifiers;
 use tidetable_layout::schema::{Encoding, KeyTail, QualifierKind, TailPart, TimestampKind};
-use tidetable_layout::{Block, Column, FieldType, Group, Keys, StoredSchema, ValueType};
+use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, StoredSchema, ValueType};
 
-use super::{Merge, gather};
+use super::Merge;
 use crate::error::Result;
+use crate::merge::gather;
 
 /// (prefix, tail), group, qualifier, newest first, column.
 type CellKey = ((String, u64), usize, String, Reverse<i64>, usize);

@@ -3,7 +3,7 @@
 /// A loser tree over the sources `0..len`. Which of two comes first is the caller's to say, and must not change but for
 /// the winner's place, after which [`LoserTree::replay`] is called.
 #[derive(Debug)]
-pub(super) struct LoserTree {
+pub(crate) struct LoserTree {
     /// The winner, then the loser of each match; the match at `n` is played by the winners of `2n` and `2n + 1`, and
     /// source `s` enters at `len + s`.
     nodes: Vec<usize>,
@@ -11,7 +11,7 @@ pub(super) struct LoserTree {
 
 impl LoserTree {
     /// Plays all matches.
-    pub(super) fn new(len: usize, before: impl Fn(usize, usize) -> bool) -> Self {
+    pub(crate) fn new(len: usize, before: impl Fn(usize, usize) -> bool) -> Self {
         let mut winners: Vec<usize> = (0..2 * len).map(|node| node.saturating_sub(len)).collect();
         let mut nodes = vec![0; len.max(1)];
         for node in (1..len).rev() {
@@ -24,12 +24,12 @@ impl LoserTree {
     }
 
     /// The source that comes first.
-    pub(super) fn winner(&self) -> usize {
+    pub(crate) fn winner(&self) -> usize {
         self.nodes[0]
     }
 
     /// The source that comes first but for the winner; `None` if there is no other.
-    pub(super) fn runner_up(&self, before: impl Fn(usize, usize) -> bool) -> Option<usize> {
+    pub(crate) fn runner_up(&self, before: impl Fn(usize, usize) -> bool) -> Option<usize> {
         let mut best = None;
         let mut node = (self.nodes[0] + self.nodes.len()) / 2;
         while node > 0 {
@@ -43,7 +43,7 @@ impl LoserTree {
     }
 
     /// Plays the matches of the winner again, which stands elsewhere now.
-    pub(super) fn replay(&mut self, before: impl Fn(usize, usize) -> bool) {
+    pub(crate) fn replay(&mut self, before: impl Fn(usize, usize) -> bool) {
         let mut winner = self.nodes[0];
         let mut node = (winner + self.nodes.len()) / 2;
         while node > 0 {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_step, encode, encode_checkpoint, encode_step};
-use tidetable_store::{Edit, Input, StoreError, Version};
+use tidetable_store::{Input, StoreError, Version, VersionEdit};
 
 use super::model::{Model, World};
 use super::{event, load, loaded, path};
@@ -18,7 +18,7 @@ fn long(world: &World, commits: u64) -> BTreeMap<u64, Version> {
         let known = version.inputs[0].clone();
         let (sequence, hash) = (version.next_sequence(), tidetable_source::ContentHash(u128::from(commit)));
         let input = Input { path: format!("{commit}"), hash, sequence, ..known };
-        let edit = Edit { inputs: vec![input], base: version.number, ..Edit::default() };
+        let edit = VersionEdit { inputs: vec![input], base: version.number, ..VersionEdit::default() };
         version = world.table().commit(version, &edit, &world.ids, 0).unwrap();
         versions.insert(version.number, version.clone());
     }
@@ -132,7 +132,7 @@ fn manifests_of_format_1_are_read_and_gone_upon() {
     fs::write(folder.join(format!("{:020}.json", 3)), golden).unwrap();
     let table = tidetable_store::Store::new(world.table().blobs().clone()).table("SENSOR");
     assert_eq!(table.latest().unwrap().unwrap(), version);
-    let edit = Edit { removed: vec![version.inputs[0].path.clone()], base: 3, ..Edit::default() };
+    let edit = VersionEdit { removed: vec![version.inputs[0].path.clone()], base: 3, ..VersionEdit::default() };
     let next = table.commit(version.clone(), &edit, &world.ids, version.now).unwrap();
     assert_eq!((next.number, next.inputs.len()), (4, 2));
     assert_eq!(table.latest().unwrap().unwrap(), next);

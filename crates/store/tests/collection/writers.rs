@@ -6,20 +6,21 @@ use std::time::{Duration, SystemTime};
 
 use tidetable_source::ContentHash;
 use tidetable_store::{
-    Compaction, CompactionPlan, Edit, Input, Snapshot, StoreError, VacuumOptions, VacuumPlan, VerifyOptions, Version,
+    Compaction, CompactionPlan, Input, Snapshot, StoreError, VacuumOptions, VacuumPlan, VerifyOptions, Version,
+    VersionEdit,
 };
 
 use super::model::{Cells, World};
 use super::{event, load, loaded, path};
 
 /// A load of what is new in the folder that was worked out and not committed.
-fn worked_out(world: &World) -> (Version, Edit) {
+fn worked_out(world: &World) -> (Version, VersionEdit) {
     let base = world.snapshot().map(|snapshot| snapshot.version().clone()).unwrap();
     let edit = world.work_out(&base);
     (base, edit)
 }
 
-fn names(edit: &Edit) -> BTreeSet<String> {
+fn names(edit: &VersionEdit) -> BTreeSet<String> {
     edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect()
 }
 
@@ -101,7 +102,7 @@ fn a_file_that_a_vacuum_may_be_about_to_remove_cannot_be_committed() {
         let file = File::options().write(true).open(path(&world, &world.table().sst_path(&id))).unwrap();
         file.set_modified(hour).unwrap();
     }
-    let mark = |before| Edit { vacuumed: Some(before), base: base.number, ..Edit::default() };
+    let mark = |before| VersionEdit { vacuumed: Some(before), base: base.number, ..VersionEdit::default() };
     let marked = world.table().commit(base.clone(), &mark(3_600_000_000), &world.ids, 0).unwrap();
     assert_eq!((marked.now, marked.vacuumed), (base.now, Some(3_600_000_000)));
     // Not old enough to be removed: it may come.
@@ -169,7 +170,7 @@ fn commits_and_vacuums_at_the_same_time_lose_nothing() {
                 for commit in 0..COMMITS {
                     let mut put = input(writer, commit);
                     put.sequence = begun.next_sequence();
-                    let edit = Edit { inputs: vec![put], base: begun.number, ..Edit::default() };
+                    let edit = VersionEdit { inputs: vec![put], base: begun.number, ..VersionEdit::default() };
                     let is_there = || {
                         let path = &edit.inputs[0].path;
                         world.table().latest().unwrap().unwrap().inputs.iter().any(|input| input.path == *path)

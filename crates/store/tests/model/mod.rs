@@ -12,8 +12,8 @@ use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Edit, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking,
-    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version,
+    DropTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking,
+    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version, VersionEdit,
 };
 
 /// 2018-01-01, microseconds.
@@ -238,7 +238,7 @@ impl World {
     }
 
     /// The same with what `change` makes of the edit, or why it was refused.
-    pub fn try_load(&self, now: i64, change: impl Fn(Edit) -> Edit) -> Result<Version, StoreError> {
+    pub fn try_load(&self, now: i64, change: impl Fn(VersionEdit) -> VersionEdit) -> Result<Version, StoreError> {
         let base = self.table().base(&self.identity()).unwrap();
         let edit = change(self.try_loaded(&base, &base, false)?);
         self.table().commit(base, &edit, &self.ids, now)
@@ -253,7 +253,7 @@ impl World {
     }
 
     /// What it would commit upon the newest version.
-    pub fn rebuilt(&self) -> Option<(Version, Edit)> {
+    pub fn rebuilt(&self) -> Option<(Version, VersionEdit)> {
         let latest = self.table().latest().unwrap()?;
         let mut base = Version::empty(self.identity());
         (base.number, base.born) = (latest.number, latest.born.clone());
@@ -263,11 +263,11 @@ impl World {
         Some((latest, edit))
     }
 
-    fn loaded(&self, base: &Version, known: &Version, anew: bool) -> Edit {
+    fn loaded(&self, base: &Version, known: &Version, anew: bool) -> VersionEdit {
         self.try_loaded(base, known, anew).unwrap()
     }
 
-    fn try_loaded(&self, base: &Version, known: &Version, anew: bool) -> Result<Edit, StoreError> {
+    fn try_loaded(&self, base: &Version, known: &Version, anew: bool) -> Result<VersionEdit, StoreError> {
         Ok(self.counted(base, known, anew, &|row| panic!("{row:?}"))?.edit)
     }
 
@@ -342,12 +342,12 @@ impl World {
         Some(Snapshot::new(self.table(), Arc::new(version)).unwrap())
     }
 
-    pub fn commit(&self, snapshot: &Snapshot, edit: &Edit, now: i64) {
+    pub fn commit(&self, snapshot: &Snapshot, edit: &VersionEdit, now: i64) {
         self.try_commit(snapshot, edit, now).unwrap();
     }
 
     /// Commits what was worked out against `snapshot`.
-    pub fn try_commit(&self, snapshot: &Snapshot, edit: &Edit, now: i64) -> Result<Version, StoreError> {
+    pub fn try_commit(&self, snapshot: &Snapshot, edit: &VersionEdit, now: i64) -> Result<Version, StoreError> {
         self.table().commit(snapshot.version().clone(), edit, &self.ids, now)
     }
 
@@ -379,7 +379,7 @@ impl World {
 
 impl World {
     /// What a load upon `base` would commit.
-    pub fn work_out(&self, base: &Version) -> Edit {
+    pub fn work_out(&self, base: &Version) -> VersionEdit {
         self.loaded(base, base, false)
     }
 

@@ -9,47 +9,47 @@ use tidetable_record::PartState;
 use tidetable_store::{GcRule, Published, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::super::error::RunError;
-use super::super::parts::{Part, Wanted};
 use crate::day::MICROS_PER_DAY;
 use crate::job::stored_names::export_form;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
+use crate::run::error::RunError;
+use crate::run::parts::{Part, Wanted};
 
 /// What an export is that says nothing else.
 const PLAIN: &str = "Day Parquet Replace []";
 
 /// A period that tables have cells for.
-pub(super) struct Made {
-    pub(super) period: Period,
+pub(crate) struct Made {
+    pub(crate) period: Period,
     /// For each table, the last version that changed it.
-    pub(super) sources: BTreeMap<String, u64>,
+    pub(crate) sources: BTreeMap<String, u64>,
 }
 
 /// What is to be done about the parts of an export.
-pub(super) struct Decided {
+pub(crate) struct Decided {
     /// Those to publish.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// How many others there are.
-    pub(super) others: usize,
+    pub(crate) others: usize,
     /// Labels that failed, of which there is nothing any more.
-    pub(super) gone: Vec<String>,
+    pub(crate) gone: Vec<String>,
 }
 
 /// An export, and what is known of the tables it reads.
-pub(super) struct Compared<'a> {
-    pub(super) export: &'a Export,
+pub(crate) struct Compared<'a> {
+    pub(crate) export: &'a Export,
     /// What a day is.
-    pub(super) zone: Tz,
+    pub(crate) zone: Tz,
     /// Of the tables it reads.
-    pub(super) snapshots: &'a [Snapshot],
+    pub(crate) snapshots: &'a [Snapshot],
     /// The logical time of the run.
-    pub(super) now: i64,
+    pub(crate) now: i64,
 }
 
 impl Compared<'_> {
     /// What to do about the parts. `query` is the fingerprint of the export.
-    pub(super) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> Decided {
+    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> Decided {
         let Self { export, zone, .. } = *self;
         let mut made = self.periods(published);
         let there: HashSet<String> = made.iter().map(|made| made.period.label()).collect();
@@ -82,7 +82,7 @@ impl Compared<'_> {
     }
 
     /// The periods to look at: those that the tables have cells for, and those that were published.
-    pub(super) fn periods(&self, published: &Published) -> Vec<Made> {
+    pub(crate) fn periods(&self, published: &Published) -> Vec<Made> {
         let (per, zone) = (self.export.per, self.zone);
         let mut periods: BTreeSet<Period> =
             published.parts.keys().filter_map(|label| Period::of_label(per, label)).collect();
@@ -108,7 +108,7 @@ impl Compared<'_> {
     }
 
     /// Whether cells of `period` may have expired: what is published of it is more than there is now.
-    pub(super) fn is_sealed(&self, period: &Period) -> bool {
+    pub(crate) fn is_sealed(&self, period: &Period) -> bool {
         let start = period.bounds(self.zone).start;
         let rules = self.snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
         let ages = rules.filter_map(|rule| GcRule::parse(rule).ok()?.least_age());
@@ -117,7 +117,7 @@ impl Compared<'_> {
 
     /// Names what is published besides the data: another fingerprint, and every part is published
     /// again. A table that was made anew counts its versions from 1 again, so it is part of it.
-    pub(super) fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         let Self { export, zone, .. } = *self;
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
         let form = export_form(export);

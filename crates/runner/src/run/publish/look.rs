@@ -7,50 +7,50 @@ use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot, leave_out};
 
-use super::super::error::RunError;
-use super::super::parts::{Part, Wanted};
-use super::super::presence::{holds_records, surely_holds};
-use super::decide::{Compared, Decided, Made};
 use super::{PublishStage, owned};
 use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
+use crate::run::checks::presence::{holds_records, surely_holds};
+use crate::run::error::RunError;
+use crate::run::parts::{Part, Wanted};
+use crate::run::publish::decide::{Compared, Decided, Made};
 
 /// An export that was compared with its tables.
-pub(in crate::run) struct Looked<'a> {
-    pub(super) export: &'a Export,
-    pub(super) session: Session,
+pub(crate) struct Looked<'a> {
+    pub(crate) export: &'a Export,
+    pub(crate) session: Session,
     /// The tables it reads.
-    pub(super) tables: Vec<String>,
+    pub(crate) tables: Vec<String>,
     /// Their versions.
-    pub(super) snapshots: Vec<Snapshot>,
-    pub(in crate::run) published: Published,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) published: Published,
     /// Fingerprint of the query and its settings.
-    pub(super) query: String,
-    pub(super) others: Arc<Others>,
+    pub(crate) query: String,
+    pub(crate) others: Arc<Others>,
     /// The parts to publish, and those to withdraw.
-    pub(in crate::run) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Parts of which there is no record, and of which nothing was published.
-    pub(super) empty: Vec<Part>,
+    pub(crate) empty: Vec<Part>,
     /// Labels that failed when last tried, and of which there is no record any more.
-    pub(in crate::run) gone: Vec<String>,
+    pub(crate) gone: Vec<String>,
     /// What a person must know of its files.
-    pub(in crate::run) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// How many parts are neither published nor withdrawn.
-    pub(in crate::run) unchanged: usize,
+    pub(crate) unchanged: usize,
 }
 
 /// Folders that other jobs publish, each with its job.
-pub(super) type Others = BTreeMap<String, String>;
+pub(crate) type Others = BTreeMap<String, String>;
 
 /// Exports that were compared with their tables, by name.
-pub(in crate::run) type LookedAt<'a> = HashMap<String, Looked<'a>>;
+pub(crate) type LookedAt<'a> = HashMap<String, Looked<'a>>;
 
 impl Looked<'_> {
     /// Whether its tables are still what it was compared with.
     ///
     /// # Errors
     /// If a table cannot be read.
-    pub(in crate::run) fn is_current(&self) -> Result<bool, RunError> {
+    pub(crate) fn is_current(&self) -> Result<bool, RunError> {
         for snapshot in &self.snapshots {
             let (known, latest) = (snapshot.version(), snapshot.table().latest()?);
             if latest.is_none_or(|latest| (latest.number, &latest.commit) != (known.number, &known.commit)) {
@@ -74,7 +74,7 @@ struct Mended {
 
 impl<'a> PublishStage<'a> {
     /// Compares `export` with `tables`, those it reads, and with `published`, its list.
-    pub(in crate::run) fn look(
+    pub(crate) fn look(
         &self,
         export: &'a Export,
         tables: &[String],
@@ -237,7 +237,7 @@ impl<'a> PublishStage<'a> {
     }
 
     /// The list of an export of the job.
-    pub(in crate::run) fn published(&self, export: &Export) -> Result<Published, RunError> {
+    pub(crate) fn published(&self, export: &Export) -> Result<Published, RunError> {
         Ok(Published::load(self.store.blobs().as_ref(), &export.name)?)
     }
 

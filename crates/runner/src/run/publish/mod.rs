@@ -1,11 +1,11 @@
 //! The publish stage: the files of each day of each export, for the days whose cells changed. `decide` says which and why,
 //! `look` reads what that is decided from, `share` says which are read together, and here it is done.
 
-mod decide;
-mod look;
-mod outcome;
-mod share;
-mod together;
+pub(crate) mod decide;
+pub(crate) mod look;
+pub(crate) mod outcome;
+pub(crate) mod share;
+pub(crate) mod together;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,37 +17,37 @@ use tidetable_sql::SqlError;
 use tidetable_store::{Published, Store};
 
 use super::RunOptions;
-use super::error::RunError;
-use super::measure::{Checker, DayOf, may_publish};
-use super::params::period_params;
-use super::parts::Part;
-use super::passing::may_pass;
-use super::retry::Retry;
 use crate::job::{Export, ExportMode, Job};
 use crate::observe::{Event, Observer, Unit};
 use crate::period::Period;
+use crate::run::checks::measure::{Checker, DayOf, may_publish};
+use crate::run::error::RunError;
+use crate::run::params::period_params;
+use crate::run::parts::Part;
+use crate::run::stages::retry::Retry;
+use crate::run::stages::transient::is_transient;
 pub use decide::{check_keys, tables_read};
 use look::Others;
-pub(super) use look::{Looked, LookedAt};
+pub(crate) use look::{Looked, LookedAt};
 use outcome::{Tried, as_empty, as_sealed, event_of, made_from, part_record};
 use together::Together;
 
 /// What the publish stage works with.
-pub(super) struct PublishStage<'a> {
-    pub(super) job: &'a Job,
-    pub(super) store: &'a Store,
-    pub(super) options: &'a RunOptions,
-    pub(super) observer: &'a dyn Observer,
-    pub(super) runtime: &'a tokio::runtime::Handle,
+pub(crate) struct PublishStage<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) store: &'a Store,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) runtime: &'a tokio::runtime::Handle,
     /// What other jobs publish, once it was asked for.
-    pub(super) others: OnceLock<Arc<Others>>,
+    pub(crate) others: OnceLock<Arc<Others>>,
 }
 
 /// What became of the parts of an export, also of one whose publishing stopped on its way.
 #[derive(Default)]
-pub(super) struct PublishDone {
+pub(crate) struct PublishDone {
     /// As they were when last tried.
-    pub(super) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
+    pub(crate) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
 }
 
 /// One look at some of the parts of an export.
@@ -74,7 +74,7 @@ struct Left {
 impl PublishStage<'_> {
     /// Publishes what was found to be stale, several parts at a time. One that fails leaves the others be, and is tried
     /// again after them if that may help.
-    pub(super) fn publish(
+    pub(crate) fn publish(
         &self,
         looked: &Looked<'_>,
         checker: &Checker<'_>,
@@ -270,7 +270,7 @@ impl PublishStage<'_> {
 
 impl Round<'_> {
     fn tries_again(&self, tried: &Tried) -> bool {
-        matches!(tried, Tried::Failed(error) if self.more && may_pass(error))
+        matches!(tried, Tried::Failed(error) if self.more && is_transient(error))
     }
 }
 

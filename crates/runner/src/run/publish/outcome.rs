@@ -4,14 +4,14 @@ use tidetable_export::{Outcome, PublishedPart};
 use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::{MadeFrom, Part as ListedPart};
 
-use super::super::error::RunError;
-use super::super::parts::Part;
-use super::look::Looked;
 use crate::job::Export;
 use crate::observe::Event;
+use crate::run::error::RunError;
+use crate::run::parts::Part;
+use crate::run::publish::look::Looked;
 
 /// What became of a part that was tried.
-pub(super) enum Tried {
+pub(crate) enum Tried {
     Published(Box<PublishedPart>),
     /// Its checks say no.
     Refused,
@@ -21,7 +21,7 @@ pub(super) enum Tried {
 }
 
 /// What the record of the run says of a part.
-pub(super) fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
+pub(crate) fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
     let state = match tried {
         Tried::Published(done) => match done.outcome {
             Outcome::Created | Outcome::Replaced => PartState::Published,
@@ -55,7 +55,7 @@ pub(super) fn part_record(export: &Export, part: &Part, tried: &Tried) -> Export
 }
 
 /// What is said of it.
-pub(super) fn event_of(record: &ExportRecord) -> Event {
+pub(crate) fn event_of(record: &ExportRecord) -> Event {
     let name = record.part.clone();
     let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
     match record.state {
@@ -70,12 +70,12 @@ pub(super) fn event_of(record: &ExportRecord) -> Event {
 }
 
 /// What a part is made from.
-pub(super) fn made_from(looked: &Looked<'_>, part: &Part) -> MadeFrom {
+pub(crate) fn made_from(looked: &Looked<'_>, part: &Part) -> MadeFrom {
     MadeFrom { query: looked.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
 }
 
 /// A part of which there is no record, and of which nothing was published: listed, so that it is not looked at again.
-pub(super) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
+pub(crate) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
     PublishedPart {
         label: part.label.clone(),
         outcome: Outcome::Skipped,
@@ -87,7 +87,7 @@ pub(super) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
 }
 
 /// A sealed part is as it was, and not stale any more: it is told once.
-pub(super) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
+pub(crate) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
     let made_from = made_from(looked, part);
     let previous = part.previous.clone()?;
     let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };

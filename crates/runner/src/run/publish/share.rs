@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 /// The files that a part reads of a table: of each slice the SSTs, as one name.
-pub(super) type Files = Vec<String>;
+pub(crate) type Files = Vec<String>;
 
 /// Parts that read a file which others of them read too, in their order; those that share none with any are in none.
-pub(super) fn sharing(parts: &[Files]) -> Vec<Vec<usize>> {
+pub(crate) fn sharing(parts: &[Files]) -> Vec<Vec<usize>> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
     let mut run_of: HashMap<&str, usize> = HashMap::new();
     for (at, files) in parts.iter().enumerate() {
@@ -31,7 +31,7 @@ pub(super) fn sharing(parts: &[Files]) -> Vec<Vec<usize>> {
 
 /// `parts` of `bytes` each in groups of about as many, of which each holds `memory` at most. None of fewer than two: one
 /// part by itself shares nothing.
-pub(super) fn groups(parts: &[usize], bytes: u64, memory: u64) -> Vec<Vec<usize>> {
+pub(crate) fn groups(parts: &[usize], bytes: u64, memory: u64) -> Vec<Vec<usize>> {
     let most = usize::try_from(memory / bytes.max(1)).unwrap_or(usize::MAX);
     if most < 2 || parts.len() < 2 {
         return Vec::new();

@@ -5,28 +5,28 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_layout::{KeyRange, Window};
-use tidetable_sql::{Asked, Pass, SqlError};
+use tidetable_sql::{Asked, SharedScan, SqlError};
 use tidetable_store::Snapshot;
 
-use super::super::measure::Checker;
-use super::super::params::period_params;
-use super::super::parts::Part;
 use super::PublishStage;
-use super::look::Looked;
-use super::share::{Files, groups, sharing};
 use crate::job::Per;
 use crate::observe::Event;
+use crate::run::checks::measure::Checker;
+use crate::run::params::period_params;
+use crate::run::parts::Part;
+use crate::run::publish::look::Looked;
+use crate::run::publish::share::{Files, groups, sharing};
 
 /// A part whose queries are run in a pass with others.
-pub(super) struct Together {
-    pub(super) pass: Arc<Pass>,
+pub(crate) struct Together {
+    pub(crate) pass: Arc<SharedScan>,
     /// Its place among the periods of the pass.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 impl PublishStage<'_> {
     /// For the parts at `places`, by place, the passes that read for several of them.
-    pub(super) fn together(
+    pub(crate) fn together(
         &self,
         looked: &Looked<'_>,
         checker: &Checker<'_>,
@@ -60,7 +60,7 @@ impl PublishStage<'_> {
             for group in groups(&run, asked.bytes(), memory) {
                 let members: Vec<_> = group.iter().filter_map(|at| parts.get(*at)).collect();
                 let times = members.iter().map(|(_, _, bounds)| bounds.clone()).collect();
-                let pass = Arc::new(Pass::new(&asked, times, memory));
+                let pass = Arc::new(SharedScan::new(&asked, times, memory));
                 let member = |(at, (place, _, _)): (usize, &&(usize, &Part, Range<i64>))| {
                     (*place, Together { pass: Arc::clone(&pass), at })
                 };
@@ -88,7 +88,7 @@ impl PublishStage<'_> {
     }
 
     /// Says how often files were read for several parts.
-    pub(super) fn tell_passes(&self, looked: &Looked<'_>, together: &BTreeMap<usize, Together>) {
+    pub(crate) fn tell_passes(&self, looked: &Looked<'_>, together: &BTreeMap<usize, Together>) {
         let (mut parts, mut reads) = (0, 0);
         for Together { pass, at } in together.values() {
             parts += u64::from(pass.counts().read > 0);

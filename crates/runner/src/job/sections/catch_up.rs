@@ -1,0 +1,52 @@
+//! Reads `catch_up` and `catch_up_window`.
+
+use crate::job::fields::{Fields, Reader};
+use crate::job::problem::Mistake;
+
+/// Which scheduled moments that were missed are made up for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CatchUp {
+    /// The last of them: a run takes in all that is new.
+    #[default]
+    Latest,
+    /// Each, in order.
+    All,
+    /// None.
+    None,
+}
+
+/// A week, which is what a long weekend's machine needs.
+const WINDOW: i64 = 7 * 86_400 * 1_000_000;
+
+pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i64) {
+    let choices = [("all", CatchUp::All), ("latest", CatchUp::Latest), ("none", CatchUp::None)];
+    let catch_up = fields.choice(reader, "catch_up", &choices);
+    let Some(text) = fields.text(reader, "catch_up_window") else { return (catch_up, WINDOW) };
+    let window = window(text.value).unwrap_or_else(|| {
+        reader.refuse(text.at.clone(), Mistake::CatchUpWindow { value: text.owned() });
+        WINDOW
+    });
+    (catch_up, window)
+}
+
+/// `7d`, `36h` or `90m` in microseconds.
+fn window(text: &str) -> Option<i64> {
+    let units = [('d', 86_400), ('h', 3_600), ('m', 60)];
+    let (number, seconds) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)))?;
+    let number = i64::from(number.parse::<u16>().ok()?);
+    (number > 0).then_some(number * seconds * 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::window;
+
+    #[test]
+    fn windows() {
+        assert_eq!(window("7d"), Some(super::WINDOW));
+        assert_eq!(window("36h"), window("2160m"));
+        for wrong in ["", "7", "d", "0d", "-1d", "1w", "99999d"] {
+            assert_eq!(window(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Reads `[exports.NAME]`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use tidetable_export::FileFormat;
+
+use crate::job::fields::{Fields, Named, Reader, Text};
+use crate::job::keys::{EXPORT, QUERY};
+use crate::job::names::Id;
+use crate::job::problem::Mistake;
+use crate::period::Period;
+use crate::size::parse_size;
+use crate::template::{TimeTemplate, Word};
+
+/// A published query of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Export {
+    /// Its key in the job file.
+    pub name: String,
+    /// What one published table covers.
+    pub per: Per,
+    /// What each published table is called.
+    pub name_template: TimeTemplate,
+    /// The form of the files.
+    pub format: FileFormat,
+    /// What becomes of what was published before under the same name.
+    pub mode: ExportMode,
+    /// Columns that say which rows are the same, for [`ExportMode::Upsert`].
+    pub keys: Vec<String>,
+    /// Bytes after which a part goes on in another file.
+    pub file_size: u64,
+    /// Whether a Delta log beside the files says what each run made of them.
+    pub delta: bool,
+    /// The query.
+    pub sql: String,
+    /// The absolute path of the file that holds the query; `None` if the job file itself does.
+    pub sql_path: Option<PathBuf>,
+    /// Bytes of the job file where the query or its file's name stands.
+    pub sql_at: Range<usize>,
+}
+
+impl Export {
+    /// Whether rows of earlier runs stay in what is published. A period that is replaced or upserted is a function of its
+    /// records: its query sees all of them, so what it does not give any more is gone.
+    pub fn accumulates(&self) -> bool {
+        match self.mode {
+            ExportMode::Replace => false,
+            ExportMode::Append => true,
+            ExportMode::Upsert => self.per == Per::Query,
+        }
+    }
+}
+
+/// What one published table covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Per {
+    /// A day of the job's time zone.
+    #[default]
+    Day,
+    /// An hour of UTC.
+    Hour,
+    /// A month of the job's time zone.
+    Month,
+    /// All that the query returns.
+    Query,
+}
+
+/// What becomes of what was published before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExportMode {
+    /// It is replaced.
+    #[default]
+    Replace,
+    /// It is added to.
+    Append,
+    /// Rows with the same keys are replaced.
+    Upsert,
+}
+
+/// Bytes of a published file, about, if a job says nothing else.
+pub const FILE_SIZE: u64 = 1 << 30;
+
+const PER: [(&str, Per); 4] = [("day", Per::Day), ("hour", Per::Hour), ("month", Per::Month), ("query", Per::Query)];
+
+const FORMATS: [(&str, FileFormat); 5] = [
+    ("parquet", FileFormat::Parquet),
+    ("csv", FileFormat::Csv),
+    ("arrow", FileFormat::Arrow),
+    ("bigtable-parquet", FileFormat::BigtableParquet),
+    ("cbt-csv", FileFormat::CbtCsv),
+];
+
+const MODES: [(&str, ExportMode); 3] =
+    [("replace", ExportMode::Replace), ("append", ExportMode::Append), ("upsert", ExportMode::Upsert)];
+
+/// Reads one export; `folder` is the job file's. `None` if something of it is wrong.
+pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) -> Option<Export> {
+    let before = reader.count();
+    if !Id::Export.allows(named.name) {
+        reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Export, name: named.name.to_owned() });
+    }
+    let fields = Fields::of_value(reader, &EXPORT, named.value, named.at.clone())?;
+    fields.require(reader, "per");
+    let per = fields.choice(reader, "per", &PER);
+    let format = fields.choice(reader, "format", &FORMATS);
+    if !format.holds_rows() && per != Per::Query {
+        reader.refuse(fields.value_at("format"), Mistake::CellsPerQuery);
+    }
+    let mode = fields.choice(reader, "mode", &MODES);
+    let keys = keys(reader, &fields, mode);
+    let file_size = file_size(reader, &fields, format);
+    let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
+    let delta = fields.flag("delta").unwrap_or_default();
+    if delta {
+        let one_folder = per == Per::Query || template.as_ref().is_some_and(|template| template.as_str().contains('/'));
+        if !one_folder || format != FileFormat::Parquet {
+            reader.refuse(fields.key_at("delta"), Mistake::DeltaFolder { name: named.name.to_owned() });
+        }
+        if mode == ExportMode::Append {
+            reader.refuse(fields.key_at("delta"), Mistake::DeltaAppend);
+        }
+    }
+    let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
+    let export = Export {
+        name: named.name.to_owned(),
+        per,
+        name_template: template?,
+        format,
+        mode,
+        keys,
+        file_size,
+        delta,
+        sql,
+        sql_path,
+        sql_at,
+    };
+    (reader.count() == before).then_some(export)
+}
+
+/// Bytes after which another file begins.
+fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -> u64 {
+    let Some(text) = fields.text(reader, "file_size") else { return FILE_SIZE };
+    if !format.holds_rows() {
+        reader.refuse(fields.key_at("file_size"), Mistake::CellsInOneFile);
+    }
+    parse_size(text.value).unwrap_or_else(|problem| {
+        reader.refuse(text.at, Mistake::NotASize { key: "file_size", value: text.value.to_owned(), problem });
+        FILE_SIZE
+    })
+}
+
+/// The columns that say which rows are the same: needed to replace rows, and of no use otherwise.
+fn keys(reader: &mut Reader<'_>, fields: &Fields<'_>, mode: ExportMode) -> Vec<String> {
+    let keys: Vec<String> = fields.texts(reader, "keys").iter().map(Text::owned).collect();
+    match mode {
+        ExportMode::Upsert if keys.is_empty() => reader.refuse(fields.key_at("mode"), Mistake::UpsertWithoutKeys),
+        ExportMode::Replace | ExportMode::Append if fields.has("keys") => {
+            reader.refuse(fields.key_at("keys"), Mistake::KeysWithoutUpsert);
+        }
+        _ => {}
+    }
+    keys
+}
+
+/// Checks that each period gets a name of its own, which may be a table's.
+fn name_template(reader: &mut Reader<'_>, text: &Text<'_>, export: &str, per: Per) -> Option<TimeTemplate> {
+    let (words, needed): (&[Word], _) = match per {
+        Per::Day => (&[Word::Day], Some(Word::Day)),
+        Per::Month => (&[Word::Month], Some(Word::Month)),
+        Per::Hour => (&[Word::Day, Word::Hour], Some(Word::Hour)),
+        Per::Query => (&[], None),
+    };
+    let template = match TimeTemplate::parse(text.value, words) {
+        Ok(template) => template,
+        Err(error) => {
+            reader.refuse(text.within(error.at()), error.into());
+            return None;
+        }
+    };
+    if let Some(word) = needed.filter(|word| !template.has(*word)) {
+        let mistake = Mistake::NameWithoutTime { name: export.to_owned(), example: example(word) };
+        reader.refuse(text.at.clone(), mistake);
+        return None;
+    }
+    let mut seen = HashMap::new();
+    for start in starts(per) {
+        let name = template.render_at(start);
+        if !is_folder(&name) {
+            reader.refuse(text.at.clone(), Mistake::BadName { id: Id::Published, name });
+            return None;
+        }
+        if name.split('/').next().is_some_and(|first| first.to_ascii_lowercase().ends_with(".json")) {
+            reader.refuse(text.at.clone(), Mistake::NameOfList { name });
+            return None;
+        }
+        let label = Period { start, per }.label();
+        if let Some(first) = seen.insert(name.clone(), label.clone()) {
+            reader.refuse(text.at.clone(), Mistake::NameOfTwo { first, second: label, name });
+            return None;
+        }
+    }
+    Some(template)
+}
+
+fn example(word: Word) -> &'static str {
+    match word {
+        Word::Day => "{day:%Y%m%d}",
+        Word::Month => "{month:%Y%m}",
+        Word::Hour => "{hour:%Y%m%d%H}",
+    }
+}
+
+/// Whether a part can lie in the folder `name`: a name as tables have, and below it at most two folders in the manner of
+/// Hive, such as `dt=2018-01-31`.
+fn is_folder(name: &str) -> bool {
+    let mut folders = name.split('/');
+    let first = folders.next().is_some_and(|first| Id::Published.allows(first));
+    let hive = |folder: &str| {
+        let Some((column, value)) = folder.split_once('=') else { return false };
+        let word =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        !column.is_empty() && !value.is_empty() && word(column) && word(value)
+    };
+    first && folders.clone().count() <= 2 && folders.all(hive)
+}
+
+/// Starts of periods that show whether a name is long or repeats: of two years, and one much later.
+fn starts(per: Per) -> Vec<NaiveDateTime> {
+    let first = NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default();
+    let later = NaiveDate::from_ymd_opt(2034, 9, 30);
+    let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN);
+    let days = || first.iter_days().take(2 * 366).chain(later).map(midnight);
+    match per {
+        Per::Day => days().collect(),
+        Per::Month => days().filter(|day| day.day() == 1).collect(),
+        Per::Hour => days().flat_map(|day| (0..24).map(move |hour| day + TimeDelta::hours(hour))).collect(),
+        Per::Query => vec![midnight(first)],
+    }
+}
+
+/// The text of the query, its file, and where it stands in the job file.
+pub(crate) fn query(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    folder: &Path,
+) -> Option<(String, Option<PathBuf>, Range<usize>)> {
+    fields.require(reader, "query");
+    let query = Fields::of_value(reader, &QUERY, fields.value("query")?, fields.key_at("query"))?;
+    if query.has("file") == query.has("sql") {
+        reader.refuse(query.at(), Mistake::FileAndSql);
+        return None;
+    }
+    if query.has("sql") {
+        let sql = query.required_text(reader, "sql")?;
+        return Some((sql.owned(), None, sql.at));
+    }
+    let file = query.required_text(reader, "file")?;
+    let path = folder.join(file.value);
+    let mistake = match std::fs::read_to_string(&path) {
+        Ok(sql) if !sql.trim().is_empty() => return Some((sql, Some(path), file.at)),
+        Ok(_) => Mistake::EmptySqlFile { path: file.value.into() },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Mistake::NoSqlFile { path: file.value.into() },
+        Err(error) => Mistake::SqlFile { path: file.value.into(), error },
+    };
+    reader.refuse(file.at, mistake);
+    None
+}

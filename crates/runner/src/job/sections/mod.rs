@@ -1,0 +1,13 @@
+//! One file for each section of a job file.
+
+pub(crate) mod catch_up;
+pub(crate) mod checks;
+pub(crate) mod cron;
+pub(crate) mod export;
+pub(crate) mod hooks;
+pub(crate) mod messages;
+pub(crate) mod source;
+pub(crate) mod stages;
+pub(crate) mod storage;
+pub(crate) mod table;
+pub(crate) mod table_input;

@@ -1,0 +1,139 @@
+//! Reads `storage` of a source: how its object stores are reached. What is secret stands elsewhere, and is named here.
+
+use tidetable_source::SourceSpec;
+
+use crate::job::fields::{Fields, Reader, Text};
+use crate::job::keys::{SECRET, STORAGE};
+use crate::job::problem::Mistake;
+
+/// One setting of an object store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageSetting {
+    /// Its key in the job file.
+    pub key: &'static str,
+    /// What `object_store` calls it, in each store that knows it.
+    pub options: &'static [&'static str],
+    /// What it is set to.
+    pub value: SettingValue,
+}
+
+/// What a setting is set to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettingValue {
+    /// This.
+    Plain(String),
+    /// What an environment variable holds.
+    Env(String),
+    /// What a file holds, but for the line end at its end; a path relative to the project's folder.
+    File(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    S3,
+    Gcs,
+    Azure,
+}
+
+use Service::{Azure, Gcs, S3};
+
+/// A key: which services know it, whether it is secret, what `object_store` calls it.
+struct Known {
+    key: &'static str,
+    services: &'static [Service],
+    secret: bool,
+    options: &'static [&'static str],
+}
+
+const fn open(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> Known {
+    Known { key, services, secret: false, options }
+}
+
+const fn secret(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> Known {
+    Known { key, services, secret: true, options }
+}
+
+static KNOWN: [Known; 15] = [
+    open("region", &[S3], &["region"]),
+    open("endpoint", &[S3, Gcs, Azure], &["endpoint", "base_url"]),
+    open("allow_http", &[S3, Gcs, Azure], &["allow_http"]),
+    open("anonymous", &[S3, Gcs, Azure], &["skip_signature"]),
+    open("virtual_hosted", &[S3], &["virtual_hosted_style_request"]),
+    open("access_key_id", &[S3], &["access_key_id"]),
+    secret("secret_access_key", &[S3], &["secret_access_key"]),
+    secret("session_token", &[S3], &["session_token"]),
+    secret("service_account_key", &[Gcs], &["service_account_key"]),
+    open("account_name", &[Azure], &["account_name"]),
+    secret("account_key", &[Azure], &["account_key"]),
+    secret("sas_token", &[Azure], &["sas_token"]),
+    open("tenant_id", &[Azure], &["tenant_id"]),
+    open("client_id", &[Azure], &["client_id"]),
+    secret("client_secret", &[Azure], &["client_secret"]),
+];
+
+/// Reads the settings of a source; none without the key.
+pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSpec) -> Vec<StorageSetting> {
+    let Some(value) = source.value("storage") else { return Vec::new() };
+    let Some(fields) = Fields::of_value(reader, &STORAGE, value, source.key_at("storage")) else { return Vec::new() };
+    let services: Vec<Service> = spec.files.iter().filter_map(|file| service(file)).collect();
+    if services.is_empty() {
+        reader.refuse(source.key_at("storage"), Mistake::NoObjectStore);
+        return Vec::new();
+    }
+    let mut settings = Vec::new();
+    for known in &KNOWN {
+        let Some(value) = fields.value(known.key) else { continue };
+        if !known.services.iter().any(|service| services.contains(service)) {
+            let places = known.services.iter().map(|service| service.scheme()).collect();
+            reader.refuse(fields.key_at(known.key), Mistake::ElsewhereOnly { key: known.key, places });
+            continue;
+        }
+        let value = match (value.get_ref().as_bool(), fields.text(reader, known.key)) {
+            (Some(flag), _) => Some(SettingValue::Plain(flag.to_string())),
+            (None, Some(text)) if known.secret => {
+                reader.refuse(text.at.clone(), Mistake::PlainSecret { key: known.key });
+                None
+            }
+            (None, Some(text)) => Some(SettingValue::Plain(text.owned())),
+            (None, None) => elsewhere(reader, &fields, known.key),
+        };
+        settings.extend(value.map(|value| StorageSetting { key: known.key, options: known.options, value }));
+    }
+    settings
+}
+
+/// `{ env = "NAME" }` or `{ file = "PATH" }`.
+pub(crate) fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<SettingValue> {
+    let at = fields.key_at(key);
+    let secret = Fields::of_value(reader, &SECRET, fields.value(key)?, at.clone())?;
+    let filled = |text: &Text<'_>| !text.value.is_empty();
+    let named = |name| secret.text(reader, name).filter(filled).map(|text| text.owned());
+    match (named("env"), named("file")) {
+        (Some(name), None) => Some(SettingValue::Env(name)),
+        (None, Some(path)) => Some(SettingValue::File(path)),
+        _ => {
+            reader.refuse(at, Mistake::EnvOrFile { key });
+            None
+        }
+    }
+}
+
+impl Service {
+    fn scheme(self) -> &'static str {
+        match self {
+            S3 => "s3://",
+            Gcs => "gs://",
+            Azure => "az://",
+        }
+    }
+}
+
+/// The service that a pattern of `files` is of.
+fn service(file: &str) -> Option<Service> {
+    match file.split_once("://")?.0 {
+        "s3" | "s3a" => Some(S3),
+        "gs" => Some(Gcs),
+        "az" | "adl" | "azure" | "abfs" | "abfss" => Some(Azure),
+        _ => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! Files that lie where a folder of the store belongs, so that nothing can be written into it.
+
+use std::fs;
+use std::path::Path;
+
+use chrono::NaiveDate;
+use tidetable_store::{Blobs, Published};
+
+use super::{Diagnosis, FindingKind, Remedy};
+use crate::job::{Export, Job, may_be_folder_of};
+use crate::project::Project;
+use crate::run::RunError;
+
+/// Folders of a store.
+const FOLDERS: [&str; 8] = ["exports", "failing", "failures", "locks", "rejected", "runs", "seen", "tables"];
+
+impl Diagnosis {
+    /// Finds files in the place of the folders of the store, of its tables and of the parts of exports: those that lists
+    /// name, and those that the exports of the project can have.
+    pub(crate) fn in_the_way(&mut self, blobs: &dyn Blobs, project: Option<&Project>) -> Result<(), RunError> {
+        let jobs = project.into_iter().flat_map(|project| {
+            let names = project.jobs().into_iter();
+            names.filter_map(|name| Job::load(project, &name).ok())
+        });
+        let jobs: Vec<Job> = jobs.collect();
+        for folder in FOLDERS.iter().filter(|folder| is_file(blobs, folder)) {
+            let costs = "nothing can be read from it or written into it".to_owned();
+            self.found_file((*folder).to_owned(), costs, Remedy::Person("move it away".to_owned()));
+        }
+        for job in &jobs {
+            for table in &job.tables {
+                let (name, path) = (&table.spec.name, format!("tables/{}", table.spec.name));
+                if is_file(blobs, &path) {
+                    let remedy = format!("move it away; then `tidetable run {}` builds {name}", job.name);
+                    self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
+                }
+            }
+        }
+        // If that is a file, it was found above.
+        let (lists, _) = Published::readable(blobs)?;
+        self.export_files(blobs, &Expected::of(&jobs, &lists), None)
+    }
+
+    /// The files among what lies in `folder` of `exports`.
+    fn export_files(
+        &mut self,
+        blobs: &dyn Blobs,
+        expected: &Expected<'_>,
+        folder: Option<&str>,
+    ) -> Result<(), RunError> {
+        let whole = folder.map_or_else(|| "exports".to_owned(), |folder| format!("exports/{folder}"));
+        for name in blobs.list(&whole)? {
+            let inside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
+            let path = format!("exports/{inside}");
+            if !is_file(blobs, &path) {
+                if depth(&inside) < expected.deepest {
+                    self.export_files(blobs, expected, Some(&inside))?;
+                }
+            } else if let Some((export, job)) = expected.folder(&inside) {
+                let costs = format!("{export} cannot be published there");
+                let remedy = format!("sets it aside; then `tidetable run {job}` publishes what is missing");
+                self.found_file(path, costs, Remedy::Fix(remedy));
+            }
+        }
+        Ok(())
+    }
+
+    fn found_file(&mut self, path: String, costs: String, remedy: Remedy) {
+        let damage = "it is a file, and a folder belongs there".to_owned();
+        self.find((path, FindingKind::InTheWay), damage, costs, remedy);
+    }
+}
+
+/// What is published, or can be.
+struct Expected<'a> {
+    jobs: &'a [Job],
+    lists: &'a [Published],
+    /// How many folders the folders of parts lie in, at most.
+    deepest: usize,
+}
+
+impl<'a> Expected<'a> {
+    fn of(jobs: &'a [Job], lists: &'a [Published]) -> Self {
+        let listed = lists.iter().flat_map(|list| list.parts.values().map(|part| depth(&part.folder)));
+        let exports = jobs.iter().flat_map(|job| &job.exports);
+        let declared = exports.map(|export| depth(&export.name_template.render(NaiveDate::default())));
+        Self { jobs, lists, deepest: listed.chain(declared).max().unwrap_or(0) }
+    }
+
+    /// The export, and its job, that has `path` for a folder of a part, or for one that such a folder lies in.
+    fn folder(&self, path: &str) -> Option<(&str, &str)> {
+        let leads_to =
+            |folder: &str| folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let lists = |list: &&Published| list.parts.values().any(|part| leads_to(&part.folder));
+        let listed = self.lists.iter().find(lists).map(|list| (list.name.as_str(), list.job.as_str()));
+        let exports = || self.jobs.iter().flat_map(|job| job.exports.iter().map(|export| (export, job.name.as_str())));
+        listed.or_else(|| {
+            let (export, job): (&Export, &str) = exports().find(|(export, _)| may_be_folder_of(export, path))?;
+            Some((export.name.as_str(), job))
+        })
+    }
+}
+
+fn depth(folder: &str) -> usize {
+    folder.matches('/').count()
+}
+
+/// Whether something lies there that is no folder.
+fn is_file(blobs: &dyn Blobs, path: &str) -> bool {
+    let path = Path::new(&blobs.display()).join(path);
+    fs::symlink_metadata(&path).is_ok() && !path.is_dir()
+}

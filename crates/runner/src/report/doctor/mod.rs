@@ -1,0 +1,373 @@
+//! What is damaged in a store, what that costs, and what can be done: everything small is read, and only
+//! [`Diagnosis::fix`] changes anything.
+
+pub(crate) mod fix;
+pub(crate) mod in_the_way;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use tidetable_record::{Runs, holder, rejected_lines};
+use tidetable_store::{Blobs, Published, Store, StoreError, TableHealth};
+
+use crate::job::Job;
+use crate::project::Project;
+use crate::report::status::CLOCK_SKEW;
+use crate::run::RunError;
+
+/// Of half-written files a younger one may have a writer. Microseconds.
+const LEAST_AGE: i64 = 3_600_000_000;
+/// Folder of what was set aside.
+const QUARANTINE: &str = "quarantine";
+
+/// What is wrong with a store.
+#[derive(Debug, Default)]
+pub struct Diagnosis {
+    /// What is damaged.
+    pub findings: Vec<Finding>,
+    /// What is no damage, and good to know.
+    pub notes: Vec<String>,
+    /// How many files of each kind were read.
+    pub read: BTreeMap<FindingKind, u64>,
+    /// Of the damaged tables.
+    tables: Vec<(String, TableHealth)>,
+}
+
+/// Something that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Path inside the store.
+    pub path: String,
+    /// What it is.
+    pub kind: FindingKind,
+    /// What is wrong with it.
+    pub damage: String,
+    /// What does not work for it, and what is lost.
+    pub costs: String,
+    /// What `--fix` does about it, or what a person can do.
+    pub remedy: String,
+    /// Whether `--fix` does something about it.
+    pub fixable: bool,
+    /// Where it was set aside, inside the store.
+    pub set_aside: Option<String>,
+    /// Whether it was fixed.
+    pub fixed: bool,
+}
+
+/// What a damaged file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// The record of a run.
+    Record,
+    /// A file of rejected rows.
+    Rejects,
+    /// The list of an export.
+    List,
+    /// A published file.
+    Published,
+    /// The manifest of a version of a table.
+    Manifest,
+    /// A checkpoint of one.
+    Checkpoint,
+    /// An SST.
+    Sst,
+    /// The lock of a job.
+    Lock,
+    /// A file where a folder belongs.
+    InTheWay,
+}
+
+impl FindingKind {
+    /// How messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Record => "run record",
+            Self::Rejects => "file of rejected rows",
+            Self::List => "list of published files",
+            Self::Published => "published file",
+            Self::Manifest => "manifest",
+            Self::Checkpoint => "checkpoint",
+            Self::Sst => "SST",
+            Self::Lock => "lock",
+            Self::InTheWay => "file in the way",
+        }
+    }
+}
+
+impl Diagnosis {
+    /// Reads everything small in `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and published
+    /// files are looked for and not read. `now` is the clock, microseconds since the epoch.
+    ///
+    /// # Errors
+    /// If the store cannot be listed, or a file not be read for another reason than what is in it.
+    pub fn new(store: &Store, project: Option<&Project>, now: i64) -> Result<Self, RunError> {
+        let mut found = Self::default();
+        let blobs = store.blobs().as_ref();
+        or_in_the_way(found.records(blobs, now))?;
+        or_in_the_way(found.rejects(blobs))?;
+        or_in_the_way(found.lists(store, project))?;
+        for table in or_in_the_way(blobs.list("tables").map_err(RunError::from))? {
+            or_in_the_way(found.table(store, table))?;
+        }
+        or_in_the_way(found.locks(blobs))?;
+        or_in_the_way(found.in_the_way(blobs, project))?;
+        or_in_the_way(found.notes(store, now))?;
+        Ok(found)
+    }
+
+    /// Whether nothing is damaged, or all of it was fixed.
+    pub fn is_sound(&self) -> bool {
+        self.findings.iter().all(|finding| finding.fixed)
+    }
+
+    fn count(&mut self, kind: FindingKind) {
+        *self.read.entry(kind).or_default() += 1;
+    }
+
+    fn find(&mut self, (path, kind): (String, FindingKind), damage: String, costs: String, remedy: Remedy) {
+        let (fixable, remedy) = match remedy {
+            Remedy::Fix(text) => (true, text),
+            Remedy::Person(text) => (false, text),
+        };
+        self.findings.push(Finding { path, kind, damage, costs, remedy, fixable, set_aside: None, fixed: false });
+    }
+
+    fn records(&mut self, blobs: &dyn Blobs, now: i64) -> Result<(), RunError> {
+        let mut future = Vec::new();
+        for name in Runs::of(blobs).names()? {
+            self.count(FindingKind::Record);
+            match Runs::of(blobs).load(&name) {
+                Ok(Some(record)) if record.now > now.saturating_add(CLOCK_SKEW) => future.push(name),
+                Ok(_) => {}
+                Err(StoreError::Unreadable { path, reason, .. }) => self.find(
+                    (path, FindingKind::Record),
+                    reason,
+                    "what that run did is not known: `history`, `status` and runs.* go without it, and if it was the last of its \
+                     job the one before counts as the last"
+                        .to_owned(),
+                    Remedy::Fix("sets it aside".to_owned()),
+                ),
+                Err(error) => self.newer(FindingKind::Record, error)?,
+            }
+        }
+        if let Some(first) = future.first() {
+            self.notes.push(format!(
+                "{} of runs with a logical time that is still to come (the first is {first}): they count for no missed moment, \
+                 and `status` judges ages without them",
+                several(future.len() as u64, "record")
+            ));
+        }
+        Ok(())
+    }
+
+    fn rejects(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {
+        for file in blobs.list("rejected")?.into_iter().filter(|file| file.ends_with(".jsonl")) {
+            self.count(FindingKind::Rejects);
+            let path = format!("rejected/{file}");
+            let Some(bytes) = blobs.read(&path)? else { continue };
+            let mut damaged: Vec<String> = Vec::new();
+            let mut good = 0;
+            for line in rejected_lines(&path, &bytes) {
+                match line {
+                    Ok(_) => good += 1,
+                    Err(StoreError::Unreadable { reason, .. }) => damaged.push(reason),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if let Some(first) = damaged.first() {
+                let lines = several(damaged.len() as u64, "line");
+                let costs = format!("{lines} of it cannot be shown by `rejects` nor read again by `replay`");
+                let remedy = format!("sets it aside, and keeps the other {}", several(good, "row"));
+                self.find((path, FindingKind::Rejects), first.clone(), costs, Remedy::Fix(remedy));
+            }
+        }
+        Ok(())
+    }
+
+    fn lists(&mut self, store: &Store, project: Option<&Project>) -> Result<(), RunError> {
+        let blobs = store.blobs().as_ref();
+        for name in blobs.list("exports")? {
+            let Some(export) = name.strip_suffix(".json") else { continue };
+            self.count(FindingKind::List);
+            match Published::load(blobs, export) {
+                Ok(list) => self.published(blobs, &list)?,
+                Err(StoreError::Unreadable { path, reason, .. }) => {
+                    let job = job_of_export(project, export).unwrap_or_else(|| "JOB".to_owned());
+                    let costs = format!(
+                        "what was published of {export} is not known: SQL cannot read exports.{export}, and runs of its job stop \
+                         before they publish it"
+                    );
+                    let remedy = format!(
+                        "sets it aside; then `tidetable run {job} --adopt` takes the files that are there as they are, and \
+                         `tidetable run {job} --force` publishes all of them again"
+                    );
+                    self.find((path, FindingKind::List), reason, costs, Remedy::Fix(remedy));
+                }
+                Err(error) => self.newer(FindingKind::List, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn published(&mut self, blobs: &dyn Blobs, list: &Published) -> Result<(), RunError> {
+        for (label, part) in &list.parts {
+            for file in part.files() {
+                self.count(FindingKind::Published);
+                let path = format!("exports/{}/{}", part.folder, file.file);
+                let damage = match blobs.stat(&path)? {
+                    Some(found) if found.bytes == file.bytes => continue,
+                    Some(found) => format!("it has {} bytes, and its list says {}", found.bytes, file.bytes),
+                    None => "it is missing".to_owned(),
+                };
+                let costs = format!("rows of {label} in exports.{} cannot be read", list.name);
+                let remedy = format!("`tidetable run {}` publishes it again", list.job);
+                self.find((path, FindingKind::Published), damage, costs, Remedy::Person(remedy));
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, store: &Store, table: String) -> Result<(), RunError> {
+        let health = TableHealth::of(&store.table(&table))?;
+        if health.newest == 0 && health.damaged.is_empty() {
+            // A table that was never committed: what a killed first run left.
+            return Ok(());
+        }
+        *self.read.entry(FindingKind::Manifest).or_default() += health.newest + 1 - health.oldest.min(health.newest);
+        let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
+        let (costs, fix) = line_of(&table, &job, &health);
+        for file in &health.damaged {
+            let is_checkpoint = file.path.contains("/checkpoint/");
+            let kind = if is_checkpoint { FindingKind::Checkpoint } else { FindingKind::Manifest };
+            let remedy = match health.is_newer {
+                true => Remedy::Person("use the newer build that wrote it".to_owned()),
+                false => Remedy::Fix(fix.clone()),
+            };
+            self.find((file.path.clone(), kind), file.reason.clone(), costs.clone(), remedy);
+        }
+        for file in &health.lost_ssts {
+            let costs = format!("rows of {table} that it holds cannot be read");
+            let remedy = format!(
+                "restore it from a backup; or `tidetable repair {table} --yes` takes it out, and then `tidetable run {job}` loads \
+                 its inputs again"
+            );
+            self.find((file.path.clone(), FindingKind::Sst), file.reason.clone(), costs, Remedy::Person(remedy));
+        }
+        if !health.damaged.is_empty() && !health.is_newer {
+            self.tables.push((table, health));
+        }
+        Ok(())
+    }
+
+    fn locks(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {
+        for name in blobs.list("locks")? {
+            let Some(job) = name.strip_suffix(".lock") else { continue };
+            self.count(FindingKind::Lock);
+            let path = format!("locks/{name}");
+            // One that is held may be half written.
+            let root = blobs.display();
+            let held = holder(Path::new(&root), job);
+            if held.map_err(|source| RunError::Lock { path: path.clone().into(), source })?.is_some() {
+                continue;
+            }
+            let Some(bytes) = blobs.read(&path)? else { continue };
+            if let Err(error) = serde_json::from_slice::<tidetable_record::Holder>(&bytes)
+                && !bytes.is_empty()
+            {
+                let costs = "nothing but the name of the run that held it last".to_owned();
+                let remedy = Remedy::Fix("empties it".to_owned());
+                self.find((path, FindingKind::Lock), error.to_string(), costs, remedy);
+            }
+        }
+        Ok(())
+    }
+
+    fn notes(&mut self, store: &Store, now: i64) -> Result<(), RunError> {
+        let left = store.leftovers(now.saturating_sub(LEAST_AGE))?;
+        if !left.is_empty() {
+            let bytes: u64 = left.iter().map(|file| file.bytes).sum();
+            let files = several(left.len() as u64, "half-written file");
+            self.notes
+                .push(format!("{files} of {bytes} bytes, left by killed runs: `tidetable clean --yes` removes them"));
+        }
+        if !store.blobs().list(QUARANTINE)?.is_empty() {
+            self.notes.push(format!(
+                "{QUARANTINE}/ holds what was set aside before: remove that folder when nothing of it is wanted any more"
+            ));
+        }
+        Ok(())
+    }
+
+    /// A file of a newer build is none that this one mends.
+    fn newer(&mut self, kind: FindingKind, error: StoreError) -> Result<(), RunError> {
+        let StoreError::Newer { path, .. } = &error else { return Err(error.into()) };
+        let remedy = Remedy::Person("use the newer build that wrote it".to_owned());
+        self.find((path.clone(), kind), error.to_string(), "this build goes on without it".to_owned(), remedy);
+        Ok(())
+    }
+}
+
+/// What was found, or nothing where a file lies in the place of a folder: that is a finding of its own.
+fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> {
+    match found {
+        Err(RunError::Store(StoreError::InTheWay { .. })) => Ok(T::default()),
+        found => found,
+    }
+}
+
+/// What is done about a finding.
+enum Remedy {
+    /// By `--fix`.
+    Fix(String),
+    /// By a person, or by the next run.
+    Person(String),
+}
+
+/// What damage of the line of versions of a table costs, and how it is mended.
+fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
+    let TableHealth { newest, readable, whole_from, oldest, .. } = *health;
+    if health.is_lost() {
+        return (
+            format!("no version of {table} can be read: queries of it and runs of its job fail"),
+            format!("sets the whole table aside; then `tidetable run {job} --rebuild` builds it from its inputs"),
+        );
+    }
+    if readable < newest {
+        let lost = if readable + 1 == newest {
+            format!("version {newest}")
+        } else {
+            format!("versions {} to {newest}", readable + 1)
+        };
+        return (
+            format!("{lost} of {table} cannot be read: queries of it and runs of its job fail"),
+            format!(
+                "goes back to version {readable}; then `tidetable run {job}` loads again what was loaded since, and what was \
+                 deleted since has to be deleted again"
+            ),
+        );
+    }
+    if whole_from > oldest {
+        return (
+            format!(
+                "versions of {table} before {whole_from} cannot be read, and vacuum stops at them; the newest are whole"
+            ),
+            format!("makes {whole_from} the oldest version of {table}"),
+        );
+    }
+    (format!("some versions of {table} take longer to read"), "sets it aside".to_owned())
+}
+
+/// A number and its noun.
+fn several(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn job_of_export(project: Option<&Project>, export: &str) -> Option<String> {
+    let project = project?;
+    let has = |name: &String| {
+        Job::load(project, name).is_ok_and(|job| job.exports.iter().any(|declared| declared.name == export))
+    };
+    project.jobs().into_iter().find(has)
+}

@@ -1,0 +1,272 @@
+//! What came from what: inputs into tables, tables into tables and into published parts, as manifests and lists say.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use tidetable_record::{InputState, Runs};
+use tidetable_store::{Input, Published, Store, Version, leave_out};
+
+use crate::job::{Job, Per};
+use crate::period::Period;
+use crate::plan::ranges;
+use crate::project::Project;
+use crate::report::days::{period_of, utc_days};
+use crate::run::RunError;
+
+/// UTC days, since the epoch; all if `None`.
+type UtcDays = Option<BTreeSet<i32>>;
+
+/// What a thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkKind {
+    /// A file that a source reads.
+    Input,
+    /// A table.
+    Table,
+    /// A published part.
+    Part,
+}
+
+/// Something that went into something else.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// What it came from.
+    pub from: (LinkKind, String),
+    /// What it went into.
+    pub into: (LinkKind, String),
+    /// UTC days of its rows; of a part, its label.
+    pub days: String,
+    /// For what goes into a table: its place among the inputs.
+    pub sequence: Option<u64>,
+    /// Of an input, the hash of its bytes; of a part, the checksum of its file.
+    pub fingerprint: Option<String>,
+    /// Rows read of an input, or published.
+    pub rows: u64,
+    /// Rows of an input that were rejected.
+    pub rejected: u64,
+    /// The version of the table that took the input, or that was the last to change the part.
+    pub version: Option<u64>,
+    /// The run that did it, as far as its record is kept.
+    pub run: Option<String>,
+    /// The logical time of that run, microseconds.
+    pub now: Option<i64>,
+}
+
+impl LinkKind {
+    /// How messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Table => "table",
+            Self::Part => "part",
+        }
+    }
+}
+
+/// The tables and lists of a store, to follow links in.
+#[derive(Debug)]
+pub struct Lineage {
+    versions: BTreeMap<String, Version>,
+    lists: Vec<Published>,
+    zones: HashMap<String, Tz>,
+    /// By table and input the run that loaded it: its name, its logical time, and the version it made.
+    loaded: HashMap<(String, String), (String, i64, u64)>,
+}
+
+impl Lineage {
+    /// Reads the newest versions, the lists and the records of `store`; job files of `project` say what a day is.
+    ///
+    /// # Errors
+    /// If the store cannot be listed. Versions, lists and records that cannot be read are left out.
+    pub fn read(store: &Store, project: Option<&Project>) -> Result<Self, RunError> {
+        let blobs = store.blobs().as_ref();
+        let mut versions = BTreeMap::new();
+        for name in store.tables()? {
+            match store.table(&name).latest() {
+                Ok(version) => versions.extend(version.map(|version| (name, version))),
+                Err(error) => leave_out(&error),
+            }
+        }
+        let jobs = project.into_iter().flat_map(|project| project.jobs().into_iter().map(move |job| (project, job)));
+        let zone = |(project, name): (&Project, String)| Some((name.clone(), Job::load(project, &name).ok()?.timezone));
+        let mut loaded = HashMap::new();
+        for record in Runs::of(blobs).readable(None)? {
+            let taken = |state| {
+                matches!(state, InputState::New | InputState::Changed | InputState::Grown | InputState::ReadAgain)
+            };
+            for load in record.loads.iter().filter(|load| load.version != load.before) {
+                for input in load.inputs.iter().filter(|input| taken(input.state)) {
+                    let by = (record.run.clone(), record.now, load.version);
+                    loaded.entry((load.table.clone(), input.path.clone())).or_insert(by);
+                }
+            }
+        }
+        let (lists, damaged) = Published::readable(blobs)?;
+        damaged.iter().for_each(leave_out);
+        Ok(Self { versions, lists, zones: jobs.filter_map(zone).collect(), loaded })
+    }
+
+    /// The links of a table, an export or a part, up to the inputs and down to what was published; of one day if one
+    /// is given. `None`: there is no such thing.
+    pub fn of(&self, name: &str, day: Option<NaiveDate>) -> Option<Vec<Link>> {
+        let mut links = BTreeSet::new();
+        if let Some(version) = self.versions.get(name) {
+            let days = day.and_then(|day| self.utc(&version.table.job, &Period::day(day)));
+            self.up(name, &days, &mut links);
+            self.down(name, &days, day, &mut links);
+            return Some(links.into_iter().collect());
+        }
+        let mut known = false;
+        for list in &self.lists {
+            for (label, part) in &list.parts {
+                if list.name != name && part.folder != name {
+                    continue;
+                }
+                known = true;
+                let period = period_of(label);
+                if !self.is_of(&list.job, period.as_ref(), day) {
+                    continue;
+                }
+                let days = period.and_then(|period| self.utc(&list.job, &period));
+                for table in part.sources.keys() {
+                    links.insert(part_link(table, label, part));
+                    self.up(table, &days, &mut links);
+                }
+            }
+        }
+        known.then(|| links.into_iter().collect())
+    }
+
+    /// What an input went into, by its path or the end of it. `None`: no table holds it.
+    pub fn of_input(&self, path: &str) -> Option<Vec<Link>> {
+        let end = format!("/{path}");
+        let mut links = BTreeSet::new();
+        for (table, version) in &self.versions {
+            for input in version.inputs.iter().filter(|input| input.path == path || input.path.ends_with(&end)) {
+                links.extend(self.input_links(table, input));
+                self.down(table, &Some(input.days.iter().copied().collect()), None, &mut links);
+            }
+        }
+        (!links.is_empty()).then(|| links.into_iter().collect())
+    }
+
+    /// What a run loaded and published, as far as no later run has taken its place.
+    pub fn of_run(&self, run: &str) -> Vec<Link> {
+        let mut links = BTreeSet::new();
+        for (table, version) in &self.versions {
+            links.extend(version.inputs.iter().flat_map(|input| self.input_links(table, input)));
+        }
+        for (label, part) in self.lists.iter().flat_map(|list| &list.parts) {
+            links.extend(part.sources.keys().map(|table| part_link(table, label, part)));
+        }
+        links.retain(|link| link.run.as_deref() == Some(run));
+        links.into_iter().collect()
+    }
+
+    /// The UTC days of a period; `None` if it is of all times.
+    fn utc(&self, job: &str, period: &Period) -> UtcDays {
+        let bounds = period.bounds(self.zone(job));
+        let days = || utc_days(&bounds).filter_map(|day| i32::try_from(day).ok()).collect();
+        (period.per != Per::Query).then(days)
+    }
+
+    /// Whether a part has to do with `day`, if one is asked for.
+    fn is_of(&self, job: &str, period: Option<&Period>, day: Option<NaiveDate>) -> bool {
+        let Some(day) = day else { return true };
+        period.is_none_or(|period| {
+            let (first, last) = period.days(self.zone(job));
+            (first..=last).contains(&day)
+        })
+    }
+
+    fn zone(&self, job: &str) -> Tz {
+        self.zones.get(job).copied().unwrap_or_default()
+    }
+
+    /// What `table` was made from in `days`.
+    fn up(&self, table: &str, days: &UtcDays, links: &mut BTreeSet<Link>) {
+        let Some(version) = self.versions.get(table) else { return };
+        for input in version.inputs.iter().filter(|input| overlap(&input.days, days)) {
+            links.extend(self.input_links(table, input));
+            for source in self.tables_of(input) {
+                self.up(source, &Some(input.days.iter().copied().collect()), links);
+            }
+        }
+    }
+
+    /// What was made from `table` in `days`.
+    fn down(&self, table: &str, days: &UtcDays, label: Option<NaiveDate>, links: &mut BTreeSet<Link>) {
+        for list in &self.lists {
+            for (name, part) in list.parts.iter().filter(|(_, part)| part.sources.contains_key(table)) {
+                let period = period_of(name);
+                let of_part = period.as_ref().and_then(|period| self.utc(&list.job, period));
+                let touched = of_part.is_none_or(|of_part| overlap(&of_part.into_iter().collect::<Vec<_>>(), days));
+                if touched && self.is_of(&list.job, period.as_ref(), label) {
+                    links.insert(part_link(table, name, part));
+                }
+            }
+        }
+        for (other, version) in &self.versions {
+            for input in version.inputs.iter().filter(|input| overlap(&input.days, days)) {
+                if self.tables_of(input).contains(&table) {
+                    links.extend(self.input_links(other, input));
+                    self.down(other, &Some(input.days.iter().copied().collect()), label, links);
+                }
+            }
+        }
+    }
+
+    /// The tables that an input is a window of, such as `SENSOR@2018-01-05`; none if it is a file.
+    fn tables_of<'a>(&'a self, input: &'a Input) -> Vec<&'a str> {
+        let Some((names, _)) = input.path.rsplit_once('@') else { return Vec::new() };
+        let names: Vec<&str> = names.split('+').collect();
+        let is_window = names.iter().all(|name| self.versions.contains_key(*name));
+        if is_window { names } else { Vec::new() }
+    }
+
+    fn input_links(&self, table: &str, input: &Input) -> Vec<Link> {
+        let by = self.loaded.get(&(table.to_owned(), input.path.clone()));
+        let link = |from: (LinkKind, String)| Link {
+            from,
+            into: (LinkKind::Table, table.to_owned()),
+            days: said(&input.days),
+            sequence: Some(input.sequence),
+            fingerprint: Some(input.hash.to_string()),
+            rows: input.read,
+            rejected: input.rejected,
+            version: by.map(|(.., version)| *version),
+            run: by.map(|(run, ..)| run.clone()),
+            now: by.map(|(_, now, _)| *now),
+        };
+        match self.tables_of(input).as_slice() {
+            [] => vec![link((LinkKind::Input, input.path.clone()))],
+            tables => tables.iter().map(|from| link((LinkKind::Table, (*from).to_owned()))).collect(),
+        }
+    }
+}
+
+fn part_link(table: &str, label: &str, part: &tidetable_store::Part) -> Link {
+    Link {
+        from: (LinkKind::Table, table.to_owned()),
+        into: (LinkKind::Part, part.folder.clone()),
+        days: label.to_owned(),
+        sequence: None,
+        fingerprint: Some(part.checksum.clone()),
+        rows: part.rows,
+        rejected: 0,
+        version: part.sources.get(table).copied(),
+        run: Some(part.run.clone()),
+        now: Some(part.now),
+    }
+}
+
+fn overlap(days: &[i32], wanted: &UtcDays) -> bool {
+    wanted.as_ref().is_none_or(|wanted| days.iter().any(|day| wanted.contains(day)))
+}
+
+fn said(days: &[i32]) -> String {
+    let labels: Vec<String> =
+        days.iter().filter_map(|day| Some(NaiveDate::from_epoch_days(*day)?.to_string())).collect();
+    ranges(&labels.iter().map(String::as_str).collect::<Vec<_>>())
+}

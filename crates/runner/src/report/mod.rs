@@ -1,0 +1,13 @@
+//! Looking back, without running anything: how jobs stand, what came from what, what may be cleaned away, and
+//! what is damaged.
+
+pub(crate) mod clean;
+pub(crate) mod days;
+pub(crate) mod doctor;
+pub(crate) mod lineage;
+pub(crate) mod status;
+
+pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
+pub use doctor::{Diagnosis, Finding, FindingKind};
+pub use lineage::{Lineage, Link, LinkKind};
+pub use status::{DaysOf, Status, Statuses, statuses};

@@ -1,0 +1,368 @@
+//! How jobs stand: their last runs, how new what they made is, and what is missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use serde::Serialize;
+use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of, unrecorded};
+use tidetable_store::{Published, Store, Version};
+
+use crate::job::{Job, Per};
+use crate::period::Period;
+use crate::project::Project;
+use crate::report::days::{age, gaps, is_stale, period_of};
+use crate::run::RunError;
+
+/// Clocks of machines differ a little. Microseconds.
+pub(crate) const CLOCK_SKEW: i64 = 3_600_000_000;
+
+/// Days of an export or a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DaysOf {
+    /// The export or table.
+    pub of: String,
+    /// Labels, ascending.
+    pub days: Vec<String>,
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    /// The job.
+    pub job: String,
+    /// Its last run.
+    pub last: Option<RunRecord>,
+    /// How that ended, `running`, or `killed`.
+    pub state: Option<&'static str>,
+    /// The latest logical time of a run that ended well, microseconds. One that was still to come when the run began counts
+    /// as the time it began.
+    pub good: Option<i64>,
+    /// End of the newest UTC day that its tables have events of, microseconds.
+    pub data_until: Option<i64>,
+    /// End of the newest day that is published, of the export that is the furthest behind.
+    pub published_until: Option<i64>,
+    /// Whether it has exports.
+    pub publishes: bool,
+    /// Days between the first and the last of an export that are not there; of a table, where nothing is published.
+    pub gaps: Vec<DaysOf>,
+    /// Days that could not be published when last tried.
+    pub failed: Vec<DaysOf>,
+    /// Days left as they are since cells of them have passed their retention.
+    pub sealed: Vec<DaysOf>,
+    /// Rows of the live inputs that were rejected.
+    pub rejected: u64,
+}
+
+/// How all jobs stand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Statuses {
+    /// By name.
+    pub jobs: Vec<Status>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+}
+
+impl Status {
+    /// Whether its last good run, or what it has published (without exports, its data), is older than `limit` at `now`.
+    pub fn is_stale(&self, now: i64, limit: i64) -> bool {
+        let newest = if self.publishes { self.published_until } else { self.data_until };
+        is_stale(now, limit, self.good) || is_stale(now, limit, newest)
+    }
+
+    /// Microseconds from `until` to `now`.
+    pub fn age(now: i64, until: Option<i64>) -> Option<i64> {
+        until.map(|until| age(now, until))
+    }
+}
+
+/// How the jobs of a store stand, and those of the project if there is one. `clock` is the clock of the machine,
+/// microseconds since the epoch: what was recorded by one that was ahead of it tells nothing of ages.
+///
+/// # Errors
+/// If the store cannot be listed.
+pub fn statuses(
+    store: &Store,
+    project: Option<&Project>,
+    only: Option<&str>,
+    clock: i64,
+) -> Result<Statuses, RunError> {
+    let credible = clock.saturating_add(CLOCK_SKEW);
+    let mut found = Statuses::default();
+    let mut jobs: BTreeMap<String, Known> = BTreeMap::new();
+    for name in project.map(Project::jobs).unwrap_or_default() {
+        let known = jobs.entry(name.clone()).or_default();
+        if let Some(job) = project.and_then(|project| Job::load(project, &name).ok()) {
+            known.tz = job.timezone;
+            known.exports = Some(job.exports.iter().map(|export| (export.name.clone(), export.per)).collect());
+        } else {
+            found.problems.push(format!("the job file of {name} has mistakes: days are taken for those of UTC"));
+        }
+    }
+    let blobs = store.blobs().as_ref();
+    for table in store.tables()? {
+        match store.table(&table).latest() {
+            Ok(Some(version)) => jobs.entry(version.table.job.clone()).or_default().tables.push((table, version)),
+            Ok(None) => {}
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    for list in blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
+        match Published::load(blobs, list) {
+            Ok(list) => jobs.entry(list.job.clone()).or_default().lists.push(list),
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    for record in Runs::of(blobs).newest_first(None)? {
+        match record {
+            Ok(record) => {
+                if record.started.max(record.now) > credible {
+                    found.problems.push(from_the_future(&record, credible));
+                }
+                jobs.entry(record.job.clone()).or_default().note(record, credible);
+            }
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    let root = blobs.display();
+    for (name, known) in &mut jobs {
+        match Failures::load(blobs, name) {
+            Ok(failures) => {
+                let labels = |of: &String| failures.labels(of).into_keys().collect();
+                known.failed = failures.of.keys().map(|of| (of.clone(), labels(of))).collect();
+            }
+            Err(error) => found.problems.push(error.to_string()),
+        }
+        known.note_unrecorded(name, Path::new(&root));
+    }
+    for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
+        found.jobs.push(known.status(name, Path::new(&root))?);
+    }
+    Ok(found)
+}
+
+/// What is told of a record whose times are ahead of the clock.
+fn from_the_future(record: &RunRecord, credible: i64) -> String {
+    let time = |micros: i64| chrono::DateTime::from_timestamp_micros(micros).map(|time| time.to_rfc3339());
+    if record.started > credible {
+        let began = time(record.started).unwrap_or_default();
+        return format!(
+            "runs/{}.json says that the run began at {began}, which is still to come: a clock was wrong, then or now; for ages the \
+             record does not count",
+            record.run
+        );
+    }
+    let now = time(record.now).unwrap_or_default();
+    format!(
+        "run {} had the logical time {now}, which is still to come: for its age the time at which it began counts",
+        record.run
+    )
+}
+
+/// What was found of a job.
+#[derive(Default)]
+struct Known {
+    tz: Tz,
+    /// Its exports, if its file tells.
+    exports: Option<Vec<(String, Per)>>,
+    tables: Vec<(String, Version)>,
+    lists: Vec<Published>,
+    last: Option<RunRecord>,
+    good: Option<i64>,
+    /// Parts of which the newest try is known.
+    tried: HashSet<(String, String)>,
+    failed: BTreeMap<String, BTreeSet<String>>,
+    sealed: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Known {
+    /// Takes note of runs, the newest first, of which those count that began before `credible`.
+    fn note(&mut self, record: RunRecord, credible: i64) {
+        let began = record.started <= credible;
+        if record.outcome == Outcome::Ok && began {
+            // A run that never began, as in tests, has its logical time alone.
+            let known_by = if record.started == 0 { record.now } else { record.now.min(record.started) };
+            self.good = self.good.max(Some(known_by));
+        }
+        for part in &record.exports {
+            if !self.tried.insert((part.export.clone(), part.label.clone())) {
+                continue;
+            }
+            if part.state == PartState::Sealed {
+                self.sealed.entry(part.export.clone()).or_default().insert(part.label.clone());
+            }
+        }
+        match &self.last {
+            // What was recorded by a clock that was ahead came before what was recorded since, whatever its name.
+            Some(last) if last.started > credible && began => self.last = Some(record),
+            Some(_) => {}
+            None => self.last = Some(record),
+        }
+    }
+
+    /// Takes note of a run that failed and could not record it, as on a full disk.
+    fn note_unrecorded(&mut self, job: &str, root: &Path) {
+        let Some(unrecorded) = unrecorded(root, job) else { return };
+        match &mut self.last {
+            Some(last) if last.run > unrecorded.run => {}
+            Some(last) if last.run == unrecorded.run => last.end_as(&unrecorded),
+            last => *last = Some(unrecorded),
+        }
+    }
+
+    fn status(mut self, job: String, root: &Path) -> Result<Status, RunError> {
+        let here = |exports: &Option<Vec<(String, Per)>>, export: &String| {
+            exports.as_ref().is_none_or(|exports| exports.iter().any(|(name, _)| name == export))
+        };
+        self.lists.retain(|list| here(&self.exports, &list.name));
+        let is_table = |of: &String| self.tables.iter().any(|(table, _)| table == of);
+        self.failed.retain(|of, _| here(&self.exports, of) || is_table(of));
+        self.sealed.retain(|export, _| here(&self.exports, export));
+        // A query table of everything has no day: it is as new as the data.
+        let published: Vec<OfTime<'_>> = self.lists.iter().map(of_list).filter(|of| !of.is_timeless()).collect();
+        let data: Vec<OfTime<'_>> = self.tables.iter().map(|(table, version)| of_table(table, version)).collect();
+        let by_time = |(_, per): &&(String, Per)| *per != Per::Query;
+        let publishes = match &self.exports {
+            Some(exports) => exports.iter().any(|export| by_time(&export)),
+            None => !published.is_empty(),
+        };
+        // An export that has published nothing yet is behind all others.
+        let behind = |(name, _): &(String, Per)| !published.iter().any(|of| of.name == name && !of.there.is_empty());
+        let nothing_yet = self.exports.iter().flatten().filter(by_time).any(behind);
+        let published_until = published.iter().filter_map(|of| of.until(self.tz)).min();
+        let gaps = match publishes {
+            true => published.iter().filter_map(|of| of.missing(self.tz)).collect(),
+            false => data.iter().filter_map(|of| of.missing(Tz::UTC)).collect(),
+        };
+        let by_export = |days: BTreeMap<String, BTreeSet<String>>| {
+            days.into_iter().map(|(of, days)| DaysOf { of, days: days.into_iter().collect() }).collect()
+        };
+        let state = |record: &RunRecord| {
+            state_of(root, record)
+                .map_err(|source| RunError::Lock { path: tidetable_record::lock_path(root, &record.job), source })
+        };
+        Ok(Status {
+            job,
+            state: self.last.as_ref().map(state).transpose()?,
+            good: self.good,
+            data_until: data.iter().filter_map(|of| of.until(Tz::UTC)).max(),
+            published_until: published_until.filter(|_| !nothing_yet),
+            publishes,
+            gaps,
+            rejected: rejected(&self.tables),
+            failed: by_export(self.failed),
+            sealed: by_export(self.sealed),
+            last: self.last,
+        })
+    }
+}
+
+/// Periods that something is there of.
+struct OfTime<'a> {
+    name: &'a str,
+    there: BTreeSet<Period>,
+    /// Of which it is known that nothing is to be there.
+    empty: BTreeSet<Period>,
+}
+
+impl OfTime<'_> {
+    fn is_timeless(&self) -> bool {
+        self.there.first().is_some_and(|period| period.per == Per::Query)
+    }
+
+    /// The end of the newest.
+    fn until(&self, tz: Tz) -> Option<i64> {
+        self.there.last().map(|period| period.bounds(tz).end)
+    }
+
+    fn missing(&self, tz: Tz) -> Option<DaysOf> {
+        let days: Vec<String> = gaps(tz, &self.there, &self.empty).iter().map(Period::label).collect();
+        (!days.is_empty()).then(|| DaysOf { of: self.name.to_owned(), days })
+    }
+}
+
+fn of_list(list: &Published) -> OfTime<'_> {
+    let there = list.parts.keys().filter_map(|label| period_of(label)).collect();
+    let empty = list.empty.keys().filter_map(|label| period_of(label)).collect();
+    OfTime { name: &list.name, there, empty }
+}
+
+/// UTC days of windows that hold cells, in files of their own or in one that they share.
+fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
+    let shared: Vec<_> = version.ssts().filter_map(|sst| sst.joined.as_ref()).collect();
+    let holds = |start: i64| shared.iter().any(|joined| joined.holds(start));
+    let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || holds(window.start));
+    let days = held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day));
+    OfTime { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
+}
+
+/// Tables of one source reject a row that is wrong in itself all together.
+fn rejected(tables: &[(String, Version)]) -> u64 {
+    let mut by_path: BTreeMap<&str, u64> = BTreeMap::new();
+    for input in tables.iter().flat_map(|(_, version)| version.inputs.iter()) {
+        let most = by_path.entry(&input.path).or_default();
+        *most = input.rejected.max(*most);
+    }
+    by_path.values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::day::MICROS_PER_DAY;
+
+    #[test]
+    fn what_is_behind_makes_a_job_stale() {
+        let day = MICROS_PER_DAY;
+        let status = Status { good: Some(10 * day), data_until: Some(10 * day), ..Status::default() };
+        assert!(!status.is_stale(11 * day, day));
+        assert!(status.is_stale(11 * day + 1, day));
+        let published = Status { publishes: true, ..status.clone() };
+        assert!(published.is_stale(10 * day, day), "nothing is published");
+        let published = Status { published_until: Some(10 * day), ..published };
+        assert!(!published.is_stale(10 * day, day));
+        assert!(Status { good: None, ..published.clone() }.is_stale(10 * day, day));
+        assert!(Status { good: Some(day), ..published }.is_stale(10 * day, day), "no run since, whatever the data");
+    }
+
+    #[test]
+    fn the_newest_try_of_a_day_counts() {
+        let part = |label: &str, state| tidetable_record::ExportRecord {
+            export: "E".to_owned(),
+            label: label.to_owned(),
+            part: String::new(),
+            reason: String::new(),
+            state,
+            rows: 0,
+            bytes: 0,
+            error: None,
+        };
+        let run = |now, outcome, exports| RunRecord { now, outcome, exports, ..RunRecord::default() };
+        let mut known = Known::default();
+        known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]), 9);
+        known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]), 9);
+        known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]), 9);
+        let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
+        let of = |day: &str| vec![DaysOf { of: "E".to_owned(), days: vec![day.to_owned()] }];
+        assert_eq!(status.sealed, of("c"));
+        assert_eq!((status.good, status.last.unwrap().now, status.state), (Some(2), 3, Some("partial")));
+    }
+
+    #[test]
+    fn what_a_clock_ahead_recorded_is_not_the_last() {
+        let run = |run: &str, started, now, outcome| RunRecord {
+            run: run.to_owned(),
+            started,
+            now,
+            outcome,
+            ..RunRecord::default()
+        };
+        let mut known = Known::default();
+        known.note(run("3", 900, 900, Outcome::Ok), 100);
+        known.note(run("2", 50, 50, Outcome::Failed), 100);
+        known.note(run("1", 40, 800, Outcome::Ok), 100);
+        let status = known.status("j".to_owned(), Path::new("/nowhere")).unwrap();
+        assert_eq!((status.good, status.last.unwrap().run.as_str(), status.state), (Some(40), "2", Some("failed")));
+    }
+}

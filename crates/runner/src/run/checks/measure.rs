@@ -1,0 +1,245 @@
+//! Checks: what must hold of the rows of a day before it is published. Each is a query that counts.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tidetable_sql::{ScalarValue, Session, SqlError, first_rows, name, numbers};
+
+use crate::job::{Check, Export, Job, Rule};
+use tidetable_record::{CheckRecord, FailingRow, Severity};
+
+/// Measures the checks of a job, those of a table once for each day.
+pub(crate) struct Checker<'a> {
+    job: &'a Job,
+    /// The run, or what else measures.
+    run: String,
+    /// What checks of tables found, by table and day.
+    known: Mutex<HashMap<(String, String), Vec<CheckRecord>>>,
+    /// Some of the rows that broke rules.
+    failing: Mutex<Vec<FailingRow>>,
+}
+
+/// Rows kept of one rule in one part, and of a run.
+const SAMPLE: usize = 5;
+const SAMPLES: usize = 1000;
+
+/// What the rows of a day are, and what its queries may ask for.
+pub(crate) struct DayOf<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) label: &'a str,
+    pub(crate) params: &'a [(&'a str, ScalarValue)],
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(job: &'a Job, run: &str) -> Self {
+        Self { job, run: run.to_owned(), known: Mutex::default(), failing: Mutex::default() }
+    }
+
+    /// Some of the rows that broke rules, up to now.
+    pub(crate) fn failing(&self) -> Vec<FailingRow> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the checks of an export find in `relation`, what was published of it.
+    pub(crate) async fn published(
+        &self,
+        day: &DayOf<'_>,
+        export: &Export,
+        relation: &str,
+    ) -> Result<Vec<CheckRecord>, SqlError> {
+        self.measure(day, &export.name, relation).await
+    }
+
+    /// What the checks of a part find: those of its export, and of the tables it reads.
+    pub(crate) async fn part(
+        &self,
+        day: &DayOf<'_>,
+        export: &Export,
+        tables: &[String],
+    ) -> Result<Vec<CheckRecord>, SqlError> {
+        let mut found = Vec::new();
+        for table in tables {
+            found.extend(self.table(day, table).await?);
+        }
+        found.extend(self.measure(day, &export.name, &in_parentheses(&export.sql)).await?);
+        Ok(found)
+    }
+
+    /// The queries that publishing a part asks: those of its checks, and that of its export.
+    pub(crate) fn queries(&self, export: &Export, tables: &[String]) -> Vec<String> {
+        let of = |on: &str, relation: &str| -> Vec<String> {
+            let checks = self.job.checks.iter().filter(|check| check.on == on);
+            checks.flat_map(|check| asked(check, relation)).map(|asked| asked.sql).collect()
+        };
+        let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &name(table))).collect();
+        queries.extend(of(&export.name, &in_parentheses(&export.sql)));
+        queries.push(export.sql.clone());
+        queries
+    }
+
+    /// What the checks of a table find in a day.
+    pub(crate) async fn table(&self, day: &DayOf<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
+        let key = (table.to_owned(), day.label.to_owned());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = self.measure(day, table, &name(table)).await?;
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
+        Ok(found)
+    }
+
+    async fn measure(&self, day: &DayOf<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
+        let mut found = Vec::new();
+        for check in self.job.checks.iter().filter(|check| check.on == on) {
+            let record = |rule: &Rule, measured: i64| CheckRecord {
+                check: check.name.clone(),
+                on: on.to_owned(),
+                label: day.label.to_owned(),
+                rule: rule.to_string(),
+                severity: check.severity,
+                measured,
+                passed: holds(rule, measured),
+            };
+            for Asked { rules, sql } in asked(check, relation) {
+                let mut measured = numbers(day.session, &sql, day.params).await?;
+                measured.resize(rules.len(), 0);
+                for (rule, measured) in rules.into_iter().zip(measured) {
+                    let record = record(rule, measured);
+                    if !record.passed {
+                        self.sample(day, rule, &record, relation).await?;
+                    }
+                    found.push(record);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Checker<'_> {
+    /// Keeps some of the rows that broke a rule.
+    async fn sample(&self, day: &DayOf<'_>, rule: &Rule, record: &CheckRecord, relation: &str) -> Result<(), SqlError> {
+        let kept = || self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sql) = broken_rows(rule, relation).filter(|_| kept().len() < SAMPLES) else { return Ok(()) };
+        let rows = first_rows(&day.session.sequential(), &sql, day.params, SAMPLE).await?;
+        kept().extend(rows.into_iter().map(|row| FailingRow {
+            run: self.run.clone(),
+            job: self.job.name.clone(),
+            check: record.check.clone(),
+            on: record.on.clone(),
+            label: record.label.clone(),
+            rule: record.rule.clone(),
+            row,
+        }));
+        Ok(())
+    }
+}
+
+/// The query for the rows of `relation` that break a rule, or for what they share; `None` of a rule about their number.
+fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
+    match rule {
+        Rule::Rows { .. } => None,
+        Rule::NotNull(_) | Rule::Range { .. } => {
+            Some(format!("SELECT * FROM {relation} AS t WHERE {}", breaks(rule).unwrap_or_default()))
+        }
+        Rule::Unique(columns) => {
+            let columns: Vec<String> = columns.iter().map(|column| name(column)).collect();
+            let columns = columns.join(", ");
+            let query = format!("SELECT {columns}, count(*) AS \"count(*)\" FROM {relation} AS t GROUP BY {columns}");
+            Some(format!("{query} HAVING count(*) > 1 ORDER BY {columns}"))
+        }
+        Rule::Query(sql) => Some(format!("SELECT * FROM {} AS q", in_parentheses(sql))),
+    }
+}
+
+/// A query of a check: its first row says of each rule how many rows it counts.
+struct Asked<'a> {
+    rules: Vec<&'a Rule>,
+    sql: String,
+}
+
+/// What a check asks of a relation.
+fn asked<'a>(check: &'a Check, relation: &str) -> Vec<Asked<'a>> {
+    // What can be counted together is, in one pass.
+    let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| counted(rule).is_some());
+    let mut asked = Vec::new();
+    if !together.is_empty() {
+        let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
+        let sql = format!("SELECT {} FROM {relation} AS t", numbered(&counts));
+        asked.push(Asked { rules: together, sql });
+    }
+    asked.extend(alone.into_iter().map(|rule| Asked { rules: vec![rule], sql: lone(rule, relation) }));
+    asked
+}
+
+/// The queries that a check asks, for whoever wants to know whether they are right.
+pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
+    let relation = match export {
+        Some(export) => in_parentheses(&export.sql),
+        None => name(&check.on),
+    };
+    let ask = |rule: &Rule| match counted(rule) {
+        Some(count) => format!("SELECT {count} AS n FROM {relation} AS t"),
+        None => lone(rule, &relation),
+    };
+    check.rules.iter().map(ask).collect()
+}
+
+/// Whether a part with these findings may be published.
+pub(crate) fn may_publish(found: &[CheckRecord]) -> bool {
+    found.iter().all(|check| check.passed || check.severity == Severity::Warn)
+}
+
+fn holds(rule: &Rule, measured: i64) -> bool {
+    match rule {
+        Rule::Rows { min, max } => min.is_none_or(|min| measured >= min) && max.is_none_or(|max| measured <= max),
+        _ => measured == 0,
+    }
+}
+
+/// What counts the rows that break a rule, or all of them, beside other counts.
+fn counted(rule: &Rule) -> Option<String> {
+    match rule {
+        Rule::Rows { .. } => Some("count(*)".to_owned()),
+        _ => breaks(rule).map(|broken| format!("count(*) FILTER (WHERE {broken})")),
+    }
+}
+
+/// Whether a row breaks a rule, for a rule that one row can break.
+fn breaks(rule: &Rule) -> Option<String> {
+    match rule {
+        Rule::NotNull(column) => Some(format!("{} IS NULL", name(column))),
+        Rule::Range { column, min, max } => {
+            let column = name(column);
+            let low = min.as_ref().map(|min| format!("{column} < {min}"));
+            let high = max.as_ref().map(|max| format!("{column} > {max}"));
+            let outside: Vec<String> = low.into_iter().chain(high).collect();
+            Some(outside.join(" OR "))
+        }
+        Rule::Rows { .. } | Rule::Unique(_) | Rule::Query(_) => None,
+    }
+}
+
+/// The query that counts the rows that break a rule, for one that is not counted beside others.
+fn lone(rule: &Rule, relation: &str) -> String {
+    match rule {
+        Rule::Unique(columns) => {
+            let columns: Vec<String> = columns.iter().map(|column| name(column)).collect();
+            let columns = columns.join(", ");
+            format!("SELECT sum(n - 1) AS n FROM (SELECT count(*) AS n FROM {relation} AS t GROUP BY {columns}) AS g")
+        }
+        Rule::Query(sql) => format!("SELECT count(*) AS n FROM {} AS q", in_parentheses(sql)),
+        _ => String::new(),
+    }
+}
+
+fn numbered(counts: &[String]) -> String {
+    let named: Vec<String> = counts.iter().enumerate().map(|(at, count)| format!("{count} AS n{at}")).collect();
+    named.join(", ")
+}
+
+/// A query as a relation of another; its last line may be a comment.
+fn in_parentheses(sql: &str) -> String {
+    format!("({}\n)", sql.trim_end().trim_end_matches(';'))
+}

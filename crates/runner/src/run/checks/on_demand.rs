@@ -1,0 +1,96 @@
+//! Measures the checks of a job on what is there now: on what was published, and on tables.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use chrono::NaiveDate;
+use tidetable_record::{CheckRecord, FailingRow, keep_failing_rows};
+use tidetable_sql::{Session, SessionOptions, SqlError, name};
+use tidetable_store::Published;
+
+use crate::day::day_bounds;
+use crate::job::{Job, Per};
+use crate::period::Period;
+use crate::project::Project;
+use crate::run::checks::measure::{Checker, DayOf};
+use crate::run::checks::presence::holds_records;
+use crate::run::compare::local_days;
+use crate::run::error::RunError;
+use crate::run::params::period_params;
+use crate::run::{open_store, runtime};
+
+/// What checks found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DataChecks {
+    /// A record for each rule in each part and day.
+    pub found: Vec<CheckRecord>,
+    /// Some of the rows that broke rules; they are kept under the name of the measuring.
+    pub failing: Vec<FailingRow>,
+}
+
+/// Measures the checks of `job`: those of exports on each published part, those of tables on each day that holds records; only
+/// those of `days` if given. `run` names the measuring, `now` is what `$now` stands for.
+///
+/// # Errors
+/// If a query fails, or the store cannot be read, or the failing rows not be kept.
+pub fn check_data(
+    project: &Project,
+    job: &Job,
+    days: Option<&RangeInclusive<NaiveDate>>,
+    (run, now): (&str, i64),
+) -> Result<DataChecks, RunError> {
+    let (store, runtime) = (open_store(project)?, runtime()?);
+    let blobs = store.blobs().as_ref();
+    let checker = Checker::new(job, run);
+    let checked = |of: &str| job.checks.iter().any(|check| check.on == of);
+    let mut found = Vec::new();
+    for export in job.exports.iter().filter(|export| checked(&export.name)) {
+        let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
+        let published = Published::load(blobs, &export.name)?;
+        let session = Session::open(&store, &SessionOptions::default()).map_err(failed)?;
+        let parts = published
+            .parts
+            .iter()
+            .filter_map(|(label, part)| Some((Period::of_label(export.per, label)?, label, part)));
+        for (period, label, part) in parts {
+            let (first, last) = period.days(job.timezone);
+            let in_range = |days: &RangeInclusive<NaiveDate>| {
+                period.per != Per::Query && *days.start() <= last && first <= *days.end()
+            };
+            if !days.is_none_or(in_range) {
+                continue;
+            }
+            let bounds = period.bounds(job.timezone);
+            let params = period_params(&period, &bounds, now);
+            // A query of a check reads the records of the period.
+            let restricted = session.restricted(bounds);
+            let day = DayOf { session: &restricted, label, params: &params };
+            let relation = format!("exports.{}", name(&part.folder));
+            found.extend(runtime.block_on(checker.published(&day, export, &relation)).map_err(failed)?);
+        }
+    }
+    for table in job.tables.iter().map(|table| &table.spec.name).filter(|table| checked(table)) {
+        if store.table(table).latest()?.is_none() {
+            continue;
+        }
+        let failed = |source| RunError::Check { table: table.clone(), source: Box::new(source) };
+        let session = Session::open(&store, &SessionOptions::default()).map_err(failed)?;
+        let snapshot = store.snapshot(table)?;
+        let utc = snapshot.version().windows.iter().flat_map(|window| window.days.keys().copied());
+        let local: BTreeSet<NaiveDate> = utc.flat_map(|day| local_days(job, day)).collect();
+        for day in local.into_iter().filter(|day| days.is_none_or(|days| days.contains(day))) {
+            let (bounds, label) = (day_bounds(job.timezone, day), day.to_string());
+            let measured = runtime.block_on(async {
+                if !holds_records(&session, std::slice::from_ref(table), bounds.clone()).await? {
+                    return Ok(Vec::new());
+                }
+                let restricted = session.restricted(bounds);
+                checker.table(&DayOf { session: &restricted, label: &label, params: &[] }, table).await
+            });
+            found.extend(measured.map_err(failed)?);
+        }
+    }
+    let failing = checker.failing();
+    keep_failing_rows(blobs, run, &failing)?;
+    Ok(DataChecks { found, failing })
+}

@@ -1,0 +1,32 @@
+//! Whether tables hold records of a period: only those that they do are published and checked.
+
+use std::ops::Range;
+
+use tidetable_layout::spec::TimestampSpec;
+use tidetable_sql::{Session, SqlError, name, numbers};
+use tidetable_store::Snapshot;
+
+/// Whether any of the tables has a record in `time`, microseconds since the epoch. Asks for one.
+pub(crate) async fn holds_records(session: &Session, tables: &[String], time: Range<i64>) -> Result<bool, SqlError> {
+    let restricted = session.restricted(time).sequential();
+    for table in tables {
+        let one = format!("SELECT 1 AS n FROM {} LIMIT 1", name(table));
+        if !numbers(&restricted, &one, &[]).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the files of a table alone say that it has a record in `time`: the first or last cell of one lies there, and nothing
+/// hides cells of this table. Saves asking, where it can be told.
+pub(crate) fn surely_holds(snapshot: &Snapshot, time: &Range<i64>) -> bool {
+    let (version, spec) = (snapshot.version(), snapshot.layout().spec());
+    let mut columns = spec.families.iter().flat_map(|family| &family.columns);
+    let shows_all = version.drops.is_empty() && version.table.gc.is_empty() && !spec.upsert;
+    let is_time =
+        |timestamp: Option<i64>| timestamp.is_some_and(|timestamp| timestamp > 0 && time.contains(&timestamp));
+    shows_all
+        && columns.all(|column| column.timestamp == TimestampSpec::Implied)
+        && version.ssts().any(|sst| sst.joined.is_none() && (is_time(sst.min_timestamp) || is_time(sst.max_timestamp)))
+}

@@ -1,0 +1,268 @@
+//! Looks at what there is, and plans what a run does.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use tidetable_record::{Failures, InputState};
+use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
+use tidetable_store::{Grown, InputPlan};
+
+use super::{Run, RunOptions};
+use crate::day::{MICROS_PER_DAY, day_bounds, days_touched};
+use crate::job::{Export, Job, Table, TableInput};
+use crate::period::Period;
+use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
+use crate::readable::ReadableTables;
+use crate::run::checks::presence::holds_records;
+use crate::run::error::RunError;
+use crate::run::params::probe_params;
+use crate::run::parts::{Part, Wanted};
+use crate::run::publish::{Looked, LookedAt, PublishStage, check_keys, tables_read};
+use crate::run::stages::load::{Planned, PlannedSource, taken_out};
+
+impl Run<'_> {
+    /// What the run does with `sources`, and with what follows from them; and the exports as they were looked at for that.
+    pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, LookedAt<'_>), RunError> {
+        let mut plan = Plan { job: self.job.name.clone(), ..Plan::default() };
+        for table in &self.job.tables {
+            let planned = sources.iter().flat_map(|source| &source.tables);
+            let planned = planned.clone().find(|planned| planned.table.spec.name == table.spec.name);
+            plan.tables.push(match (&table.from, planned) {
+                (TableInput::Query { shape, .. }, _) => self.derived(table, shape, &plan.tables)?,
+                (TableInput::Source(_), Some(planned)) => self.table(planned)?,
+                (TableInput::Source(_), None) => continue,
+            });
+        }
+        let failures = self.failures()?;
+        let (stage, mut all) = (self.publish_stage(), LookedAt::new());
+        let mut read = HashSet::new();
+        for export in &self.job.exports {
+            let reads = self.reads(export)?;
+            let (planned, looked) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
+            plan.exports.push(planned);
+            all.extend(looked.map(|looked| (export.name.clone(), looked)));
+            read.extend(reads);
+        }
+        for table in self.checks_unread(&read) {
+            let days = self.days_to_check_again(table, &failures);
+            // A run that is about some parts is not about days of tables.
+            if !days.is_empty() {
+                let days = days.iter().map(NaiveDate::to_string).collect();
+                plan.checks.push(CheckPlan { table: table.to_owned(), days });
+            }
+        }
+        Ok((plan, all))
+    }
+
+    fn table(&self, planned: &Planned<'_>) -> Result<TablePlan, RunError> {
+        let Planned { table, base, plan, .. } = planned;
+        let reason = match &base.latest {
+            None => Some(TableReason::Missing),
+            Some(_) if base.reset.is_some() => Some(TableReason::Rebuild),
+            Some(_) if planned.plan.changes_rows() => Some(TableReason::InputChanged),
+            Some(_) => base.gc.is_some().then_some(TableReason::RulesChanged),
+        };
+        let held = self.held_days(planned)?;
+        let inputs = inputs(&held, plan, self.options);
+        let mut days = Days::default();
+        let touching = |input: &&PlannedInput| {
+            !matches!(input.state, InputState::Gone | InputState::Renamed | InputState::SameContent)
+        };
+        inputs.iter().filter(touching).for_each(|input| days.add(&input.days));
+        if matches!(reason, Some(TableReason::Rebuild | TableReason::RulesChanged))
+            && let Some(latest) = &base.latest
+        {
+            let utc: Vec<i32> = latest.windows.iter().flat_map(|window| window.days.keys().copied()).collect();
+            days.add(&held.of(&utc));
+        }
+        Ok(TablePlan {
+            table: table.spec.name.clone(),
+            reason,
+            bytes: inputs.iter().map(|input| input.bytes).sum(),
+            unchanged: plan.unchanged.len() - plan.renamed.len(),
+            inputs,
+            days,
+        })
+    }
+
+    /// The days of the job's time zone that a table holds records of, for the UTC days that inputs are known by.
+    fn held_days(&self, planned: &Planned<'_>) -> Result<HeldDays<'_>, RunError> {
+        let mut held = HeldDays { job: self.job, empty: HashSet::new() };
+        let Some(latest) = planned.base.latest.as_ref().filter(|_| self.job.timezone != Tz::UTC) else {
+            return Ok(held);
+        };
+        let InputPlan { changed, grown, given_up, vanished, .. } = &planned.plan;
+        let left_out = vanished.iter().filter(|input| self.options.without.contains(&input.path));
+        let grown = grown.iter().map(|grown| &grown.held);
+        let inputs = changed.iter().map(|(_, old)| old).chain(grown).chain(given_up).chain(left_out);
+        let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();
+        if planned.base.reset.is_some() || planned.base.gc.is_some() {
+            utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
+        }
+        let local: BTreeSet<NaiveDate> = utc.into_iter().flat_map(|day| local_days(self.job, day)).collect();
+        let name = &planned.table.spec.name;
+        let failed = |source| RunError::Check { table: name.clone(), source: Box::new(source) };
+        let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
+        for day in local {
+            let bounds = day_bounds(self.job.timezone, day);
+            let holds = holds_records(&session, std::slice::from_ref(name), bounds);
+            if !self.runtime.block_on(holds).map_err(failed)? {
+                held.empty.insert(day);
+            }
+        }
+        Ok(held)
+    }
+
+    /// A table that is made from others follows them: what changed since it was made, and what the run is going to change.
+    fn derived(&self, table: &Table, shape: &QueryShape, before: &[TablePlan]) -> Result<TablePlan, RunError> {
+        let name = &table.spec.name;
+        let upstream = || before.iter().filter(|other| shape.reads.contains(&other.table));
+        let mut days = Days::default();
+        upstream().for_each(|other| days.add(&other.days));
+        let mut reason = match self.store.table(name).latest()? {
+            None => Some(TableReason::Missing),
+            Some(_) if self.options.rebuild => Some(TableReason::Rebuild),
+            Some(_) => upstream().any(|other| other.reason.is_some()).then_some(TableReason::UpstreamChanged),
+        };
+        let mut there = true;
+        for read in &shape.reads {
+            there &= self.store.table(read).latest()?.is_some();
+        }
+        if there && !matches!(reason, Some(TableReason::Missing | TableReason::Rebuild)) {
+            let stage = self.stage(&|_| {});
+            let derived = stage.plan_derived(table, shape)?;
+            if derived.planned.has_work() {
+                reason = reason.or(Some(TableReason::UpstreamChanged));
+                let changed = derived.changed_days();
+                days.known.extend(changed.into_iter().flat_map(|day| local_days(self.job, day)));
+            } else if derived.planned.base.gc.is_some() {
+                reason = reason.or(Some(TableReason::RulesChanged));
+                let windows = derived.planned.base.version.windows.iter();
+                let utc = windows.flat_map(|window| window.days.keys());
+                days.known.extend(utc.flat_map(|day| local_days(self.job, *day)));
+            }
+        }
+        Ok(TablePlan { table: name.clone(), reason, inputs: Vec::new(), unchanged: 0, bytes: 0, days })
+    }
+
+    /// What is to be published now, and what will be when its tables have changed.
+    fn export<'a>(
+        &self,
+        (stage, export): (&PublishStage<'a>, &'a Export),
+        reads: &[String],
+        (tables, failures): (&[TablePlan], &Failures),
+    ) -> Result<(ExportPlan, Option<Looked<'a>>), RunError> {
+        let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
+        let mut unchanged = 0;
+        let mut there = Vec::new();
+        for table in reads {
+            if self.store.table(table).latest()?.is_some() {
+                there.push(table.clone());
+            }
+        }
+        let published = stage.published(export)?;
+        let lost = published.parts.values().flat_map(|part| part.sources.keys());
+        let lost = lost.clone().find(|table| reads.contains(table) && !there.contains(table));
+        if let Some(table) = lost.filter(|_| !self.options.rebuild) {
+            return Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() });
+        }
+        let wanted = Wanted::new(self.options, failures.labels(&export.name));
+        let mut sealed = Vec::new();
+        let is_there = there.len() == reads.len();
+        let looked = is_there.then(|| stage.look(export, &there, &wanted, published.clone())).transpose()?;
+        if let Some(looked) = &looked {
+            unchanged = looked.unchanged;
+            for Part { label, folder, reason, sealed: stays, .. } in looked.parts.iter().cloned() {
+                let planned = PlannedPart { label: label.clone(), part: folder, reason };
+                match stays {
+                    true => sealed.push(planned),
+                    false => drop(parts.insert(label, planned)),
+                }
+            }
+        }
+        let mut unknown = false;
+        for table in tables.iter().filter(|table| reads.contains(&table.table) && table.reason.is_some()) {
+            unknown |= table.days.unknown;
+            let tz = self.job.timezone;
+            let touched: BTreeSet<Period> =
+                table.days.known.iter().flat_map(|day| Period::of_day(export.per, tz, *day)).collect();
+            for period in touched {
+                let label = period.label();
+                let known = published.parts.contains_key(&label);
+                if !wanted.takes(&export.name, &period, tz, !known) || sealed.iter().any(|part| part.label == label) {
+                    continue;
+                }
+                let reason = if known { format!("{} changed", table.table) } else { "missing".to_owned() };
+                let part =
+                    PlannedPart { label: label.clone(), part: export.name_template.render_at(period.start), reason };
+                parts.entry(label).or_insert(part);
+            }
+        }
+        unknown &= wanted.may_take_unknown();
+        let parts: Vec<PlannedPart> = parts.into_values().collect();
+        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, looked))
+    }
+
+    /// Plans the query of an export over the tables of the job and of the store.
+    pub(crate) fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
+        let mut readable = ReadableTables::of(self.store, self.job)?;
+        let tables = std::mem::take(&mut readable.tables);
+        let mut wrong = |error| {
+            let damaged = readable.blame(&export.sql);
+            damaged.unwrap_or_else(|| RunError::Query { export: export.name.clone(), source: Box::new(error) })
+        };
+        let reads = tables_read(export, read_by(&tables, &export.sql).map_err(&mut wrong)?)?;
+        // So that a mistake is told before anything is loaded.
+        let checked = self.runtime.block_on(check_query(&tables, &export.sql, &probe_params(export))).map_err(wrong)?;
+        check_keys(export, &checked.columns)?;
+        Ok(reads)
+    }
+}
+
+/// The days of the job's time zone that a UTC day lies in.
+pub(crate) fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveDate> {
+    let start = i64::from(utc_day) * MICROS_PER_DAY;
+    days_touched(job.timezone, start..start + MICROS_PER_DAY)
+}
+
+/// Days of the job's time zone that a table holds records of.
+struct HeldDays<'a> {
+    job: &'a Job,
+    /// Those that it holds none of, though a UTC day lies in them that it does.
+    empty: HashSet<NaiveDate>,
+}
+
+impl HeldDays<'_> {
+    /// Those that UTC days lie in.
+    fn of(&self, utc: &[i32]) -> Days {
+        let local = utc.iter().flat_map(|day| local_days(self.job, *day));
+        local.filter(|day| !self.empty.contains(day)).collect()
+    }
+}
+
+/// What becomes of the inputs that are not as they were.
+fn inputs(held: &HeldDays<'_>, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
+    let of_path = |day: Option<NaiveDate>| day.map_or_else(Days::unknown, |day| Days::from_iter([day]));
+    let held = |days: &[i32]| held.of(days);
+    let input = |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days };
+    let brought = plan.new.iter().chain(&plan.resumed);
+    let mut inputs: Vec<PlannedInput> =
+        brought.map(|(_, file)| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();
+    let changed = plan.changed.iter().map(|(file, old)| (options.state_of(file, old), file, old, file.size));
+    let grown = plan.grown.iter();
+    let grown = grown.map(|Grown { file, held, from, .. }| (InputState::Grown, file, held, file.size - from));
+    for (state, file, old, bytes) in changed.chain(grown) {
+        inputs.push({
+            let mut days = of_path(file.day);
+            days.add(&held(&old.days));
+            input(&file.path, state, bytes, days)
+        });
+    }
+    inputs.extend(plan.renamed.iter().map(|(_, now)| input(now, InputState::Renamed, 0, Days::default())));
+    inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
+    let taken_out = taken_out(plan, options).into_iter();
+    inputs.extend(taken_out.map(|(path, state, days)| input(path, state, 0, held(days))));
+    inputs.extend(plan.vanished.iter().map(|old| input(&old.path, InputState::Gone, 0, held(&old.days))));
+    inputs
+}

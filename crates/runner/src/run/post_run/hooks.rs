@@ -1,0 +1,189 @@
+//! The commands that follow a run. They cannot change its result: what goes wrong with one is told, and that is all.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, SecondsFormat};
+
+use crate::job::{HookKind, Hooks};
+use crate::observe::{Event, Observer};
+use crate::run::stop::Stop;
+use tidetable_record::{Outcome, RunRecord, Severity};
+
+/// Between two looks at a hook that is silent.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long the output of a hook is waited for once it has ended: a process that it left behind may hold it open.
+const GRACE: Duration = Duration::from_secs(3);
+/// Lines of a hook that are passed on.
+const LINES: usize = 100;
+/// Bytes of a line that are passed on as one.
+const LINE: u64 = 4096;
+
+/// What hooks are told of a run, and what they are run with.
+pub(crate) struct HookRun<'a> {
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) project: &'a Path,
+    pub(crate) root: &'a str,
+    pub(crate) exit_code: u8,
+    /// Whether there is a record that says how the run ended: what hooks are told comes from memory.
+    pub(crate) is_recorded: bool,
+    pub(crate) stop: &'a Stop,
+    pub(crate) observer: &'a dyn Observer,
+}
+
+impl HookRun<'_> {
+    /// Runs the hooks of this run, one after the other. Returns what went wrong.
+    pub(crate) fn run(&self, record: &RunRecord) -> Vec<String> {
+        self.run_those(&[kind(record), HookKind::Finish], record)
+    }
+
+    /// Runs the hook of a run that did not begin.
+    pub(crate) fn run_error(&self, record: &RunRecord) -> Vec<String> {
+        self.run_those(&[HookKind::Error], record)
+    }
+
+    fn run_those(&self, kinds: &[HookKind], record: &RunRecord) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (when, words) in self.hooks.commands.iter().filter(|(when, _)| kinds.contains(when)) {
+            if let Err(reason) = self.run_one(*when, words, record) {
+                wrong.push(format!("warning: the hook `{}` {reason}; the result of the run stays", when.name()));
+            }
+        }
+        wrong
+    }
+
+    fn run_one(&self, when: HookKind, words: &[String], record: &RunRecord) -> Result<(), String> {
+        let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+        // What stands beside the project is named from there, as all paths of a job file are.
+        let path = if program.contains('/') { self.project.join(program) } else { PathBuf::from(program) };
+        let now = DateTime::from_timestamp_micros(record.now);
+        let now = now.map(|now| now.to_rfc3339_opts(SecondsFormat::AutoSi, true)).unwrap_or_default();
+        let mut command = Command::new(path);
+        command
+            .args(arguments)
+            .current_dir(self.project)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .env("TIDETABLE_HOOK", when.name())
+            .env("TIDETABLE_JOB", &record.job)
+            .env("TIDETABLE_RUN", &record.run)
+            .env("TIDETABLE_OUTCOME", record.outcome.name())
+            .env("TIDETABLE_EXIT_CODE", self.exit_code.to_string())
+            .env("TIDETABLE_NOW", now)
+            .env("TIDETABLE_ERROR", record.error.as_deref().unwrap_or_default().replace('\0', " "))
+            .env("TIDETABLE_ROOT", self.root)
+            .env_remove("TIDETABLE_RECORD")
+            // A Ctrl-C that stopped the run is not meant for the hook that tells of it.
+            .process_group(0);
+        if self.is_recorded {
+            command.env("TIDETABLE_RECORD", Path::new(self.root).join(record.path()));
+        }
+        let mut child = command.spawn().map_err(|error| format!("cannot be started: {program}: {error}"))?;
+        let (sender, lines) = sync_channel(LINES);
+        read_lines(child.stdout.take(), sender.clone());
+        read_lines(child.stderr.take(), sender);
+        self.watch(&mut child, when, &lines)
+    }
+
+    /// Passes on what the hook writes, until it has ended.
+    fn watch(&self, child: &mut Child, when: HookKind, lines: &Receiver<String>) -> Result<(), String> {
+        let begun = Instant::now();
+        let asked_before = self.stop.asked().is_some();
+        let mut told = 0;
+        let mut tell = |line: String| {
+            told += 1;
+            if told <= LINES {
+                self.observer.event(Event::Note(format!("hook {}: {line}", when.name())));
+            } else if told == LINES + 1 {
+                self.observer.event(Event::Note(format!("hook {}: its other lines are left out", when.name())));
+            }
+        };
+        let status = loop {
+            match lines.recv_timeout(PAUSE) {
+                Ok(line) => tell(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PAUSE),
+            }
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => {}
+                Err(error) => {
+                    kill(child);
+                    return Err(format!("is lost: {error}"));
+                }
+            }
+            if begun.elapsed() >= self.hooks.timeout {
+                kill(child);
+                return Err(format!("took longer than {} s and was ended", self.hooks.timeout.as_secs()));
+            }
+            if !asked_before && self.stop.asked().is_some() {
+                kill(child);
+                return Err("was ended by a signal to this run".to_owned());
+            }
+        };
+        let ended = Instant::now();
+        while let Ok(line) = lines.recv_timeout(GRACE.saturating_sub(ended.elapsed())) {
+            tell(line);
+        }
+        if status.success() { Ok(()) } else { Err(how(status)) }
+    }
+}
+
+/// Which hook fits the run.
+fn kind(record: &RunRecord) -> HookKind {
+    match record.outcome {
+        Outcome::Ok if has_warnings(record) => HookKind::Warning,
+        Outcome::Ok => HookKind::Success,
+        Outcome::Interrupted => HookKind::Interrupt,
+        Outcome::Running | Outcome::Partial | Outcome::Checks | Outcome::Failed => HookKind::Failure,
+    }
+}
+
+/// Whether rows were rejected, or a check that only warns failed.
+fn has_warnings(record: &RunRecord) -> bool {
+    let warned = record.checks.iter().any(|check| !check.passed && check.severity == Severity::Warn);
+    warned || record.rows_rejected > 0 || record.totals().rows_rejected > 0
+}
+
+fn how(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("ended with exit code {code}"),
+        None => format!("was ended: {status}"),
+    }
+}
+
+/// Ends a hook and what it started.
+fn kill(child: &mut Child) {
+    // Only a program can be asked to signal a whole group without unsafe code.
+    let group = format!("-{}", child.id());
+    let all = Command::new("kill").args(["-KILL", "--", &group]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !all.is_ok_and(|status| status.success()) {
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+}
+
+/// Sends the lines of an output. The thread ends with the output, or when nobody listens.
+fn read_lines(from: Option<impl Read + Send + 'static>, sender: SyncSender<String>) {
+    let Some(from) = from else { return };
+    std::thread::spawn(move || {
+        let mut from = BufReader::new(from);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match from.by_ref().take(LINE).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            let text = String::from_utf8_lossy(&line);
+            if sender.send(text.trim_end_matches(['\r', '\n']).to_owned()).is_err() {
+                return;
+            }
+        }
+    });
+}

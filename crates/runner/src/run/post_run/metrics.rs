@@ -1,0 +1,165 @@
+//! The figures of the last run of a job, as Prometheus reads them from a file.
+//!
+//! ```text
+//! # HELP tidetable_run_exit_code Exit code of the last run.
+//! # TYPE tidetable_run_exit_code gauge
+//! tidetable_run_exit_code{job="smart-meters"} 0
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use tidetable_record::{Outcome, PartState, RunRecord, Severity};
+
+const LAST_SUCCESS: &str = "tidetable_last_success_timestamp_seconds";
+const OUTCOMES: [Outcome; 5] = [Outcome::Ok, Outcome::Partial, Outcome::Checks, Outcome::Failed, Outcome::Interrupted];
+const STATES: [PartState; 7] = [
+    PartState::Published,
+    PartState::Unchanged,
+    PartState::Empty,
+    PartState::Withdrawn,
+    PartState::Failed,
+    PartState::Checks,
+    PartState::Sealed,
+];
+const MICROS: f64 = 1e6;
+
+/// What is known after a run.
+pub(crate) struct Figures<'a> {
+    pub(crate) record: &'a RunRecord,
+    pub(crate) exit_code: u8,
+    /// When a run of the job last ended well, microseconds since the epoch.
+    pub(crate) last_success: Option<i64>,
+    pub(crate) newest: Vec<NewestDay>,
+}
+
+/// The newest published day of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewestDay {
+    pub(crate) export: String,
+    /// Its first second, since the epoch.
+    pub(crate) start: i64,
+}
+
+/// The figures as text.
+pub(crate) fn text(figures: &Figures<'_>) -> String {
+    let Figures { record, exit_code, last_success, newest } = figures;
+    let job = ("job", record.job.as_str());
+    let mut out = Text { text: String::new() };
+
+    out.gauge("tidetable_run_outcome", "How the last run ended: 1 for its outcome, 0 for the others.");
+    for outcome in OUTCOMES {
+        out.line("tidetable_run_outcome", &[job, ("outcome", outcome.name())], f64::from(record.outcome == outcome));
+    }
+    out.gauge("tidetable_run_exit_code", "Exit code of the last run.");
+    out.line("tidetable_run_exit_code", &[job], f64::from(*exit_code));
+    out.gauge("tidetable_run_start_timestamp_seconds", "When the last run began, since the epoch.");
+    out.line("tidetable_run_start_timestamp_seconds", &[job], record.started as f64 / MICROS);
+    if let Some(finished) = record.finished {
+        out.gauge("tidetable_run_finish_timestamp_seconds", "When the last run ended, since the epoch.");
+        out.line("tidetable_run_finish_timestamp_seconds", &[job], finished as f64 / MICROS);
+        out.gauge("tidetable_run_duration_seconds", "How long the last run took.");
+        let took = finished.saturating_sub(record.started).max(0);
+        out.line("tidetable_run_duration_seconds", &[job], took as f64 / MICROS);
+    }
+    if let Some(success) = last_success {
+        out.gauge(LAST_SUCCESS, "When a run last ended well, since the epoch.");
+        out.line(LAST_SUCCESS, &[job], *success as f64 / MICROS);
+    }
+
+    out.gauge("tidetable_table_rows", "Rows of the last run by table; read = accepted + filtered + rejected.");
+    for load in &record.loads {
+        let stats = &load.stats;
+        for (state, rows) in [
+            ("read", stats.rows_read),
+            ("accepted", stats.rows_accepted),
+            ("filtered", stats.rows_filtered),
+            ("rejected", stats.rows_rejected),
+            ("written", stats.rows_written),
+        ] {
+            out.line("tidetable_table_rows", &[job, ("table", load.table.as_str()), ("state", state)], rows as f64);
+        }
+    }
+    out.gauge("tidetable_table_bytes", "Bytes of the last run by table: in of inputs, out of SSTs.");
+    for load in &record.loads {
+        for (direction, bytes) in [("in", load.stats.bytes_in), ("out", load.stats.bytes_out)] {
+            let labels = [job, ("table", load.table.as_str()), ("direction", direction)];
+            out.line("tidetable_table_bytes", &labels, bytes as f64);
+        }
+    }
+
+    let mut parts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
+    for part in &record.exports {
+        *parts.entry(&part.export).or_default().entry(part.state.name()).or_default() += 1;
+    }
+    out.gauge("tidetable_export_parts", "Days of the last run by export and by what became of them.");
+    for (export, states) in &parts {
+        for state in STATES {
+            let count = states.get(state.name()).copied().unwrap_or_default();
+            let labels = [job, ("export", *export), ("state", state.name())];
+            out.line("tidetable_export_parts", &labels, count as f64);
+        }
+    }
+    out.gauge("tidetable_export_newest_day_timestamp_seconds", "Start of the newest published day, since the epoch.");
+    for NewestDay { export, start } in newest {
+        let labels = [job, ("export", export.as_str())];
+        out.line("tidetable_export_newest_day_timestamp_seconds", &labels, *start as f64);
+    }
+    out.gauge("tidetable_checks_failed", "Checks that did not hold in the last run, by severity.");
+    for (name, severity) in [("error", Severity::Error), ("warn", Severity::Warn)] {
+        let failed = record.checks.iter().filter(|check| !check.passed && check.severity == severity).count();
+        out.line("tidetable_checks_failed", &[job, ("severity", name)], failed as f64);
+    }
+    out.text
+}
+
+/// When the job last ended well, as an earlier text of these figures says.
+pub(crate) fn last_success_in(text: &str, job: &str) -> Option<i64> {
+    let mut wanted = Text { text: String::new() };
+    wanted.name(LAST_SUCCESS, &[("job", job)]);
+    let value = text.lines().find_map(|line| line.strip_prefix(wanted.text.as_str()))?;
+    let seconds: f64 = value.trim().parse().ok()?;
+    Some((seconds * MICROS).round() as i64)
+}
+
+struct Text {
+    text: String,
+}
+
+impl Text {
+    /// Begins a metric, whose lines follow at once: the format wants them together.
+    fn gauge(&mut self, name: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} gauge");
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        self.name(name, labels);
+        let _ = writeln!(self.text, " {value}");
+    }
+
+    fn name(&mut self, name: &str, labels: &[(&str, &str)]) {
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let _ = write!(self.text, "{name}{{{}}}", labels.join(","));
+    }
+}
+
+/// The value of a label between its quotes.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_and_read_back() {
+        let record = RunRecord { job: "a\\b\"c\nd".to_owned(), finished: Some(1_500_000), ..RunRecord::default() };
+        let figures = Figures { record: &record, exit_code: 4, last_success: Some(1_250_000), newest: Vec::new() };
+        let text = text(&figures);
+        assert!(text.contains("tidetable_run_exit_code{job=\"a\\\\b\\\"c\\nd\"} 4\n"), "{text}");
+        assert_eq!(last_success_in(&text, &record.job), Some(1_250_000));
+        assert_eq!(last_success_in(&text, "other"), None);
+    }
+}

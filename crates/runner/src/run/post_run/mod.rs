@@ -1,0 +1,172 @@
+//! What follows a run once its record is saved: its figures, its heartbeat, then its hooks. Nothing of it changes the
+//! result.
+
+pub(crate) mod heartbeat;
+pub(crate) mod hooks;
+pub(crate) mod metrics;
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+use tidetable_store::{Blobs, LocalBlobs, Published, StoreError};
+
+use crate::day::day_bounds;
+use crate::job::{Hooks, Job, Per};
+use crate::observe::{Event, Observer};
+use crate::project::Project;
+use crate::run::options::RunOptions;
+use crate::run::post_run::hooks::HookRun;
+use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
+use crate::run::stop::Stop;
+use tidetable_record::{Outcome, RunRecord, Runs};
+
+const MICROS: i64 = 1_000_000;
+/// Exit code where another run goes on.
+const LOCKED: u8 = 75;
+/// A file takes up so many bytes of a disk, or a multiple of them.
+const BLOCK: u64 = 4096;
+
+/// A run that has ended, or that did not begin.
+pub(crate) struct After<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) job: &'a Job,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) blobs: &'a dyn Blobs,
+    pub(crate) exit_code: u8,
+    /// Whether the record says how the run ended. Where the disk is full it could not be written, and what follows goes by
+    /// what is in memory.
+    pub(crate) is_recorded: bool,
+}
+
+impl After<'_> {
+    /// Writes the figures, runs the hooks, and notes in the record what went wrong with them.
+    pub(crate) fn follow(&self, record: &mut RunRecord) {
+        let mut notes = Vec::new();
+        if let Some(file) = &self.job.metrics
+            && let Err(error) = self.write_metrics(&self.project.dir.join(file), record)
+        {
+            notes.push(format!("warning: the metrics are not written: {error}; the result of the run stays"));
+        }
+        notes.extend(send_heartbeat(self.project, &self.job.hooks, record.outcome == Outcome::Ok));
+        if !self.job.hooks.commands.is_empty() {
+            notes.extend(self.run_hooks(record));
+        }
+        if notes.is_empty() {
+            return;
+        }
+        notes.iter().for_each(|note| self.observer.event(Event::Note(note.clone())));
+        record.notes.extend(notes);
+        if !self.is_recorded {
+            return;
+        }
+        if let Err(error) = record.save(self.blobs) {
+            self.observer.event(Event::Note(format!("warning: these warnings are not in the run's record: {error}")));
+        }
+    }
+
+    fn run_hooks(&self, record: &RunRecord) -> Vec<String> {
+        let before = self.blobs.read(&record.path());
+        let hooks = HookRun {
+            hooks: &self.job.hooks,
+            project: &self.project.dir,
+            root: &self.project.root,
+            exit_code: self.exit_code,
+            is_recorded: self.is_recorded,
+            stop: &self.options.stop,
+            observer: self.observer,
+        };
+        let mut notes = hooks.run(record);
+        let path = record.path();
+        // Where there was no record to change, as on a full disk, there is none to compare with.
+        if self.is_recorded
+            && let (Ok(Some(before)), after) = (before, self.blobs.read(&path))
+            && !after.is_ok_and(|after| after.is_some_and(|after| after == before))
+        {
+            notes.push(format!("warning: a hook changed {path}, the record of the run; it was written anew"));
+        }
+        notes
+    }
+
+    fn write_metrics(&self, path: &Path, record: &RunRecord) -> Result<(), StoreError> {
+        let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let files = LocalBlobs::new(folder);
+        let figures = Figures {
+            record,
+            exit_code: self.exit_code,
+            last_success: self.last_success(record, &files, &name),
+            newest: self.newest(),
+        };
+        let text = text(&figures);
+        match files.replace(&name, text.as_bytes()) {
+            // Without room for another file there may be room in the one that is there.
+            Err(error) => write_over(path, &text).or(Err(error)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// When the job last ended well: this time, or as the records say, or as the figures said before where those
+    /// records are gone.
+    fn last_success(&self, record: &RunRecord, files: &LocalBlobs, name: &str) -> Option<i64> {
+        let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
+        let recorded = || {
+            let mut records = Runs::of(self.blobs).readable(Some(&record.job)).ok()?;
+            records.find_map(|record| ended_well(&record))
+        };
+        let told = || last_success_in(&String::from_utf8_lossy(&files.read(name).ok()??), &record.job);
+        ended_well(record).or_else(recorded).or_else(told)
+    }
+
+    /// The newest published day of each export that publishes days, as the second it starts at.
+    fn newest(&self) -> Vec<NewestDay> {
+        let mut newest = Vec::new();
+        for export in self.job.exports.iter().filter(|export| export.per == Per::Day) {
+            // What cannot be read has no figure; that the run came so far or not is told all the same.
+            let Ok(Published { parts, .. }) = Published::load(self.blobs, &export.name) else { continue };
+            let day = parts.keys().filter_map(|label| label.parse::<NaiveDate>().ok()).max();
+            if let Some(day) = day {
+                let start = day_bounds(self.job.timezone, day).start.div_euclid(MICROS);
+                newest.push(NewestDay { export: export.name.clone(), start });
+            }
+        }
+        newest
+    }
+}
+
+/// What follows a run that did not begin, since it was refused: the hook `error`, and a heartbeat that says so. None where
+/// another run goes on, which has its own.
+pub(crate) fn refused(project: &Project, hooks: &Hooks, record: &RunRecord, exit_code: u8, observer: &dyn Observer) {
+    let mut notes = Vec::new();
+    if exit_code != LOCKED {
+        notes.extend(send_heartbeat(project, hooks, false));
+    }
+    let run = HookRun {
+        hooks,
+        project: &project.dir,
+        root: &project.root,
+        exit_code,
+        is_recorded: false,
+        stop: &Stop::default(),
+        observer,
+    };
+    notes.extend(run.run_error(record));
+    notes.into_iter().for_each(|note| observer.event(Event::Note(note)));
+}
+
+fn send_heartbeat(project: &Project, hooks: &Hooks, is_well: bool) -> Option<String> {
+    let error = heartbeat::send(project, hooks, is_well).err()?;
+    Some(format!("warning: the heartbeat was not sent: {error}; the result of the run stays"))
+}
+
+/// Writes `text` over the file at `path`, where that takes no new block of the disk.
+fn write_over(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    if text.len() as u64 > file.metadata()?.len().next_multiple_of(BLOCK) {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}

@@ -1,0 +1,282 @@
+//! Tables made from other tables: the windows of those are their inputs.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::ops::Range;
+
+use futures::StreamExt;
+use tidetable_layout::spec::TimestampSpec;
+use tidetable_layout::time::{window_bounds, window_name, window_of};
+use tidetable_layout::{Field, KeyRange, Projection, Window};
+use tidetable_source::{ContentHash, InputFile, MaxRejected};
+use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
+use tidetable_store::{
+    Feed, FeedEnd, Grown, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version,
+};
+use tokio::runtime::Handle;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::day::MICROS_PER_DAY;
+use crate::job::Table;
+use crate::run::error::RunError;
+use crate::run::stages::load::{LoadStage, Pending, Planned};
+use crate::run::stop::Stop;
+
+impl LoadStage<'_> {
+    /// What a table that is made from a query lacks: windows that are new or changed since.
+    pub(crate) fn plan_derived<'b>(
+        &self,
+        table: &'b Table,
+        shape: &QueryShape,
+    ) -> Result<PlannedDerived<'b>, RunError> {
+        let stored = self.store.table(&table.spec.name);
+        let base = self.base(&stored, table, None)?;
+        let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
+        let windows = windows(&read, unit(&read, table));
+        let found: Vec<InputFile> =
+            windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
+        // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
+        let looking = Looking { without: &|_| true, anew: base.reset.is_some(), ..Looking::default() };
+        let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
+        plan.read_again(&self.options.reread);
+        if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
+            keep_what_is_newer(&stored, &base.version, &mut plan)?;
+        }
+        Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows })
+    }
+
+    /// Brings a table that is made from a query up to date, but for its commit: windows that are new or changed
+    /// since are asked for again.
+    pub(crate) fn load_derived(
+        &self,
+        table: &Table,
+        (sql, shape): (&str, &QueryShape),
+        handle: &Handle,
+    ) -> Result<Vec<Pending>, RunError> {
+        let PlannedDerived { planned, windows } = self.plan_derived(table, shape)?;
+        let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
+        let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
+        let times = windows.into_iter().map(|(path, window)| (path, window.time)).collect();
+        // One part at a time, so that the same windows give the same rows in the same order.
+        let session = session.sequential();
+        let feed = QueryFeed { session, sql, columns: &shape.columns, times, handle, stop: &self.options.stop };
+        self.load_planned(&shape.reads.join(", "), &feed, None, vec![planned])
+    }
+}
+
+/// A table made from a query, about to be brought up to date.
+pub(crate) struct PlannedDerived<'a> {
+    pub(crate) planned: Planned<'a>,
+    /// The windows of the tables that it reads, by name.
+    windows: Vec<(String, SourceWindow)>,
+}
+
+impl PlannedDerived<'_> {
+    /// The UTC days that have changed since the table was made: all of a window that is new or gone, else those that later
+    /// versions changed.
+    pub(crate) fn changed_days(&self) -> BTreeSet<i32> {
+        let InputPlan { new, resumed, changed, grown, given_up, .. } = &self.planned.plan;
+        let mut days: BTreeSet<i32> = given_up.iter().flat_map(|input| input.days.iter().copied()).collect();
+        let window = |path: &str| self.windows.iter().find(|(name, _)| name == path).map(|(_, window)| window);
+        for (_, file) in new.iter().chain(resumed) {
+            days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since("")));
+        }
+        let grown = grown.iter().map(|grown| (&grown.file, &grown.held));
+        for (file, old) in changed.iter().map(|(file, old)| (file, old)).chain(grown) {
+            days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since(&old.version)));
+        }
+        days
+    }
+}
+
+/// Whether the query of a table gave more rows that do not fit than a source may by default.
+pub(crate) fn check_query_rejected(run: &str, load: &Pending) -> Result<(), RunError> {
+    let record = &load.record;
+    let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
+    if !limit.exceeded(rejected.saturating_sub(load.let_pass), read) {
+        return Ok(());
+    }
+    let (table, limit) = (record.table.clone(), limit.to_string());
+    let log = tidetable_record::rejects_path(run, Some(&table));
+    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, log })
+}
+
+/// A window of the tables that a query reads.
+#[derive(Debug)]
+struct SourceWindow {
+    /// Event times, microseconds.
+    time: Range<i64>,
+    /// For each table, which of its versions was the last to change the window.
+    version: String,
+    /// For each table, which of its versions was the last to change a UTC day of the window.
+    days: Vec<BTreeMap<i32, u64>>,
+}
+
+impl SourceWindow {
+    /// The UTC days that changed after `version`, as [`Self::version`] said then.
+    fn changed_since(&self, version: &str) -> BTreeSet<i32> {
+        let mut then = version.split(' ').zip(self.version.split(' ')).map(|(then, now)| {
+            let same_table = |born: &str| now.split(':').next() == Some(born);
+            then.split_once(':').filter(|(born, _)| same_table(born)).and_then(|(_, number)| number.parse().ok())
+        });
+        let mut days = BTreeSet::new();
+        for changed in &self.days {
+            let then: u64 = then.next().flatten().unwrap_or_default();
+            days.extend(changed.iter().filter(|(_, version)| **version > then).map(|(day, _)| *day));
+        }
+        days
+    }
+}
+
+/// How much the query is asked for at a time: a window of the table it makes, or one of those it reads if that is
+/// coarser, so that what it groups by such a window is whole. Of an upserted row only the newest event counts.
+fn unit(read: &[Snapshot], table: &Table) -> Window {
+    let sources = read.iter().map(|snapshot| snapshot.layout().spec().window);
+    let own = Some(table.spec.window).filter(|_| !table.spec.upsert);
+    sources.chain(own).reduce(coarser).unwrap_or(Window::None)
+}
+
+/// The least unit that windows of both lie in.
+fn coarser(a: Window, b: Window) -> Window {
+    let rank = |window| match window {
+        Window::Hour => 0,
+        Window::Day => 1,
+        Window::Week | Window::Month => 2,
+        Window::None => 3,
+    };
+    match rank(a).cmp(&rank(b)) {
+        _ if a == b => a,
+        Ordering::Less => b,
+        Ordering::Greater => a,
+        // Weeks do not lie inside months.
+        Ordering::Equal => Window::None,
+    }
+}
+
+/// The windows of tables that are read together, a `unit` at a time, by name, in order of time.
+fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
+    let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
+    let mut changed: BTreeMap<i64, Vec<BTreeMap<i32, u64>>> = BTreeMap::new();
+    for (at, snapshot) in read.iter().enumerate() {
+        for window in &snapshot.version().windows {
+            let start = if unit == Window::None { 0 } else { window_of(unit, window.start) };
+            let tables = changed.entry(start).or_insert_with(|| vec![BTreeMap::new(); read.len()]);
+            if let Some(days) = tables.get_mut(at) {
+                for (day, version) in &window.days {
+                    let last = days.entry(*day).or_default();
+                    *last = (*last).max(*version);
+                }
+            }
+        }
+    }
+    let named = |(start, days): (i64, Vec<BTreeMap<i32, u64>>)| {
+        let time = if unit == Window::None { i64::MIN..i64::MAX } else { window_bounds(unit, start) };
+        let born = read.iter().map(|snapshot| snapshot.version().born.as_str());
+        let last = days.iter().map(|days| days.values().copied().max().unwrap_or(0));
+        let version: Vec<String> = born.zip(last).map(|(born, version)| format!("{born}:{version}")).collect();
+        let name = format!("{}@{}", names.join("+"), window_name(unit, start));
+        (name, SourceWindow { time, version: version.join(" "), days })
+    };
+    changed.into_iter().map(named).collect()
+}
+
+/// Stands for the rows of a window: they can only differ if a version changed it.
+fn hash(input: &InputFile) -> ContentHash {
+    ContentHash(xxh3_128(format!("{}\0{}", input.path, input.version).as_bytes()))
+}
+
+/// Whether the cells of a row that change with its events have the time of the event.
+fn has_event_times(table: &Table) -> bool {
+    let source = table.layout.source();
+    let time = source.fields.get(source.time).map(|field| field.name.as_str());
+    let mut columns = table.spec.families.iter().flat_map(|family| &family.columns);
+    columns.all(|column| match &column.timestamp {
+        TimestampSpec::Implied => true,
+        TimestampSpec::Zero => false,
+        TimestampSpec::Field(name) => Some(name.as_str()) == time,
+    })
+}
+
+/// A changed window whose old rows are none of those that the table shows need not be taken out of a table that
+/// keeps the newest event of each row: what it brings now is only added. (Otherwise the row that was newest before
+/// must be found again, in other windows.)
+fn keep_what_is_newer(
+    stored: &tidetable_store::Table,
+    version: &Version,
+    plan: &mut InputPlan,
+) -> Result<(), StoreError> {
+    let days = days_shown(&Snapshot::new(stored.clone(), std::sync::Arc::new(version.clone()))?)?;
+    let hidden = plan.changed.extract_if(.., |(_, old)| !old.days.iter().any(|day| days.contains(day)));
+    plan.grown = hidden.map(|(file, held)| Grown { file, held, from: 0, hash: None }).collect();
+    Ok(())
+}
+
+/// The UTC days that the events of a table lie in.
+fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
+    let mut days = HashSet::new();
+    let mut projection = Projection::all(snapshot.schema());
+    for group in projection.groups.iter_mut().flatten() {
+        group.qualifiers = false;
+        group.columns.fill(false);
+    }
+    let Some(whole) = snapshot.whole(&KeyRange::all()) else { return Ok(days) };
+    for block in snapshot.scan(&whole, &projection)? {
+        for times in block?.groups.iter().flatten().filter_map(|group| group.timestamps.as_ref()) {
+            days.extend(times.iter().map(|time| time.div_euclid(MICROS_PER_DAY) as i32));
+        }
+    }
+    Ok(days)
+}
+
+/// Gives the rows of a query, a window of its tables at a time.
+struct QueryFeed<'a> {
+    session: Session,
+    sql: &'a str,
+    columns: &'a [Field],
+    times: HashMap<String, Range<i64>>,
+    handle: &'a Handle,
+    stop: &'a Stop,
+}
+
+impl QueryFeed<'_> {
+    /// Waits for `work`, but no longer than until the run is asked to stop.
+    fn wait<T>(&self, input: &InputFile, work: impl Future<Output = T>) -> StoreResult<T> {
+        let failed = |source| StoreError::Feed { input: input.path.clone(), source: Box::new(source) };
+        self.handle.block_on(async {
+            tokio::select! {
+                done = work => Ok(done),
+                stopped = self.stop.wait() => Err(failed(stopped)),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for QueryFeed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryFeed").field("sql", &self.sql).finish_non_exhaustive()
+    }
+}
+
+impl Feed for QueryFeed<'_> {
+    fn read(
+        &self,
+        input: &InputFile,
+        _: &[u64],
+        give: &mut dyn FnMut(Piece, u64) -> bool,
+    ) -> StoreResult<Option<FeedEnd>> {
+        let failed = |error: SqlError| StoreError::Feed { input: input.path.clone(), source: Box::new(error) };
+        let Some(time) = self.times.get(&input.path) else {
+            return Err(StoreError::InputMoved { path: input.path.clone() });
+        };
+        let session = self.session.restricted(time.clone());
+        let mut rows = self.wait(input, session.stream(self.sql))?.map_err(failed)?;
+        while let Some(batch) = self.wait(input, rows.next())? {
+            let batch = batch.map_err(|error| failed(error.into()))?;
+            if !give(Piece::Rows(in_columns(self.columns, &batch).map_err(failed)?), 0) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(FeedEnd { hash: hash(input), bytes: 0 }))
+    }
+}

@@ -1,0 +1,194 @@
+//! The stage that publishes: each export in turn, and the checks of tables that none reads.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
+
+use chrono::NaiveDate;
+use tidetable_record::{Failures, PartState, RunRecord, keep_failing_rows};
+use tidetable_sql::{Session, SessionOptions};
+
+use crate::day::day_bounds;
+use crate::job::{Export, Stage};
+use crate::plan::Plan;
+use crate::run::checks::measure::{Checker, DayOf};
+use crate::run::checks::presence::holds_records;
+use crate::run::error::RunError;
+use crate::run::parts::Wanted;
+use crate::run::publish::{Looked, LookedAt, PublishDone, PublishStage};
+use crate::run::stages::retry::Retry;
+use crate::run::{Run, compare};
+
+impl Run<'_> {
+    /// Publishes what is stale now that the tables have changed. `looked` are the exports as they were planned.
+    pub(crate) fn publish<'a>(
+        &'a self,
+        plan: &Plan,
+        mut looked: LookedAt<'a>,
+        record: &mut RunRecord,
+    ) -> Result<(), RunError> {
+        let stage = self.publish_stage();
+        let checker = Checker::new(self.job, &self.options.run);
+        let mut read: HashSet<String> = HashSet::new();
+        let mut failures = self.failures()?;
+        for export in &self.job.exports {
+            self.options.stop.check()?;
+            let mut retry = Retry::new(Stage::Publish, self.job, self.options, self.observer);
+            let mut done = PublishDone::default();
+            let published = loop {
+                let about = (&mut done, &mut failures, &mut *record);
+                let before = looked.remove(&export.name);
+                match self.publish_one((&stage, export, before), plan, &checker, &mut retry, about) {
+                    Ok(reads) => break Ok(reads),
+                    // Those of its parts that are listed are not tried again.
+                    Err(error) => match retry.after(&export.name, error, &mut record.attempts) {
+                        Ok(()) => {}
+                        Err(error) => break Err(error),
+                    },
+                }
+            };
+            // Also of what failed on its way.
+            for (part, _) in done.parts.values() {
+                failures.note(&self.options.run, &part.export, &part.label, part.state);
+            }
+            let kept = self.keep(&failures, &checker);
+            let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
+            record.exports.extend(parts);
+            record.checks.extend(checks.into_iter().flatten());
+            read.extend(published?);
+            kept?;
+            let failed = |part: &&tidetable_record::ExportRecord| part.state == PartState::Failed;
+            if self.options.fail_fast && record.exports.iter().any(|part| failed(&part)) {
+                break;
+            }
+        }
+        self.attempts((Stage::Publish, "checks"), record, |record| {
+            self.check_unread(&checker, &read, (&mut failures, record))
+        })?;
+        let known = |of: &String| self.job.export(of).is_some() || self.checks_unread(&read).contains(&of.as_str());
+        // A run of a part of the job knows nothing of the others.
+        if self.options.select.is_empty() {
+            failures.of.retain(|of, _| known(of));
+        }
+        self.keep(&failures, &checker)?;
+        // A check of a table speaks once, however many exports read the table.
+        let mut seen = HashSet::new();
+        record.checks.retain(|check| {
+            seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
+        });
+        Ok(())
+    }
+
+    /// Writes down what is still to be done, and why.
+    fn keep(&self, failures: &Failures, checker: &Checker<'_>) -> Result<(), RunError> {
+        let blobs = self.store.blobs().as_ref();
+        failures.save(blobs)?;
+        keep_failing_rows(blobs, &self.options.run, &checker.failing())?;
+        Ok(())
+    }
+
+    /// Publishes what is stale of one export. Returns the tables it reads. If nothing changed since it was planned, it is not
+    /// looked at again.
+    fn publish_one<'a>(
+        &'a self,
+        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<Looked<'a>>),
+        plan: &Plan,
+        checker: &Checker<'_>,
+        retry: &mut Retry<'_>,
+        (done, failures, record): (&mut PublishDone, &mut Failures, &mut RunRecord),
+    ) -> Result<Vec<String>, RunError> {
+        let wanted = Wanted::new(self.options, failures.labels(&export.name));
+        let reads = self.reads(export)?;
+        let looked = match before {
+            Some(looked) if looked.is_current()? => looked,
+            _ => stage.look(export, &reads, &wanted, stage.published(export)?)?,
+        };
+        looked.notes.iter().for_each(|note| self.note(record, note.clone()));
+        looked.gone.iter().for_each(|label| failures.clear(&export.name, label));
+        let planned = plan.exports.iter().find(|planned| planned.export == export.name);
+        if let Some(planned) = planned.filter(|planned| !planned.unknown) {
+            let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
+            let labels = looked.parts.iter().map(|part| part.label.as_str());
+            let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
+            if !others.is_empty() {
+                let days = crate::plan::ranges(&others);
+                self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
+            }
+        }
+        stage.publish(&looked, checker, retry, (done, &mut record.attempts))?;
+        Ok(reads)
+    }
+
+    /// Measures the checks of tables that no export reads, in the days that the run changed and those whose checks failed
+    /// before.
+    fn check_unread(
+        &self,
+        checker: &Checker<'_>,
+        read: &HashSet<String>,
+        (failures, record): (&mut Failures, &mut RunRecord),
+    ) -> Result<(), RunError> {
+        let mut found = Vec::new();
+        for table in self.checks_unread(read) {
+            let failed = |source| RunError::Check { table: table.to_owned(), source: Box::new(source) };
+            let mut days: BTreeSet<NaiveDate> = self.days_to_check_again(table, failures);
+            let load = record.loads.iter().find(|load| load.table == table && load.version != load.before);
+            if let Some(load) = load {
+                let snapshot = self.store.snapshot(table)?;
+                let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
+                let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
+                days.extend(changed.flat_map(|day| compare::local_days(self.job, day)));
+            }
+            let in_range = |day: &&NaiveDate| self.options.days.as_ref().is_none_or(|days| days.contains(day));
+            if days.is_empty() {
+                continue;
+            }
+            let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
+            for day in days.iter().filter(in_range) {
+                self.options.stop.check()?;
+                let (bounds, label) = (day_bounds(self.job.timezone, *day), day.to_string());
+                let measure = async {
+                    // What is not there has nothing that could be wrong.
+                    if !holds_records(&session, &[table.to_owned()], bounds.clone()).await? {
+                        return Ok(Vec::new());
+                    }
+                    let restricted = session.restricted(bounds);
+                    let day = DayOf { session: &restricted, label: &label, params: &[] };
+                    checker.table(&day, table).await
+                };
+                let checks = self.runtime.block_on(measure).map_err(failed)?;
+                failures.note_day(&self.options.run, table, &label, &checks);
+                found.extend(checks);
+            }
+        }
+        record.checks.extend(found);
+        Ok(())
+    }
+
+    /// The tables of the job that have checks and are not among `read`, those that exports read.
+    pub(crate) fn checks_unread(&self, read: &HashSet<String>) -> Vec<&str> {
+        let names = self.job.tables.iter().map(|table| table.spec.name.as_str());
+        let checked = |name: &&str| self.job.checks.iter().any(|check| check.on == *name);
+        names.filter(checked).filter(|name| !read.contains(*name)).collect()
+    }
+
+    /// The days of a table whose checks failed, as far as the run is about them.
+    pub(crate) fn days_to_check_again(&self, table: &str, failures: &Failures) -> BTreeSet<NaiveDate> {
+        let days = failures.labels(table).into_keys().filter_map(|day| day.parse::<NaiveDate>().ok());
+        days.filter(|day| self.options.days.as_ref().is_none_or(|days| days.contains(day))).collect()
+    }
+
+    pub(crate) fn publish_stage(&self) -> PublishStage<'_> {
+        PublishStage {
+            job: self.job,
+            store: self.store,
+            options: self.options,
+            observer: self.observer,
+            runtime: self.runtime,
+            others: OnceLock::new(),
+        }
+    }
+
+    /// What of the job is still to be done, whichever run tried it last.
+    pub(crate) fn failures(&self) -> Result<Failures, RunError> {
+        Ok(Failures::load(self.store.blobs().as_ref(), &self.job.name)?)
+    }
+}

@@ -1,0 +1,417 @@
+//! The load stage: the inputs of each source into its tables, each input read once.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tidetable_layout::time::window_name;
+use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
+use tidetable_store::{
+    Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
+    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Target, Version, VersionEdit,
+};
+
+use crate::job::{Job, Source, Table, TableInput};
+use crate::observe::{Event, Observer, Unit};
+use crate::run::RunOptions;
+use crate::run::columns::{Looking, OtherColumns};
+use crate::run::error::RunError;
+use crate::run::stop::Stoppable;
+use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
+
+/// A load that is done but for its commit.
+pub(crate) struct Pending {
+    table: StoredTable,
+    base: Version,
+    edit: VersionEdit,
+    /// Rows that the version before had rejected of inputs that were to be read again.
+    pub(crate) let_pass: u64,
+    /// Rows rejected and read of inputs before they grew: a file is judged as a whole, however it came.
+    held: (u64, u64),
+    pub(crate) record: LoadRecord,
+}
+
+/// What the load stage works with.
+pub(crate) struct LoadStage<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) store: &'a Store,
+    pub(crate) storage: &'a Storage,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) ids: &'a dyn Ids,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// What the last run of the job found gone or copied.
+    pub(crate) seen: &'a Seen,
+    /// Files that turned out to have other columns than declared.
+    pub(crate) others: OtherColumns,
+}
+
+/// A table about to be loaded: what there is of it, and what it lacks.
+pub(crate) struct Planned<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) stored: StoredTable,
+    pub(crate) base: Base,
+    pub(crate) plan: InputPlan,
+}
+
+/// A source about to be loaded into its tables.
+pub(crate) struct PlannedSource<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) tables: Vec<Planned<'a>>,
+    /// Patterns of it that match no file, though they may have before.
+    pub(crate) unmatched: Vec<String>,
+}
+
+impl<'a> LoadStage<'a> {
+    /// What the tables that are made from sources lack, by source, in the order of the job file.
+    pub(crate) fn plan(&self) -> Result<Vec<PlannedSource<'a>>, RunError> {
+        let job: &'a Job = self.job;
+        let mut sources = Vec::with_capacity(job.sources.len());
+        for source in &job.sources {
+            self.options.stop.check()?;
+            let own = |table: &&'a Table| table.from == TableInput::Source(source.spec.name.clone());
+            let tables: Vec<&'a Table> = job.tables.iter().filter(own).collect();
+            if !tables.is_empty() {
+                sources.push(self.plan_source(source, &tables)?);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// What the tables of one source lack.
+    fn plan_source(&self, source: &'a Source, tables: &[&'a Table]) -> Result<PlannedSource<'a>, RunError> {
+        let mut bases = Vec::with_capacity(tables.len());
+        for table in tables {
+            let stored = self.store.table(&table.spec.name);
+            let base = self.base(&stored, table, Some(source))?;
+            bases.push((stored, base));
+        }
+        let DiscoveredFiles { files, unmatched } = self.find(&source.spec, bases.iter().map(|(_, base)| base))?;
+        let mut planned = Vec::with_capacity(tables.len());
+        let mut hashes: HashMap<String, ContentHash> = HashMap::new();
+        let growths: RefCell<HashMap<(String, ContentHash), Option<Growth>>> = RefCell::default();
+        let last = tables.len().saturating_sub(1);
+        let mut files = Some(files);
+        for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
+            let hash = |file: &InputFile| -> Result<_, SourceError> {
+                if let Some(known) = hashes.get(&file.path) {
+                    return Ok(*known);
+                }
+                let hash = self.storage.hash(file)?;
+                hashes.insert(file.path.clone(), hash);
+                Ok(hash)
+            };
+            let without = |path: &str| self.options.without.iter().any(|given_up| given_up == path);
+            // A table that is built anew holds all its inputs, whatever days are to be published. Changed ones are always
+            // wanted: a window is built from all its inputs as they stand.
+            let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
+            let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
+            let growth = |file: &InputFile, held: &Input| {
+                let known = growths.borrow().get(&(file.path.clone(), held.hash)).copied();
+                known.map_or_else(
+                    || {
+                        let growth = self.storage.growth(&source.spec, file, (held.size, held.hash))?;
+                        growths.borrow_mut().insert((file.path.clone(), held.hash), growth);
+                        Ok(growth)
+                    },
+                    Ok,
+                )
+            };
+            let anew = base.reset.is_some();
+            let looking = LookingAtInputs { without: &without, wants: &wants, growth: &growth, anew };
+            let found = if at == last { files.take() } else { files.clone() };
+            let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
+            // What was asked to stop fails for that reason, whatever it said first.
+            self.options.stop.check()?;
+            let mut plan = plan.map_err(StoreError::from)?;
+            if base.reset.is_some() && !plan.vanished.is_empty() {
+                let gone = plan.vanished.iter().map(|input| input.path.clone()).collect();
+                return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone });
+            }
+            plan.read_again(&self.options.reread);
+            planned.push(Planned { table, stored, base, plan });
+        }
+        Ok(PlannedSource { source, tables: planned, unmatched })
+    }
+
+    /// Loads what was planned, up to the commits, in the order of the job file.
+    pub(crate) fn load(&self, sources: Vec<PlannedSource<'_>>) -> Result<Vec<Pending>, RunError> {
+        let mut pending: Vec<Pending> = Vec::new();
+        for PlannedSource { source, tables, .. } in sources {
+            let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
+            let feed = FileFeed { storage: self.storage, source: &source.spec };
+            let feed = Looking { feed, others: &self.others };
+            match self.load_planned(&source.spec.name, &feed, derive, tables) {
+                Ok(loaded) => pending.extend(loaded),
+                Err(error) => {
+                    pending.iter().for_each(Pending::discard);
+                    return Err(error);
+                }
+            }
+        }
+        let place = |load: &Pending| self.job.tables.iter().position(|table| table.spec.name == load.record.table);
+        pending.sort_by_key(place);
+        Ok(pending)
+    }
+
+    /// Loads what tables of one feed lack.
+    pub(crate) fn load_planned(
+        &self,
+        source: &str,
+        feed: &dyn Feed,
+        derive: Option<&dyn Prepare>,
+        planned: Vec<Planned<'_>>,
+    ) -> Result<Vec<Pending>, RunError> {
+        let names: Vec<&str> = planned.iter().map(|planned| planned.table.spec.name.as_str()).collect();
+        let name = format!("load {}", names.join(", "));
+        let on_progress = |progress: Progress| {
+            self.observer.event(match progress {
+                Progress::ToRead { bytes } => Event::Stage { name: name.clone(), unit: Unit::Bytes, total: bytes },
+                Progress::Read { bytes, rows } => Event::Read { bytes, rows },
+                Progress::Laid { rows } => Event::Laid { rows },
+                Progress::Wrote { rows } => Event::Wrote { rows },
+            });
+        };
+        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| Target {
+            table: &planned.stored,
+            layout: &planned.table.layout,
+            filter: Some(&planned.table.preparation as &dyn Prepare).filter(|_| !planned.table.preparation.is_empty()),
+            base: &planned.base.version,
+            plan: &planned.plan,
+        });
+        let loader = Loader {
+            feed: &Stoppable { feed, stop: &self.options.stop },
+            derive,
+            targets: targets.collect(),
+            ids: self.ids,
+            memory: self.options.memory,
+            on_reject: self.on_reject,
+            on_progress: &on_progress,
+        };
+        let loaded = loader.load();
+        // What was asked to stop fails for that reason, whatever it said first.
+        if loaded.is_err() {
+            self.options.stop.check()?;
+        }
+        let mut loaded = loaded?.into_iter();
+        let mut pending = Vec::with_capacity(planned.len());
+        for mut planned in planned {
+            let loaded = if planned.has_work() { loaded.next() } else { None };
+            if let Some(loaded) = &loaded {
+                planned.plan.rebuild_grown(&loaded.overtaken);
+            }
+            let mut inputs = self.inputs_of(&planned.plan);
+            planned.count_growth(loaded.as_ref(), &mut inputs);
+            let found = self.seen.changes(
+                &planned.table.spec.name,
+                inputs,
+                (planned.plan.unchanged.len() - planned.plan.renamed.len()) as u64,
+            );
+            let let_pass = planned.rejected_before(&self.options.reread);
+            let held = planned.held();
+            let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
+            pending.push(Pending { let_pass, held, ..planned.pending(source, loaded, found) });
+        }
+        Ok(pending)
+    }
+
+    /// The files of the source. That a pattern matches none is no mistake of a source whose files were loaded before: what
+    /// they brought stays.
+    fn find<'b>(
+        &self,
+        source: &SourceSpec,
+        mut bases: impl Iterator<Item = &'b Base>,
+    ) -> Result<DiscoveredFiles, StoreError> {
+        let mut found = self.storage.find(source)?;
+        if !found.unmatched.is_empty() && !bases.any(|base| !base.known().inputs.is_empty()) {
+            let pattern = found.unmatched.swap_remove(0);
+            return Err(self.storage.no_match(source, pattern).into());
+        }
+        Ok(found)
+    }
+
+    /// The version to load upon. For a rebuild: one without inputs or windows, and the identity to
+    /// give the table.
+    pub(crate) fn base(&self, stored: &StoredTable, table: &Table, source: Option<&Source>) -> Result<Base, RunError> {
+        let identity = TableIdentity {
+            job: self.job.name.clone(),
+            spec: table.spec.clone(),
+            source: table.layout.source().clone(),
+            layout: table.fingerprint(source),
+            gc: table.gc.iter().cloned().collect(),
+        };
+        let latest = stored.latest()?;
+        let held = stored.base(&identity);
+        if let (true, Some(latest)) = (self.options.rebuild, &latest)
+            && !matches!(held, Err(StoreError::Owned { .. }))
+        {
+            let mut version = Version::empty(identity.clone());
+            version.number = latest.number;
+            version.born.clone_from(&latest.born);
+            version.drops.clone_from(&latest.drops);
+            return Ok(Base { version, latest: Some(latest.clone()), reset: Some(identity), gc: None });
+        }
+        let version = held?;
+        let gc = (version.table.gc != identity.gc).then_some(identity.gc);
+        Ok(Base { version, latest, reset: None, gc })
+    }
+
+    /// What becomes of each input that does not stay as it is.
+    pub(crate) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
+        let record = InputRecord::new;
+        let brought = plan.new.iter().chain(&plan.resumed);
+        let mut inputs: Vec<InputRecord> = brought.map(|(_, file)| record(&file.path, InputState::New)).collect();
+        inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
+        inputs.extend(plan.grown.iter().map(|grown| record(&grown.file.path, InputState::Grown)));
+        let renamed = plan.renamed.iter();
+        inputs.extend(
+            renamed.map(|(from, now)| InputRecord { same_as: Some(from.clone()), ..record(now, InputState::Renamed) }),
+        );
+        for (file, other) in &plan.same {
+            inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, InputState::SameContent) });
+        }
+        let taken_out = taken_out(plan, self.options);
+        inputs.extend(taken_out.into_iter().map(|(path, state, _)| record(path, state)));
+        inputs.extend(plan.vanished.iter().map(|input| record(&input.path, InputState::Gone)));
+        inputs
+    }
+}
+
+/// The inputs that a plan takes out, but for copies of others: by path, why, and the days they lie in.
+pub(crate) fn taken_out<'a>(plan: &'a InputPlan, options: &RunOptions) -> Vec<(&'a str, InputState, &'a [i32])> {
+    let copies: HashSet<&str> = plan.same.iter().map(|(file, _)| file.path.as_str()).collect();
+    let rows = plan.given_up.iter().map(|input| (input.path.as_str(), input.days.as_slice()));
+    let rows: Vec<_> = rows.filter(|(path, _)| !copies.contains(path)).collect();
+    let with_rows: HashSet<&str> = rows.iter().map(|(path, _)| *path).collect();
+    let is_left_out = |path: &str| options.without.iter().any(|given_up| given_up == path);
+    let names = plan.names.iter().map(|name| (name.path.as_str(), &[][..]));
+    let names = names.filter(|(path, _)| is_left_out(path) && !with_rows.contains(path) && !copies.contains(path));
+    let state = |path: &str| if is_left_out(path) { InputState::LeftOut } else { InputState::TakenOut };
+    rows.into_iter().chain(names).map(|(path, days)| (path, state(path), days)).collect()
+}
+
+/// What a load goes upon.
+pub(crate) struct Base {
+    pub(crate) version: Version,
+    /// The newest version, if there is one.
+    pub(crate) latest: Option<Version>,
+    /// The identity a rebuild gives the table.
+    pub(crate) reset: Option<TableIdentity>,
+    /// Rules of garbage collection, if they changed.
+    pub(crate) gc: Option<BTreeMap<String, String>>,
+}
+
+impl Base {
+    /// The version whose inputs and names are known: of a table that is built anew the one it takes the place of.
+    pub(crate) fn known(&self) -> &Version {
+        self.latest.as_ref().filter(|_| self.reset.is_some()).unwrap_or(&self.version)
+    }
+}
+
+impl Planned<'_> {
+    /// Whether there is anything to load.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.plan.is_empty() || self.base.reset.is_some()
+    }
+
+    /// Rows that the table has rejected, up to now, of the inputs to be read again.
+    fn rejected_before(&self, reread: &[String]) -> u64 {
+        let again = self.plan.changed.iter().filter(|(file, _)| reread.contains(&file.path));
+        again.map(|(_, old)| old.rejected).sum()
+    }
+
+    /// Rows rejected and read of what the table holds of inputs that have grown.
+    fn held(&self) -> (u64, u64) {
+        let held = self.plan.grown.iter().filter(|grown| grown.from > 0).map(|grown| &grown.held);
+        held.fold((0, 0), |(rejected, read), held| (rejected + held.rejected, read + held.read))
+    }
+
+    /// Says in `inputs` by how much files have grown.
+    fn count_growth(&self, loaded: Option<&Loaded>, inputs: &mut [InputRecord]) {
+        for Grown { file, held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
+            let now = loaded.and_then(|loaded| loaded.edit.inputs.iter().find(|input| input.path == file.path));
+            if let (Some(now), Some(record)) = (now, inputs.iter_mut().find(|record| record.path == file.path)) {
+                record.added =
+                    Some(Added { bytes: now.size.saturating_sub(held.size), rows: now.read.saturating_sub(held.read) });
+            }
+        }
+    }
+
+    /// What was loaded, but nothing to commit if inputs were read again and gave what the table holds already.
+    fn unless_the_same(&self, mut loaded: Loaded, reread: &[String]) -> Loaded {
+        let same = |input: &Input| {
+            let held = self.plan.changed.iter().find(|(file, _)| file.path == input.path);
+            let alike = held.is_some_and(|(_, old)| {
+                (old.hash, old.read, old.rejected, &old.days) == (input.hash, input.read, input.rejected, &input.days)
+            });
+            reread.contains(&input.path) && alike
+        };
+        // Another fingerprint of what is as it was is worth no version of its own.
+        let is_restated = |input: &Input| self.plan.restated.iter().any(|restated| restated.path == input.path);
+        let VersionEdit { inputs, names, removed, .. } = &loaded.edit;
+        let only_inputs = !inputs.is_empty() && names.is_empty() && removed.is_empty();
+        if self.base.reset.is_some() || !only_inputs || !inputs.iter().all(|input| same(input) || is_restated(input)) {
+            return loaded;
+        }
+        self.stored.discard(&loaded.edit);
+        loaded.edit = VersionEdit { base: loaded.edit.base, ..VersionEdit::default() };
+        let LoadStats { rows_written, cells, overwritten, bytes_out, .. } = &mut loaded.stats;
+        (*rows_written, *cells, *overwritten, *bytes_out) = (0, 0, 0, 0);
+        loaded
+    }
+
+    /// What is to be committed, with its record; `found` says what became of the inputs.
+    fn pending(self, source: &str, loaded: Option<Loaded>, found: LoadRecord) -> Pending {
+        let Self { table, stored, base: Base { version: base, reset, gc, .. }, .. } = self;
+        let Loaded { edit, stats, .. } = loaded.unwrap_or_else(|| Loaded {
+            edit: VersionEdit { base: base.number, ..VersionEdit::default() },
+            stats: LoadStats::default(),
+            overtaken: Vec::new(),
+        });
+        let record = LoadRecord {
+            source: source.to_owned(),
+            before: base.number,
+            version: base.number,
+            rebuilt: edit.rebuilt.iter().map(|start| window_name(table.spec.window, *start)).collect(),
+            ssts: edit.ssts.values().flatten().map(|sst| sst.id.clone()).collect(),
+            stats,
+            ..found
+        };
+        Pending { table: stored, base, edit: VersionEdit { reset, gc, ..edit }, let_pass: 0, held: (0, 0), record }
+    }
+}
+
+/// Whether more rows of a load were rejected than its source allows.
+pub(crate) fn check_rejected(job: &Job, run: &str, load: &Pending) -> Result<(), RunError> {
+    let record = &load.record;
+    let Some(source) = job.source(&record.source).map(|source| &source.spec) else { return Ok(()) };
+    let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
+    let (rejected, read) = (rejected + load.held.0, read + load.held.1);
+    if !source.max_rejected.exceeded(rejected.saturating_sub(load.let_pass), read) {
+        return Ok(());
+    }
+    Err(RunError::TooManyRejected {
+        source_name: source.name.clone(),
+        rejected,
+        read,
+        limit: source.max_rejected.to_string(),
+        log: tidetable_record::rejects_path(run, None),
+    })
+}
+
+impl Pending {
+    /// Removes what was written for a commit that will not be.
+    pub(crate) fn discard(&self) {
+        self.table.discard(&self.edit);
+    }
+
+    /// Commits what was loaded, if it changes anything.
+    pub(crate) fn commit(self, ids: &dyn Ids, now: i64) -> Result<LoadRecord, StoreError> {
+        let mut record = self.record;
+        // A table of a job is there after its first run, even if nothing came.
+        if !self.edit.is_empty() || self.base.number == 0 {
+            let base = if self.edit.reset.is_some() { self.table.latest()?.unwrap_or(self.base) } else { self.base };
+            record.version = self.table.commit(base, &self.edit, ids, now)?.number;
+        }
+        Ok(record)
+    }
+}

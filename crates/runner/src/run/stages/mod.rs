@@ -1,0 +1,8 @@
+//! The stages of a run.
+
+pub(crate) mod derived;
+pub(crate) mod exports;
+pub(crate) mod load;
+pub(crate) mod retry;
+pub(crate) mod tables;
+pub(crate) mod transient;

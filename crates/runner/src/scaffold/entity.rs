@@ -1,0 +1,283 @@
+//! Finds what the readings are of (a meter, a station), and what else tells two of them apart.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use tidetable_layout::FieldType;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::scaffold::facts::{Column, Facts};
+use crate::scaffold::time::Time;
+
+/// Bytes of a value that still makes a handy key.
+const LONGEST: usize = 200;
+/// Columns that a key is made of, at most.
+const MOST: usize = 6;
+/// One row in so many may be there twice before what is measured is made part of the key.
+const RARE: usize = 100;
+const RARE_NUMBERS: usize = 10;
+
+/// Words of names of things that readings are of.
+const THINGS: [&str; 53] = [
+    "id",
+    "station",
+    "sensor",
+    "meter",
+    "device",
+    "host",
+    "hostname",
+    "machine",
+    "symbol",
+    "ticker",
+    "server",
+    "node",
+    "vehicle",
+    "user",
+    "customer",
+    "player",
+    "account",
+    "balloon",
+    "asset",
+    "tag",
+    "uuid",
+    "key",
+    "serial",
+    "person",
+    "employee",
+    "patient",
+    "truck",
+    "ship",
+    "buoy",
+    "plant",
+    "turbine",
+    "unit",
+    "instance",
+    "pump",
+    "page",
+    "url",
+    "product",
+    "item",
+    "store",
+    "shop",
+    "team",
+    "driver",
+    "well",
+    "tank",
+    "logger",
+    "probe",
+    "messstelle",
+    "gerät",
+    "zähler",
+    "anlage",
+    "capteur",
+    "compteur",
+    "appareil",
+];
+/// Words of names of groups and kinds of them.
+const GROUPS: [&str; 33] = [
+    "name",
+    "code",
+    "region",
+    "city",
+    "site",
+    "location",
+    "origin",
+    "exchange",
+    "country",
+    "continent",
+    "area",
+    "room",
+    "building",
+    "tenant",
+    "channel",
+    "garden",
+    "domain",
+    "game",
+    "place",
+    "zone",
+    "county",
+    "district",
+    "line",
+    "route",
+    "port",
+    "airport",
+    "ort",
+    "standort",
+    "stadt",
+    "land",
+    "ville",
+    "pays",
+    "lieu",
+];
+/// Words of names of numbers that only tell rows apart.
+const COUNTERS: [&str; 13] =
+    ["seq", "sequence", "number", "no", "nr", "num", "index", "idx", "row", "line", "offset", "counter", "event"];
+
+/// The fields of a row key.
+#[derive(Debug, Default)]
+pub(crate) struct Key {
+    /// What the readings are of, from the common to the particular.
+    pub entity: Vec<usize>,
+    /// What tells readings of one moment apart.
+    pub ties: Vec<usize>,
+    /// Rows that share all of these and the time with an earlier row.
+    pub doubles: Doubles,
+}
+
+/// Rows that would replace earlier ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Doubles {
+    pub count: usize,
+    /// The first of them, and the row before it that it is like.
+    pub first: Option<(usize, usize)>,
+}
+
+/// The key that leaves as few rows alike as it can. Whether (entity, time) is unique decides: a category that is measured
+/// repeats like a name does, and where the time alone tells all rows apart only a column that is called so names things.
+pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
+    let usable = |at: &usize| {
+        facts.columns.get(*at).is_some_and(|column| {
+            column.nulls == 0 && column.name != time.name && column.fits_templates() && !time.parts.contains(at)
+        })
+    };
+    let all: Vec<usize> = (0..facts.columns.len()).filter(usable).collect();
+    let column = |at: &usize| facts.columns.get(*at);
+    let is_name = |at: &usize| column(at).is_some_and(|column| names_things(column, facts, time.is_none()));
+    let names: Vec<usize> = all.iter().copied().filter(is_name).collect();
+    let called_so = |at: &usize| column(at).is_some_and(|column| rank(column) < 2);
+    let best = names.iter().copied().filter(called_so).min_by_key(|at| {
+        let found = column(at);
+        (
+            found.map_or(9, rank),
+            found.is_some_and(|column| column.kind != FieldType::Text),
+            Reverse(found.map_or(0, |column| column.distinct)),
+            *at,
+        )
+    });
+    let mut key = Key { entity: best.into_iter().collect(), ..Key::default() };
+    let mut left = doubles(facts, time, &key.entity).count;
+    // Further names first; then what only tells events apart.
+    let ties = all.iter().copied().filter(|at| !names.contains(at));
+    let ties = ties.filter(|at| column(at).is_some_and(|column| breaks_ties(column, time.is_none())));
+    for (tier, mut candidates) in [names.clone(), ties.collect()].into_iter().enumerate() {
+        while left > 0 && key.entity.len() + key.ties.len() < MOST {
+            let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
+            candidates.retain(|at| !used.contains(at));
+            let with = |at: usize| used.iter().copied().chain([at]).collect::<Vec<_>>();
+            let next = candidates.iter().map(|at| (doubles(facts, time, &with(*at)).count, *at)).min();
+            let Some((then, at)) = next.filter(|(then, at)| worth(facts, time, (left, *then), tier, *at)) else {
+                break;
+            };
+            left = then;
+            if tier == 0 { key.entity.push(at) } else { key.ties.push(at) }
+        }
+    }
+    prune(facts, time, &mut key, left);
+    key.entity.sort_by_key(|at| (column(at).map_or(0, |column| column.distinct), *at));
+    let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
+    key.doubles = doubles(facts, time, &used);
+    key
+}
+
+/// Whether a column that takes the rows alike from `before` to `then` belongs into the key. A few rows that are there twice, as of
+/// an hour that clocks repeat, do not make a key of what is measured.
+fn worth(facts: &Facts, time: &Time, (before, then): (usize, usize), tier: usize, at: usize) -> bool {
+    let Some(column) = facts.columns.get(at) else { return false };
+    // Numbers are measured more often than not.
+    let rare = if column.is_number() { RARE_NUMBERS } else { RARE };
+    let many = before * rare >= facts.rows || time.is_none();
+    match tier {
+        0 => then < before && (many || rank(column) < 2),
+        _ => then < before && (time.is_none() || counts(column) || many && then * 2 <= before),
+    }
+}
+
+/// Rows that are the same in every column as an earlier one.
+pub(crate) fn copies(facts: &Facts, time: &Time) -> usize {
+    doubles(facts, time, &(0..facts.columns.len()).collect::<Vec<_>>()).count
+}
+
+/// Takes out what turned out not to be needed; the first field is the one that the readings are of.
+fn prune(facts: &Facts, time: &Time, key: &mut Key, least: usize) {
+    for at in key.entity.iter().skip(1).chain(&key.ties).copied().collect::<Vec<_>>() {
+        let without: Vec<usize> = key.entity.iter().chain(&key.ties).copied().filter(|other| *other != at).collect();
+        if doubles(facts, time, &without).count == least {
+            key.entity.retain(|other| *other != at);
+            key.ties.retain(|other| *other != at);
+        }
+    }
+}
+
+/// Rows that share the columns and the time with an earlier row.
+fn doubles(facts: &Facts, time: &Time, columns: &[usize]) -> Doubles {
+    let columns: Vec<&Column> = columns.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let mut seen: HashMap<u128, usize> = HashMap::with_capacity(facts.rows);
+    let mut doubles = Doubles::default();
+    let mut bytes = Vec::new();
+    for (row, micros) in time.micros.iter().enumerate() {
+        let Some(micros) = micros else { continue };
+        bytes.clear();
+        bytes.extend_from_slice(&micros.to_le_bytes());
+        for column in &columns {
+            bytes.extend_from_slice(&column.ids.get(row).copied().unwrap_or(0).to_le_bytes());
+        }
+        let earlier = *seen.entry(xxh3_128(&bytes)).or_insert(row);
+        if earlier != row {
+            doubles.count += 1;
+            doubles.first.get_or_insert((earlier, row));
+        }
+    }
+    doubles
+}
+
+/// Whether the values of a column are names of things: they repeat, or the column is called so. Of rows without a time any short
+/// text may be one.
+fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
+    let called_so = rank(column) < 2;
+    match column.kind {
+        FieldType::Text => {
+            let repeats = column.distinct * 2 <= facts.rows || facts.rows < 20 || timeless;
+            column.longest <= LONGEST && repeats
+        }
+        FieldType::Int64 | FieldType::UInt64 => {
+            // As many as there are rows: a number of the row.
+            let counts_rows = column.distinct == facts.rows && facts.rows >= 20 && !timeless;
+            called_so && column.is_natural() && !counts_rows
+        }
+        _ => false,
+    }
+}
+
+fn breaks_ties(column: &Column, timeless: bool) -> bool {
+    match column.kind {
+        FieldType::Text => column.longest <= LONGEST,
+        FieldType::Int64 | FieldType::UInt64 => timeless || column.is_natural(),
+        FieldType::Decimal { .. } => true,
+        FieldType::Float64 | FieldType::Bool => timeless,
+        FieldType::Date | FieldType::Timestamp => column.whole.iter().flatten().all(|value| *value >= 0),
+    }
+}
+
+/// Whether a column is called like a number of rows or events.
+fn counts(column: &Column) -> bool {
+    let words = column.words();
+    matches!(column.kind, FieldType::Int64 | FieldType::UInt64)
+        && words.iter().any(|word| COUNTERS.contains(&word.as_str()))
+}
+
+/// 0 for names of things, 1 for names of groups, 2 for others.
+fn rank(column: &Column) -> u8 {
+    let words = column.words();
+    let ends = |list: &[&str]| {
+        words.iter().any(|word| list.contains(&word.as_str()))
+            // stationid, userid
+            || words.last().is_some_and(|word| word.len() > 2 && word.ends_with("id") && list.contains(&"id"))
+    };
+    if ends(&THINGS) {
+        0
+    } else if ends(&GROUPS) {
+        1
+    } else {
+        2
+    }
+}

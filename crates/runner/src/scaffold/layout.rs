@@ -1,0 +1,365 @@
+//! Decides the row key and the columns, by the rules of the schema-design guides.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Datelike};
+use tidetable_layout::FieldType;
+
+use crate::scaffold::entity::Key;
+use crate::scaffold::facts::{Column, Facts};
+use crate::scaffold::time::{DAY, Time};
+
+/// Cells of a row that is a day of an entity, at most: a reading a second is 86,400.
+const WIDEST: usize = 100_000;
+/// Digits that numbers in keys are padded to, so that they sort as numbers.
+const DIGITS: usize = 10;
+/// Rows a day below which a month makes a window.
+const FEW_A_DAY: usize = 10_000;
+
+const HASHES: &str = "`:percent`, because a value has the `#` that ends it in the key.";
+/// Rows of a part of an export below which there are to be fewer parts, unless there are few.
+const FEW_IN_A_DAY: usize = 100;
+const FEW_IN_A_MONTH: usize = 15;
+const FEW_PARTS: usize = 31;
+
+/// A layout and why it is that.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub row_key: String,
+    pub key_reasons: Vec<String>,
+    pub columns: Vec<Line>,
+    pub window: Option<(&'static str, String)>,
+    pub micros: bool,
+    /// Columns that are stored as values.
+    pub values: Vec<usize>,
+    /// Whether an entity has several readings a day.
+    pub often: bool,
+    /// What a part of the export covers.
+    pub per: Per,
+}
+
+/// What a part of an export covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Per {
+    Day,
+    Month,
+    /// All there is.
+    Query,
+}
+
+impl Per {
+    /// As the job file says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Month => "month",
+            Self::Query => "query",
+        }
+    }
+
+    /// What the name of the export ends in.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Day => "DAY",
+            Self::Month => "MONTH",
+            Self::Query => "ALL",
+        }
+    }
+}
+
+/// A column of the family, and what is said of it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub text: String,
+    pub comment: String,
+}
+
+/// Readings of the entities on each day.
+struct Rate {
+    /// Readings of an entity on a day: on average, and at most.
+    average: f64,
+    most: usize,
+    days: usize,
+    months: usize,
+    months_with_rows: usize,
+    rows: usize,
+}
+
+pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
+    let in_key = |at: &usize| key.entity.contains(at) || key.ties.contains(at);
+    let is_time = |column: &Column| column.name == time.name;
+    let values: Vec<usize> = (0..facts.columns.len())
+        .filter(|at| !in_key(at) && !time.parts.contains(at))
+        .filter(|at| facts.columns.get(*at).is_some_and(|column| !is_time(column)))
+        .collect();
+    if time.is_none() {
+        return timeless(facts, time, key, values);
+    }
+    let rate = rate(time, facts, key);
+    let all = |size: i64| time.micros.iter().flatten().all(|micros| micros % size == 0);
+    let before = time.before_epoch();
+    let micros = !all(1000);
+    let entity = fields(facts, &key.entity);
+    let ties = fields(facts, &key.ties);
+    let mut plan = Plan {
+        row_key: String::new(),
+        key_reasons: Vec::new(),
+        columns: Vec::new(),
+        window: window(&rate),
+        micros,
+        often: rate.average >= 2.0,
+        values: values.clone(),
+        per: per(&rate),
+    };
+    let only = match values.as_slice() {
+        [only] => facts.columns.get(*only).filter(|column| column.nulls == 0 && column.fits_templates()),
+        _ => None,
+    };
+    let start = if entity.is_empty() { Vec::new() } else { vec![entity.join("#")] };
+    let mut reasons = entity_reasons(facts, key);
+    let ts = &time.name;
+    let bucket = only.filter(|_| {
+        ties.is_empty() && plan.often && rate.most <= WIDEST && !micros && !before && key.doubles.count == 0
+    });
+    let last = if all(DAY) && !micros {
+        reasons.push("One row an entity and day, which is how often there is a reading: tall and narrow.".to_owned());
+        format!("{{{ts}:%Y%m%d}}")
+    } else if bucket.is_some() {
+        reasons.push(format!(
+            "One row an entity and day, at most {} readings here: the row is bounded, and a day of one is one read.",
+            rate.most
+        ));
+        format!("{{{ts}:%Y%m%d}}")
+    } else if before {
+        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push("In digits of the calendar, since numbers since the epoch cannot say times before it.".to_owned());
+        let form = match () {
+            () if all(1_000_000) => "%Y%m%dT%H%M%S",
+            () if !micros => "%Y%m%dT%H%M%S%3f",
+            () => "%Y%m%dT%H%M%S%6f",
+        };
+        format!("{{{ts}:{form}}}")
+    } else {
+        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push(
+            "{..:ms-reversed} instead of {..:ms} would put the newest first, if that is asked for most.".to_owned(),
+        );
+        format!("{{{ts}:{}}}", if micros { "us" } else { "ms" })
+    };
+    let mut parts = start;
+    parts.push(last);
+    parts.extend(ties);
+    plan.row_key = parts.join("#");
+    plan.key_reasons = reasons;
+    plan.columns = match bucket.filter(|_| !all(DAY)) {
+        Some(column) => bucketed(column, ts, &all),
+        None => tall(facts, time, key, &values),
+    };
+    plan
+}
+
+/// Rows without a time: what tells them apart is all of the key.
+fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
+    let fields: Vec<String> = fields(facts, &key.entity).into_iter().chain(fields(facts, &key.ties)).collect();
+    let mut key_reasons =
+        vec!["A reference table: one row for each key, and a later row replaces an earlier one.".to_owned()];
+    let names = |list: &[usize]| {
+        let names = list.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let all: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
+    key_reasons.push(format!("What tells the rows apart: {}.", names(&all)));
+    if all.iter().filter_map(|at| facts.columns.get(*at)).any(|column| column.has_hash) {
+        key_reasons.push(HASHES.to_owned());
+    }
+    Plan {
+        row_key: fields.join("#"),
+        key_reasons,
+        columns: tall(facts, time, key, &values),
+        window: Some(("none", "rows without a time are changed together".to_owned())),
+        micros: false,
+        values,
+        often: false,
+        per: Per::Query,
+    }
+}
+
+/// The moment of the day is the qualifier.
+fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> {
+    let (form, example) = match () {
+        () if all(60_000_000) => ("%H%M", "1345"),
+        () if all(1_000_000) => ("%H%M%S", "134530"),
+        () => ("%H%M%S%3f", "134530250"),
+    };
+    vec![Line {
+        text: format!("{{ qualifier = \"{{{ts}:{form}}}\", value = {} }}", quoted(&field(&column.name))),
+        comment: format!("{example}: the time of day names the cell, so that another interval needs no other layout"),
+    }]
+}
+
+/// A column for each column.
+fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let columns: Vec<&Column> = values.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let gap = (0..facts.rows).any(|row| columns.iter().all(|column| column.ids.get(row).is_none_or(|id| *id == 0)));
+    let always = columns.iter().any(|column| column.nulls == 0);
+    // Cells have no timestamps before 1970; there the key alone says the time.
+    let zero = time.is_none() || time.before_epoch();
+    if gap || !always {
+        let timestamp = if zero { "0".to_owned() } else { quoted(&time.name) };
+        lines.push(Line {
+            text: format!(
+                "{{ qualifier = \"{}\", value = \"{{{}}}\", timestamp = {timestamp} }}",
+                // No other column may be called so.
+                ["T", "TIME", "MOMENT", "T_T"].iter().find(|name| facts.position(name).is_none()).unwrap_or(&"T"),
+                time.name,
+            ),
+            comment: "null writes no cell: this one keeps a row that has nothing else".to_owned(),
+        });
+    }
+    if !columns.is_empty() {
+        let mut except: Vec<String> = key
+            .entity
+            .iter()
+            .chain(&key.ties)
+            .chain(&time.parts)
+            .filter_map(|at| facts.columns.get(*at))
+            .map(|column| quoted(&column.name))
+            .collect();
+        except.push(quoted(&time.name));
+        lines.push(Line {
+            text: format!(
+                "{{ each = \"*\", except = [{}], qualifier = \"{{column}}\", value = \"{{value}}\"{} }}",
+                except.join(", "),
+                if zero { ", timestamp = 0" } else { "" }
+            ),
+            comment: "a cell a column, stored with its name: short ones pay".to_owned(),
+        });
+    }
+    lines
+}
+
+/// Why the key starts as it does.
+fn entity_reasons(facts: &Facts, key: &Key) -> Vec<String> {
+    let names: Vec<_> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let mut reasons = Vec::new();
+    match names.as_slice() {
+        [] => reasons.push(
+            "No column names what the readings are of, so all are one series and its time leads. With more writers put \
+             their name first: keys that start with the time send all writes to one place."
+                .to_owned(),
+        ),
+        [one] => reasons.push(format!(
+            "{} first ({} in the file), then the time: a reading of one is near its others, and writes spread over all \
+             of them. No salt is needed for that.",
+            one.name, one.distinct
+        )),
+        several => {
+            let list: Vec<_> = several.iter().map(|column| format!("{} ({})", column.name, column.distinct)).collect();
+            reasons.push(format!(
+                "From the common to the particular: {}; together with the time they name one row. The time goes last, so \
+                 that writes spread. No salt is needed for that.",
+                list.join(", ")
+            ));
+        }
+    }
+    if names.iter().any(|column| column.kind != FieldType::Text) {
+        reasons
+            .push("Numbers are padded with zeros, since keys sort as bytes: unpadded, 100 comes before 42.".to_owned());
+    }
+    if names.iter().any(|column| column.has_hash) {
+        reasons.push(HASHES.to_owned());
+    }
+    if !key.ties.is_empty() {
+        let list: Vec<_> =
+            key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str()).collect();
+        reasons
+            .push(format!("{} last: without it, readings of one moment would replace each other.", list.join(" and ")));
+    }
+    reasons
+}
+
+fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
+    let column = |at: &usize| facts.columns.get(*at);
+    columns
+        .iter()
+        .filter_map(column)
+        .map(|column| match column.kind {
+            FieldType::Int64 | FieldType::UInt64 if column.is_natural() => {
+                let most = column.whole.iter().flatten().max().copied().unwrap_or(0);
+                let digits = if most.to_string().len() > DIGITS { 20 } else { DIGITS };
+                format!("{{{}:0{digits}}}", column.name)
+            }
+            FieldType::Date => format!("{{{}:%Y%m%d}}", column.name),
+            FieldType::Timestamp => format!("{{{}:us}}", column.name),
+            _ if column.has_hash => format!("{{{}:percent}}", column.name),
+            _ => field(&column.name),
+        })
+        .collect()
+}
+
+fn rate(time: &Time, facts: &Facts, key: &Key) -> Rate {
+    let ids: Vec<&Column> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let mut counts: HashMap<(i64, Vec<u32>), usize> = HashMap::new();
+    let (mut days, mut rows) = (HashMap::new(), 0);
+    for (row, micros) in time.micros.iter().enumerate() {
+        let Some(micros) = micros else { continue };
+        let day = micros.div_euclid(DAY);
+        let entity = ids.iter().map(|column| column.ids.get(row).copied().unwrap_or(0)).collect();
+        *counts.entry((day, entity)).or_default() += 1;
+        *days.entry(day).or_insert(0usize) += 1;
+        rows += 1;
+    }
+    let month = |day: &i64| DateTime::from_timestamp(day * 86_400, 0).map(|time| (time.year(), time.month()));
+    let months: HashSet<_> = days.keys().filter_map(month).collect();
+    let span = days.keys().max().zip(days.keys().min()).map_or(0, |(last, first)| last - first);
+    Rate {
+        average: rows as f64 / counts.len().max(1) as f64,
+        most: counts.values().max().copied().unwrap_or(0),
+        days: days.len(),
+        months: usize::try_from(span / 30).unwrap_or(0),
+        months_with_rows: months.len(),
+        rows,
+    }
+}
+
+/// What a part of the export covers: a day, unless that makes many files of few rows.
+fn per(rate: &Rate) -> Per {
+    let (days, months) = (rate.days.max(1), rate.months_with_rows.max(1));
+    if rate.average >= 2.0 || days <= FEW_PARTS || rate.rows / days >= FEW_IN_A_DAY {
+        Per::Day
+    } else if rate.rows / months >= FEW_IN_A_MONTH {
+        Per::Month
+    } else {
+        Per::Query
+    }
+}
+
+/// How the table is cut by time, where days would make many small files.
+fn window(rate: &Rate) -> Option<(&'static str, String)> {
+    let a_day = rate.rows / rate.days.max(1);
+    if rate.days <= 31 || a_day >= FEW_A_DAY {
+        return None;
+    }
+    let window = if rate.months > 240 { "none" } else { "month" };
+    let why = format!("{a_day} rows a day would make {} small files; it is what a changed file rebuilds", rate.days);
+    Some((window, why))
+}
+
+pub(crate) fn field(name: &str) -> String {
+    format!("{{{name}}}")
+}
+
+/// A TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            control if control.is_control() => quoted.push_str(&format!("\\u{:04X}", control as u32)),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,151 @@
+//! The table of a day: a summary of each entity where it has many readings, the readings themselves otherwise.
+
+use tidetable_layout::FieldType;
+
+use crate::scaffold::facts::Column;
+use crate::scaffold::layout::Per;
+use crate::scaffold::write::Written;
+
+/// Measurements that are summed up; a person adds the others.
+const MEASURES: usize = 4;
+
+/// What is published.
+pub(crate) struct Query {
+    pub sql: String,
+    /// Whether it sums up.
+    pub summary: bool,
+}
+
+/// Words that SQL does not take for names.
+const RESERVED: [&str; 57] = [
+    "all",
+    "and",
+    "any",
+    "array",
+    "as",
+    "between",
+    "by",
+    "case",
+    "cast",
+    "cross",
+    "current",
+    "date",
+    "distinct",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "false",
+    "fetch",
+    "for",
+    "from",
+    "full",
+    "group",
+    "having",
+    "in",
+    "inner",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "join",
+    "left",
+    "like",
+    "limit",
+    "natural",
+    "not",
+    "null",
+    "offset",
+    "on",
+    "or",
+    "order",
+    "outer",
+    "over",
+    "partition",
+    "right",
+    "row",
+    "select",
+    "table",
+    "then",
+    "time",
+    "timestamp",
+    "true",
+    "union",
+    "user",
+    "using",
+    "values",
+    "where",
+];
+
+/// A name as SQL takes it.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        && !RESERVED.contains(&name);
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+pub(crate) fn of(written: &Written<'_>) -> Query {
+    let Written { facts, key, plan, time, table, .. } = written;
+    let entity: Vec<String> =
+        key.entity.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name)).collect();
+    let measures: Vec<&Column> =
+        plan.values.iter().filter_map(|at| facts.columns.get(*at)).filter(|column| measures(column)).collect();
+    let summary = plan.often && !measures.is_empty();
+    if !summary {
+        let ties = key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name));
+        let when = (!time.is_none()).then(|| identifier(&time.name));
+        let order = entity.iter().cloned().chain(when).chain(ties).collect::<Vec<_>>().join(", ");
+        let what = match plan.per {
+            Per::Day => "The readings of one day",
+            Per::Month => "The readings of one month",
+            Per::Query => "All rows",
+        };
+        let sql = format!("-- {what}, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {order}\n");
+        return Query { sql, summary };
+    }
+    let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(written)) };
+    let mut sql =
+        format!("-- One row{each}: how many readings the day has, and how low, high and common its values are.\n");
+    if measures.len() > MEASURES {
+        let others: Vec<_> = measures.iter().skip(MEASURES).map(|column| column.name.as_str()).collect();
+        sql.push_str(&format!("-- Left out here: {}.\n", others.join(", ").replace(['\n', '\r'], " ")));
+    }
+    sql.push_str("SELECT\n");
+    for name in &entity {
+        sql.push_str(&format!("  {name},\n"));
+    }
+    sql.push_str("  COUNT(*) AS readings");
+    for column in measures.iter().take(MEASURES) {
+        let name = identifier(&column.name);
+        let alias = |what: &str| identifier(&format!("{what}_{}", column.name));
+        sql.push_str(&format!(
+            ",\n  MIN({name}) AS {},\n  AVG({name}) AS {},\n  MAX({name}) AS {}",
+            alias("min"),
+            alias("avg"),
+            alias("max")
+        ));
+    }
+    sql.push_str(&format!("\nFROM {table}\n"));
+    if !entity.is_empty() {
+        let list = entity.join(", ");
+        sql.push_str(&format!("GROUP BY {list}\nORDER BY {list}\n"));
+    }
+    Query { sql, summary }
+}
+
+fn key_names(written: &Written<'_>) -> String {
+    let names =
+        written.key.entity.iter().filter_map(|at| written.facts.columns.get(*at)).map(|column| column.name.as_str());
+    names.collect::<Vec<_>>().join(" and ").replace(['\n', '\r'], " ")
+}
+
+/// Numbers that are neither names nor parts of a calendar.
+fn measures(column: &Column) -> bool {
+    const CALENDAR: [&str; 9] = ["year", "month", "day", "hour", "minute", "second", "week", "id", "code"];
+    let spoken = column.words();
+    column.is_number()
+        && !matches!(column.kind, FieldType::Text)
+        && !spoken.iter().any(|word| CALENDAR.contains(&word.as_str()))
+        && column.nulls < column.ids.len()
+}

@@ -1,0 +1,298 @@
+//! Finds the event time of a sample: one column, the first of several that is there, or one made of parts.
+
+use chrono::{DateTime, Datelike, NaiveDate};
+use chrono_tz::Tz;
+use tidetable_layout::FieldType;
+use tidetable_layout::time::LocalTime;
+use tidetable_source::sample::Sample;
+
+use crate::scaffold::facts::{Column, Facts, MONTHS};
+use crate::scaffold::query::identifier;
+
+pub(crate) const DAY: i64 = 86_400_000_000;
+
+/// The event time of each row.
+#[derive(Debug)]
+pub(crate) struct Time {
+    pub name: String,
+    /// SQL that makes it.
+    pub derive: Option<String>,
+    /// Columns that say no more than it does.
+    pub parts: Vec<usize>,
+    /// Microseconds since the epoch.
+    pub micros: Vec<Option<i64>>,
+    /// Rows that are rejected because a clock change skips their local time.
+    pub skipped: usize,
+    /// Why it is that.
+    pub why: String,
+}
+
+impl Time {
+    /// Whether the rows have no time, and the column stands for all times.
+    pub fn is_none(&self) -> bool {
+        self.derive.as_deref() == Some(NO_TIME)
+    }
+
+    /// Rows whose time is null.
+    pub fn nulls(&self) -> usize {
+        self.micros.iter().filter(|micros| micros.is_none()).count() - self.skipped
+    }
+
+    /// Whether it tells years apart at most: of many rows with few times it is a property, as a model's year is.
+    pub fn is_year(&self) -> bool {
+        let year = |micros: i64| {
+            DateTime::from_timestamp_micros(micros).is_some_and(|time| time.ordinal() == 1 && micros % DAY == 0)
+        };
+        self.micros.iter().flatten().copied().all(year)
+    }
+
+    /// Whether a row is from before 1970, which timestamps of cells cannot say.
+    pub fn before_epoch(&self) -> bool {
+        self.micros.iter().flatten().any(|micros| *micros < 0)
+    }
+}
+
+/// What makes the time of rows that have none.
+const NO_TIME: &str = "to_timestamp_seconds(0)";
+
+/// Years that more likely are years than other numbers.
+const YEARS: std::ops::Range<i64> = 1678..2262;
+
+/// Names that more likely mean the event than others.
+const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
+
+/// The event time. If there is none, all rows are of one.
+pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
+    of_moments(facts)
+        .or_else(|| of_day_and_clock(facts, zone))
+        .or_else(|| of_one(sample, facts, FieldType::Date, "the only column with a day"))
+        .or_else(|| of_parts(facts, zone))
+        .or_else(|| of_epoch(sample, facts))
+        .unwrap_or_else(|| none(facts, "no column holds times: all rows are of one"))
+}
+
+/// The time of rows without one.
+pub(crate) fn none(facts: &Facts, why: &str) -> Time {
+    Time {
+        name: free_name(facts, "epoch"),
+        derive: Some(NO_TIME.to_owned()),
+        parts: Vec::new(),
+        micros: vec![Some(0); facts.rows],
+        skipped: 0,
+        why: why.to_owned(),
+    }
+}
+
+/// Columns of times: the best of them, and others where it is null.
+fn of_moments(facts: &Facts) -> Option<Time> {
+    let mut found: Vec<(usize, &Column)> = facts
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| column.kind == FieldType::Timestamp && column.nulls < facts.rows)
+        .collect();
+    let likely = |column: &Column| column.words().iter().any(|word| FIRST.contains(&word.as_str()));
+    found.sort_by_key(|(at, column)| (column.nulls, !likely(column), std::cmp::Reverse(column.distinct), *at));
+    let (_, best) = found.first()?;
+    let others = found.len() > 1;
+    if best.nulls == 0 {
+        let why =
+            if others { "there in every row, and the likeliest name of those" } else { "the only column with times" };
+        return Some(alone(best, why));
+    }
+    let mut micros = best.whole.clone();
+    let mut used = vec![*best];
+    for (_, column) in found.iter().skip(1) {
+        let filled: Vec<_> = micros.iter().zip(&column.whole).map(|(first, second)| first.or(*second)).collect();
+        if filled != micros {
+            micros = filled;
+            used.push(column);
+        }
+    }
+    if used.len() == 1 {
+        return Some(alone(best, "the fullest column with times"));
+    }
+    let names: Vec<_> = used.iter().map(|column| identifier(&column.name)).collect();
+    let why = "no column has a time in every row: it is the first that is there";
+    Some(Time {
+        name: free_name(facts, "event_time"),
+        derive: Some(format!("coalesce({})", names.join(", "))),
+        parts: Vec::new(),
+        micros,
+        skipped: 0,
+        why: why.to_owned(),
+    })
+}
+
+fn alone(column: &Column, why: &str) -> Time {
+    let micros = match column.kind {
+        FieldType::Date => column.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect(),
+        _ => column.whole.clone(),
+    };
+    let (name, derive) = match column.fits_templates() {
+        true => (column.name.clone(), None),
+        // Templates cannot name it: a column that they can, of the same values.
+        false => ("event_time".to_owned(), Some(identifier(&column.name))),
+    };
+    Time { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
+}
+
+fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<Time> {
+    let column = facts.columns.iter().filter(|column| column.kind == kind && column.fits_templates());
+    let best = column.min_by_key(|column| column.nulls).filter(|column| column.nulls < facts.rows)?;
+    Some(alone(best, why))
+}
+
+/// A column with a day and one with a clock's time or an hour.
+fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+    let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
+    let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
+    if let Some((clock_at, clock)) = whole_column(facts, |column| column.clock.is_some())
+        && let Some((seconds, parts)) = &clock.clock
+    {
+        let part = |number: usize| format!("cast(split_part({}, ':', {number}) as bigint)", identifier(&clock.name));
+        let sizes = ["3600 * ", "60 * ", ""].iter().enumerate().take(*parts);
+        let terms: String = sizes.map(|(at, size)| format!(" + {size}{}", part(at + 1))).collect();
+        let moment =
+            |(day, second): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*second)? * 1_000_000);
+        let micros = day.whole.iter().zip(seconds).map(moment).collect();
+        let why = "a day and a time of day, put together";
+        return Some(made(facts, vec![day_at, clock_at], format!("{start}{terms}"), micros, zone, why));
+    }
+    let hour = named(facts, &["hour", "hr"], 0..24);
+    let minute = named(facts, &["minute", "min"], 0..60);
+    let (hour_at, hour) = hour?;
+    let mut parts = vec![day_at, hour_at];
+    let mut seconds = format!("{start} + 3600 * {}", identifier(&hour.name));
+    let mut micros: Vec<_> = day
+        .whole
+        .iter()
+        .zip(&hour.whole)
+        .map(|(day, hour)| Some((*day)?.checked_mul(DAY)? + (*hour)? * 3_600_000_000))
+        .collect();
+    if let Some((at, minute)) = minute {
+        seconds.push_str(&format!(" + 60 * {}", identifier(&minute.name)));
+        add(&mut micros, minute, 60);
+        parts.push(at);
+    }
+    Some(made(facts, parts, seconds, micros, zone, "a day and an hour, put together"))
+}
+
+/// Columns named year, month and day, perhaps hour, minute and second; or a year with or without a month.
+fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+    let (year_at, year) = named(facts, &["year", "yr", "yyyy"], YEARS)?;
+    let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
+    let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
+    let day = named(facts, &["day", "dy", "dd", "mday"], 1..32).filter(|_| month.is_some());
+    let mut parts = vec![year_at];
+    parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
+    let month = month.map(|(_, month)| month);
+    let ints = [Some(year), month, day.map(|(_, day)| day)];
+    let mut args = ints.map(|part| part.map_or("1".to_owned(), number));
+    if let Some((_, quarter)) = quarter {
+        args[1] = format!("{} * 3 - 2", number(quarter));
+    }
+    let mut seconds = format!("cast(date_part('epoch', make_date({})) as bigint)", args.join(", "));
+    let mut micros: Vec<Option<i64>> = (0..facts.rows)
+        .map(|row| {
+            let part = |column: &Column| column.whole.get(row).copied().flatten();
+            let day = day.map_or(Some(1), |(_, day)| part(day))?;
+            let month = match quarter {
+                Some((_, quarter)) => part(quarter)? * 3 - 2,
+                None => month.map_or(Some(1), part)?,
+            };
+            let (year, month, day) =
+                (i32::try_from(part(year)?).ok()?, u32::try_from(month).ok()?, u32::try_from(day).ok()?);
+            Some(NaiveDate::from_ymd_opt(year, month, day)?.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros())
+        })
+        .collect();
+    if micros.iter().any(Option::is_none) {
+        return None;
+    }
+    for (names, range, size) in
+        [(["hour", "hr", "hh"], 0..24, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
+    {
+        let Some((at, column)) = named(facts, &names, range).filter(|_| day.is_some()) else { break };
+        seconds.push_str(&format!(" + {size} * {}", identifier(&column.name)));
+        add(&mut micros, column, size);
+        parts.push(at);
+    }
+    Some(made(facts, parts, seconds, micros, zone, "put together from its parts"))
+}
+
+/// Integers that could be times since the epoch, where there is nothing better.
+fn of_epoch(sample: &Sample, facts: &Facts) -> Option<Time> {
+    let (at, unit) = sample.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.maybe_epoch?)))?;
+    let column = facts.columns.get(at)?;
+    // What happened is written down in its order, or the other way round.
+    if !column.whole.is_sorted() && !column.whole.is_sorted_by(|a, b| a >= b) {
+        return None;
+    }
+    let scale = |value: i64| match unit {
+        "s" => value.checked_mul(1_000_000),
+        "ms" => value.checked_mul(1000),
+        "us" => Some(value),
+        _ => Some(value.div_euclid(1000)),
+    };
+    let micros = column.whole.iter().map(|value| scale((*value)?)).collect();
+    Some(Time { micros, ..alone(column, "its numbers are of the size of times since the epoch") })
+}
+
+fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {
+    for (moment, part) in micros.iter_mut().zip(&column.whole) {
+        *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * 1_000_000);
+    }
+}
+
+fn made(
+    facts: &Facts,
+    parts: Vec<usize>,
+    seconds: String,
+    micros: Vec<Option<i64>>,
+    zone: Option<Tz>,
+    why: &str,
+) -> Time {
+    let local = format!("to_timestamp_seconds({seconds})");
+    let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
+        Some(zone) => {
+            let moment = |local: Option<i64>| {
+                let written = DateTime::from_timestamp_micros(local?)?.naive_utc();
+                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * 1_000_000)
+            };
+            let moments = micros.iter().map(|local| moment(*local)).collect();
+            (format!("{local} at time zone '{}'", zone.name()), moments)
+        }
+        None => (local, micros),
+    };
+    let skipped = micros.iter().filter(|micros| micros.is_none()).count();
+    Time { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
+}
+
+/// SQL of the number of a year, month or day.
+fn number(part: &Column) -> String {
+    let name = identifier(&part.name);
+    match part.month_names {
+        true => format!("cast((strpos('{MONTHS}', lower(left({name}, 3))) + 2) / 3 as int)"),
+        false => format!("cast({name} as int)"),
+    }
+}
+
+/// The column without nulls whose name is one of `names` and whose values all lie in `range`.
+fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> Option<(usize, &'f Column)> {
+    whole_column(facts, |column| {
+        names.contains(&column.name.to_lowercase().as_str())
+            && (matches!(column.kind, FieldType::Int64 | FieldType::UInt64) || column.month_names)
+            && column.whole.iter().flatten().all(|value| range.contains(value))
+    })
+}
+
+fn whole_column(facts: &Facts, fits: impl Fn(&Column) -> bool) -> Option<(usize, &Column)> {
+    facts.columns.iter().enumerate().find(|(_, column)| column.nulls == 0 && fits(column))
+}
+
+/// `wanted`, or something like it that no column is called.
+fn free_name(facts: &Facts, wanted: &str) -> String {
+    let taken = |name: &str| facts.position(name).is_some();
+    let others = ["event_time", "moment", "row_time"].into_iter();
+    std::iter::once(wanted).chain(others).find(|name| !taken(name)).unwrap_or("event_time_").to_owned()
+}

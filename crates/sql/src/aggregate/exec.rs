@@ -1,0 +1,386 @@
+//! The first stage of an aggregation, done by the scan.
+//!
+//! The engine would look for the group of each record by hashing. A scan knows more: the records of a row share its key, and
+//! rows share the times of their records (a meter's day has the same 96 as any other's). So groups are looked up once
+//! a row, or once for each time that occurs, and only their numbers are spread over records. What is summed up is what the
+//! engine's own accumulators make of it, and the engine's next stage merges it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{filter, interleave, take, take_record_batch};
+use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
+use datafusion::common::DataFusionError;
+use datafusion::error::Result;
+use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
+use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use tidetable_layout::decode::record_counts;
+
+use crate::aggregate::row_patterns::Patterns;
+use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
+use crate::scan::records::{Fields, Records, Wanted};
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Groups after which those at hand are handed on. A group may come several times; the next stage merges them.
+const MOST_GROUPS: usize = 1 << 16;
+
+/// The first stage of an aggregation. All expressions are over the table.
+#[derive(Debug)]
+pub(crate) struct ScanAggregate {
+    /// What is grouped by, in the order of the output.
+    pub(crate) groups: Vec<(Expr, GroupOf)>,
+    pub(crate) aggregates: Vec<Aggregate>,
+    /// The event time.
+    pub(crate) time: Option<usize>,
+    /// Whether only the newest record of each row matters.
+    pub(crate) newest_only: bool,
+    /// Groups, then the states of aggregates, as the engine's first stage gives them.
+    pub(crate) schema: SchemaRef,
+}
+
+/// What the value that records are grouped by depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupOf {
+    /// The row's key.
+    Row,
+    /// The event time.
+    Time,
+}
+
+/// An aggregate function.
+#[derive(Debug)]
+pub(crate) struct Aggregate {
+    pub(crate) function: Arc<AggregateFunctionExpr>,
+    /// Its arguments, and what they are ordered by.
+    pub(crate) arguments: Vec<Expr>,
+    /// Which records count.
+    pub(crate) filter: Option<Expr>,
+}
+
+impl ScanAggregate {
+    /// What must be read of records. `time` holds the event time, if there is one.
+    pub(crate) fn wanted<'a>(&'a self, time: &'a [usize]) -> Wanted<'a> {
+        let of = |kind: GroupOf| self.groups.iter().filter(move |(_, of)| *of == kind).map(|(expr, _)| expr);
+        let aggregates =
+            self.aggregates.iter().flat_map(|aggregate| aggregate.arguments.iter().chain(&aggregate.filter));
+        let by_time = self.newest_only || of(GroupOf::Time).next().is_some();
+        Wanted {
+            of_rows: of(GroupOf::Row).collect(),
+            of_records: aggregates.chain(of(GroupOf::Time)).collect(),
+            fields: if by_time { time } else { &[] },
+            by_row: !self.groups.is_empty() || self.newest_only,
+        }
+    }
+
+    /// The states that rows are summed up to first; `None` if rows may have several groups, or records are looked at.
+    pub(crate) fn row_states(&self) -> Option<Vec<RowState>> {
+        let one_group_each = self.groups.iter().all(|(_, of)| *of == GroupOf::Row);
+        let state = |aggregate: &Aggregate| {
+            let state = RowState::of(&aggregate.function, &aggregate.arguments);
+            state.filter(|_| aggregate.filter.is_none())
+        };
+        (one_group_each && !self.newest_only).then(|| self.aggregates.iter().map(state).collect()).flatten()
+    }
+}
+
+impl fmt::Display for ScanAggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("by=[")?;
+        for (at, (expr, of)) in self.groups.iter().enumerate() {
+            let of = match of {
+                GroupOf::Row => "row",
+                GroupOf::Time => "time",
+            };
+            write!(f, "{}{expr} of {of}", if at == 0 { "" } else { ", " })?;
+        }
+        f.write_str("], aggregates=[")?;
+        for (at, aggregate) in self.aggregates.iter().enumerate() {
+            write!(f, "{}{}", if at == 0 { "" } else { ", " }, aggregate.function.name())?;
+        }
+        f.write_str(if self.newest_only { "], newest records only" } else { "]" })
+    }
+}
+
+/// What was summed up so far.
+pub(crate) struct Running<'a> {
+    plan: &'a ScanAggregate,
+    /// Bound to batches of rows and of records.
+    groups: Vec<Expr>,
+    arguments: Vec<(Vec<Expr>, Option<Expr>)>,
+    /// See [`ScanAggregate::row_states`].
+    row_states: Option<Vec<RowState>>,
+    /// The event time among the fields of records.
+    time: Option<usize>,
+    totals: Totals,
+    patterns: Patterns,
+    /// Of the records of a block, their groups.
+    numbers: Vec<usize>,
+}
+
+enum Totals {
+    /// Of all records.
+    All { accumulators: Vec<Box<dyn Accumulator>>, any: bool },
+    /// Of groups.
+    Groups { values: Box<dyn GroupValues>, accumulators: Vec<Box<dyn GroupsAccumulator>> },
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn new(plan: &'a ScanAggregate, rows: &Fields, records: &Fields) -> Result<Self> {
+        let functions = plan.aggregates.iter().map(|aggregate| &aggregate.function);
+        let totals = if plan.groups.is_empty() {
+            let accumulators = functions.map(|function| function.create_accumulator()).collect::<Result<_>>()?;
+            Totals::All { accumulators, any: false }
+        } else {
+            let fields = plan.schema.fields().iter().take(plan.groups.len()).cloned().collect::<Vec<_>>();
+            let values = new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?;
+            let accumulators = functions.map(|function| function.create_groups_accumulator()).collect::<Result<_>>()?;
+            Totals::Groups { values, accumulators }
+        };
+        let group = |(expr, of): &(Expr, GroupOf)| match of {
+            GroupOf::Row => rows.bind(expr),
+            GroupOf::Time => records.bind(expr),
+        };
+        let argument = |aggregate: &Aggregate| -> Result<(Vec<Expr>, Option<Expr>)> {
+            let arguments = aggregate.arguments.iter().map(|expr| records.bind(expr)).collect::<Result<_>>()?;
+            Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
+        };
+        let time = plan.time.and_then(|time| records.place(time));
+        Ok(Self {
+            plan,
+            // Without groups the engine adds up all records of a block at once.
+            row_states: plan.row_states().filter(|_| !plan.groups.is_empty()),
+            groups: plan.groups.iter().map(group).collect::<Result<_>>()?,
+            arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
+            time,
+            totals,
+            patterns: Patterns::new(Arc::clone(records.schema()), time),
+            numbers: Vec::new(),
+        })
+    }
+
+    /// Adds the records of a block.
+    pub(crate) fn add(&mut self, mut records: Records) -> Result<()> {
+        if self.plan.newest_only {
+            self.keep_newest(&mut records)?;
+        }
+        let batch = &records.records;
+        if let Totals::All { accumulators, any } = &mut self.totals {
+            *any = true;
+            for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
+                let mut values = evaluate(arguments, batch)?;
+                if let Some(only) = only {
+                    let only = verdict(only, batch)?;
+                    values = values.iter().map(|values| filter(values, &only)).collect::<Result<_, _>>()?;
+                }
+                accumulator.update_batch(&values)?;
+            }
+            return Ok(());
+        }
+        if let Some(states) = self.row_states.clone() {
+            return self.add_by_row(&records, &states);
+        }
+        self.number(&records)?;
+        let batch = &records.records;
+        let Totals::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
+        let groups = values.len();
+        for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
+            let only = only.as_ref().map(|only| verdict(only, batch)).transpose()?;
+            accumulator.update_batch(&evaluate(arguments, batch)?, &self.numbers, only.as_ref(), groups)?;
+        }
+        Ok(())
+    }
+
+    /// Adds records whose rows have one group each, by rows.
+    fn add_by_row(&mut self, records: &Records, states: &[RowState]) -> Result<()> {
+        let mut of_rows = Vec::with_capacity(states.len());
+        for (state, (arguments, _)) in states.iter().zip(&self.arguments) {
+            let values = if state.looks_at_values() { evaluate(arguments, &records.records)? } else { Vec::new() };
+            let argument = values.first().map(|values| RowArgument::Values(values, &records.ends));
+            of_rows.push(state.states(&records.ends, argument.as_ref())?);
+        }
+        let filled = record_counts(&records.ends).map(|count| Some(count > 0)).collect();
+        self.add_rows(&RowStates { rows: records.rows.clone(), states: of_rows }.filter(&filled)?)
+    }
+
+    /// Adds the states of rows.
+    pub(crate) fn add_rows(&mut self, found: &RowStates) -> Result<()> {
+        match &mut self.totals {
+            Totals::All { accumulators, any } => {
+                *any = true;
+                let pairs = accumulators.iter_mut().zip(&found.states);
+                pairs.into_iter().try_for_each(|(accumulator, states)| accumulator.merge_batch(states))
+            }
+            Totals::Groups { values, accumulators } => {
+                let mut groups = Vec::with_capacity(found.rows.num_rows());
+                values.intern(&evaluate(&self.groups, &found.rows)?, &mut groups)?;
+                let mut pairs = accumulators.iter_mut().zip(&found.states);
+                pairs.try_for_each(|(accumulator, states)| accumulator.merge_batch(states, &groups, values.len()))
+            }
+        }
+    }
+
+    /// Whether there is so much that it should be handed on.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(&self.totals, Totals::Groups { values, .. } if values.len() >= MOST_GROUPS)
+    }
+
+    /// What was summed up, if anything was. It starts anew.
+    pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
+        self.patterns.forget();
+        let schema = Arc::clone(&self.plan.schema);
+        match &mut self.totals {
+            Totals::All { any: false, .. } => Ok(None),
+            Totals::All { accumulators, any } => {
+                *any = false;
+                let mut columns: Vec<ArrayRef> = Vec::new();
+                for (accumulator, aggregate) in accumulators.iter_mut().zip(&self.plan.aggregates) {
+                    for state in accumulator.state()? {
+                        columns.push(state.to_array()?);
+                    }
+                    *accumulator = aggregate.function.create_accumulator()?;
+                }
+                let options = RecordBatchOptions::new().with_row_count(Some(1));
+                Ok(Some(RecordBatch::try_new_with_options(schema, columns, &options)?))
+            }
+            Totals::Groups { values, .. } if values.is_empty() => Ok(None),
+            Totals::Groups { values, accumulators } => {
+                let mut columns = values.emit(EmitTo::All)?;
+                for accumulator in accumulators {
+                    columns.extend(accumulator.state(EmitTo::All)?);
+                }
+                Ok(Some(RecordBatch::try_new(schema, columns)?))
+            }
+        }
+    }
+
+    /// Fills in the group of each record.
+    fn number(&mut self, records: &Records) -> Result<()> {
+        let of = |kind: GroupOf| self.plan.groups.iter().any(|(_, of)| *of == kind);
+        let Totals::Groups { values, .. } = &mut self.totals else { return Ok(()) };
+        self.numbers.clear();
+        if !of(GroupOf::Time) {
+            let rows = rows_with_records(records)?;
+            let mut of_rows = Vec::with_capacity(rows.num_rows());
+            values.intern(&evaluate(&self.groups, &rows)?, &mut of_rows)?;
+            let counts = record_counts(&records.ends).filter(|count| *count > 0);
+            counts.zip(of_rows).for_each(|(count, group)| self.numbers.extend(std::iter::repeat_n(group, count)));
+            return Ok(());
+        }
+        let kinds: Vec<GroupOf> = self.plan.groups.iter().map(|(_, of)| *of).collect();
+        let exprs: Vec<Expr> = self
+            .groups
+            .iter()
+            .zip(&kinds)
+            .filter(|(_, of)| **of == GroupOf::Time)
+            .map(|(expr, _)| expr.clone())
+            .collect();
+        if let Some(rows) = self.patterns.of_rows(&records.records, &records.ends, &exprs)? {
+            if !of(GroupOf::Row) {
+                for pattern in rows.iter().flatten() {
+                    self.numbers.extend_from_slice(self.patterns.groups(*pattern, values.as_mut())?);
+                }
+                return Ok(());
+            }
+            // Runs of records of one row and one group of times: (row), (pattern, run), records.
+            let (mut of_row, mut of_time, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
+            for (row, pattern) in rows.iter().enumerate() {
+                let Some(pattern) = pattern else { continue };
+                for (run, length) in self.patterns.runs(*pattern).iter().enumerate() {
+                    of_row.push(row as u32);
+                    of_time.push((*pattern, run));
+                    lengths.push(*length);
+                }
+            }
+            let by_row = take_record_batch(&records.rows, &UInt32Array::from(of_row))?;
+            let mut columns = Vec::with_capacity(kinds.len());
+            let mut next_time = 0;
+            for (expr, of) in self.groups.iter().zip(&kinds) {
+                columns.push(match of {
+                    GroupOf::Row => expr.evaluate(&by_row)?.into_array(by_row.num_rows())?,
+                    GroupOf::Time => {
+                        next_time += 1;
+                        let arrays = self.patterns.values(next_time - 1);
+                        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+                        interleave(&arrays, &of_time)?
+                    }
+                });
+            }
+            let mut groups = Vec::with_capacity(lengths.len());
+            values.intern(&columns, &mut groups)?;
+            groups
+                .iter()
+                .zip(lengths)
+                .for_each(|(group, length)| self.numbers.extend(std::iter::repeat_n(*group, length)));
+            return Ok(());
+        }
+        // Times that do not come again: each record for itself.
+        let mut row_of = Vec::with_capacity(records.records.num_rows());
+        for (row, count) in record_counts(&records.ends).enumerate() {
+            row_of.extend(std::iter::repeat_n(row as u32, count));
+        }
+        let row_of = UInt32Array::from(row_of);
+        let mut columns = Vec::with_capacity(kinds.len());
+        for (expr, of) in self.groups.iter().zip(&kinds) {
+            columns.push(match of {
+                GroupOf::Row => {
+                    let of_rows = expr.evaluate(&records.rows)?.into_array(records.rows.num_rows())?;
+                    take(&of_rows, &row_of, None)?
+                }
+                GroupOf::Time => expr.evaluate(&records.records)?.into_array(records.records.num_rows())?,
+            });
+        }
+        values.intern(&columns, &mut self.numbers)
+    }
+
+    /// Leaves of each row the record with the greatest time, the last of those.
+    fn keep_newest(&self, records: &mut Records) -> Result<()> {
+        let times = self.time.and_then(|at| records.records.columns().get(at));
+        let Some(times) = times.and_then(|times| times.as_primitive_opt::<TimestampMicrosecondType>()) else {
+            return Ok(());
+        };
+        if times.null_count() > 0 {
+            return Ok(());
+        }
+        let times = times.values();
+        let mut start = 0;
+        let mut newest = Vec::with_capacity(records.ends.len());
+        for end in &mut records.ends {
+            let last = *end as usize;
+            let own = times.get(start..last).unwrap_or_default();
+            if let Some(greatest) = own.iter().max() {
+                let at = own.iter().rposition(|time| time == greatest).unwrap_or(0);
+                newest.push((start + at) as u32);
+            }
+            start = last;
+            *end = newest.len() as u32;
+        }
+        records.records = take_record_batch(&records.records, &UInt32Array::from(newest))?;
+        Ok(())
+    }
+}
+
+/// The rows that have records.
+fn rows_with_records(records: &Records) -> Result<RecordBatch> {
+    let filled = record_counts(&records.ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
+    let filled = UInt32Array::from_iter_values(filled);
+    if filled.len() == records.ends.len() {
+        return Ok(records.rows.clone());
+    }
+    Ok(take_record_batch(&records.rows, &filled)?)
+}
+
+/// The values of each expression over a batch.
+pub(crate) fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
+}
+
+fn verdict(expr: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
+    let verdict = expr.evaluate(batch)?.into_array(batch.num_rows())?;
+    let unlike = || DataFusionError::Internal(format!("the filter {expr} is neither true nor false"));
+    Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
+}

@@ -1,0 +1,7 @@
+//! Aggregation in the scan.
+
+pub(crate) mod exec;
+pub(crate) mod newest;
+pub(crate) mod row_patterns;
+pub(crate) mod row_states;
+pub(crate) mod stripe_stats;

@@ -1,0 +1,134 @@
+//! The newest record of each group, without reading the older ones.
+//!
+//! A row's key tells about when its records are. Once a record of a group has been seen, rows whose keys are of an earlier
+//! time cannot change the answer, and of them nothing but keys is read. So slices are read the latest first.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Schema, TimestampMicrosecondType};
+use datafusion::error::Result;
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
+use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::{Block, KeyRange, Projection};
+
+use crate::aggregate::exec::{ScanAggregate, evaluate};
+use crate::aggregate::row_states::unlike;
+use crate::pushdown::dependence::is_of_row;
+use crate::scan::records::{Fields, Records, passing, read_rows};
+use crate::scan::source::{Shape, TableScan};
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// What has been seen of each group.
+pub(crate) struct Newest {
+    scan: Arc<TableScan>,
+    /// ScanRange, for messages.
+    name: String,
+    /// The event time among the fields of the table.
+    time: usize,
+    /// Microseconds by which records may be later than their key says.
+    later: i64,
+    rows: Fields,
+    row_filter: Vec<Expr>,
+    /// Over the table.
+    group_exprs: Vec<Expr>,
+    groups: Box<dyn GroupValues>,
+    /// The greatest time of each group.
+    seen: Vec<i64>,
+}
+
+impl Newest {
+    /// For `aggregate` of the records that pass `filters`; `None` if more than the newest records matter, or single records
+    /// decide whether they pass.
+    pub(crate) fn new(
+        scan: &Arc<TableScan>,
+        name: &str,
+        table: &Schema,
+        filters: &[Expr],
+        aggregate: &ScanAggregate,
+    ) -> Result<Option<Self>> {
+        let layout = scan.snapshot.layout();
+        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let by_keys = filters.iter().all(|filter| is_of_row(layout, filter));
+        let Some(time) = aggregate.time.filter(|_| whole && by_keys && aggregate.newest_only) else { return Ok(None) };
+        let later = layout.row_time_step(time).map_or(0, |step| step - 1);
+        let group_exprs: Vec<Expr> = aggregate.groups.iter().map(|(expr, _)| Arc::clone(expr)).collect();
+        if group_exprs.is_empty() {
+            return Ok(None);
+        }
+        let fields: Vec<_> = aggregate.schema.fields().iter().take(group_exprs.len()).cloned().collect();
+        let rows = Fields::of(table, filters.iter().chain(&group_exprs), &[time])?;
+        Ok(Some(Self {
+            scan: Arc::clone(scan),
+            name: name.to_owned(),
+            time,
+            later,
+            row_filter: filters.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            rows,
+            group_exprs,
+            groups: new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?,
+            seen: Vec::new(),
+        }))
+    }
+
+    /// What must be read to tell what may be newer: keys.
+    pub(crate) fn projection(&self) -> Projection {
+        self.scan.snapshot.layout().projection(&[])
+    }
+
+    /// The keys, from the first to the last, of the rows of `block` that may hold what is newer than what has been seen.
+    pub(crate) fn may_be_newer(&mut self, block: &Block) -> Result<Option<KeyRange>> {
+        let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
+        let kept = passing(&self.row_filter, &rows)?;
+        let groups = self.groups_of(&rows)?;
+        let times = times(&rows, self.rows.place(self.time))?;
+        let wanted: Vec<usize> = record_counts(&ends)
+            .enumerate()
+            .filter(|(row, count)| *count > 0 && kept.as_ref().is_none_or(|kept| kept.value(*row)))
+            .map(|(row, _)| row)
+            .filter(|row| {
+                let known = groups.get(*row).and_then(|group| self.seen.get(*group)).copied().unwrap_or(i64::MIN);
+                times.get(*row).is_none_or(|time| time.saturating_add(self.later) >= known)
+            })
+            .collect();
+        let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };
+        let end = [block.keys.get(*last).as_slice(), &[0]].concat();
+        Ok(Some(KeyRange { start: block.keys.get(*first), end: Some(end) }))
+    }
+
+    /// Takes note of records that were read.
+    pub(crate) fn saw(&mut self, found: &Records, fields: (&Fields, &Fields)) -> Result<()> {
+        let times = times(&found.records, fields.1.place(self.time))?;
+        let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| fields.0.bind(expr)).collect::<Result<_>>()?;
+        let mut groups = Vec::new();
+        self.groups.intern(&evaluate(&exprs, &found.rows)?, &mut groups)?;
+        self.seen.resize(self.groups.len(), i64::MIN);
+        let mut start = 0;
+        for (end, group) in found.ends.iter().zip(groups) {
+            let newest = times.get(start..*end as usize).and_then(|times| times.iter().max());
+            if let (Some(newest), Some(seen)) = (newest, self.seen.get_mut(group)) {
+                *seen = (*seen).max(*newest);
+            }
+            start = *end as usize;
+        }
+        Ok(())
+    }
+
+    fn groups_of(&mut self, rows: &RecordBatch) -> Result<Vec<usize>> {
+        let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| self.rows.bind(expr)).collect::<Result<_>>()?;
+        let mut groups = Vec::new();
+        self.groups.intern(&evaluate(&exprs, rows)?, &mut groups)?;
+        self.seen.resize(self.groups.len(), i64::MIN);
+        Ok(groups)
+    }
+}
+
+/// The event times of `batch`, its column `at`.
+fn times(batch: &RecordBatch, at: Option<usize>) -> Result<&[i64]> {
+    let column = at.and_then(|at| batch.columns().get(at));
+    let times = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
+    Ok(times.filter(|times| times.null_count() == 0).ok_or_else(unlike)?.values())
+}

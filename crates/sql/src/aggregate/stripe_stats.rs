@@ -1,0 +1,193 @@
+//! Counts and bounds of whole stripes, as the stripe table tells them: of these nothing is read.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::Column;
+use tidetable_layout::Layout;
+use tidetable_store::{Scalar, StripeMeta, StripeStats};
+
+use crate::aggregate::exec::{Aggregate, ScanAggregate};
+use crate::aggregate::row_states::{RowState, RowStates};
+use crate::pushdown::pruning::value;
+use crate::scan::source::{Shape, TableScan};
+
+/// An aggregate that the stripe table answers, of a table whose records are those of one group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// How many records there are.
+    Records,
+    /// How many have a value in this column of the group.
+    Values(usize),
+    /// The least or the greatest of something.
+    End { of: EndOf, kind: DataType, greatest: bool },
+}
+
+/// What bounds are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndOf {
+    Timestamps,
+    /// A column of the group.
+    Column(usize),
+}
+
+/// Adds up what stripes are known to hold.
+#[derive(Debug)]
+pub(crate) struct StripeTotals {
+    group: usize,
+    parts: Vec<Part>,
+    /// For each part what it comes to; nothing before the first stripe.
+    found: Mutex<Option<Vec<Found>>>,
+}
+
+/// What a part comes to.
+#[derive(Debug, Clone, PartialEq)]
+enum Found {
+    Count(u64),
+    /// `None` if no record has a value.
+    End(Option<Scalar>),
+}
+
+impl StripeTotals {
+    /// For `aggregate` of all records that the scan shows; `None` if it asks for more than the stripe table tells.
+    pub(crate) fn new(scan: &TableScan, table: &Schema, aggregate: &ScanAggregate) -> Option<Self> {
+        let layout = scan.snapshot.layout();
+        let group = layout.group_of_records()?;
+        let whole = matches!(scan.shape, Shape::Records { within: None });
+        if !whole || !aggregate.groups.is_empty() {
+            return None;
+        }
+        let part = |aggregate: &Aggregate| part(layout, group, table, aggregate);
+        let parts = aggregate.aggregates.iter().map(part).collect::<Option<_>>()?;
+        Some(Self { group, parts, found: Mutex::new(None) })
+    }
+
+    /// The states of the aggregates over all stripes that were known; `None` if none was.
+    pub(crate) fn states(&self) -> Result<Option<RowStates>> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = found.as_ref() else { return Ok(None) };
+        let state = |(part, found): (&Part, &Found)| -> Result<Vec<ArrayRef>> {
+            Ok(vec![match (part, found) {
+                (Part::End { kind, .. }, Found::End(end)) => match end.and_then(|end| value(end, kind)) {
+                    Some(value) => value.to_array()?,
+                    None => ScalarValue::try_from(kind)?.to_array()?,
+                },
+                (_, Found::Count(count)) => Arc::new(Int64Array::from(vec![count.cast_signed()])),
+                (_, Found::End(_)) => Arc::new(Int64Array::from(vec![0])),
+            }])
+        };
+        let states = self.parts.iter().zip(found).map(state).collect::<Result<_>>()?;
+        Ok(Some(RowStates { rows: RecordBatch::new_empty(Arc::new(Schema::empty())), states }))
+    }
+
+    /// What a part comes to in one stripe; `None` if the table does not tell.
+    fn of_stripe(&self, part: &Part, stripe: &StripeMeta) -> Option<Found> {
+        let records = *stripe.records.get(self.group)?;
+        let columns = stripe.columns.get(self.group)?;
+        Some(match part {
+            Part::Records => Found::Count(records),
+            Part::Values(column) => Found::Count(columns.get(*column)?.present),
+            Part::End { of, kind, greatest } => {
+                let (present, range) = match of {
+                    EndOf::Timestamps => {
+                        let told = |(least, greatest)| (Scalar::Timestamp(least), Scalar::Timestamp(greatest));
+                        (records, stripe.timestamps.map(told))
+                    }
+                    EndOf::Column(column) => {
+                        let column = columns.get(*column)?;
+                        (column.present, column.range)
+                    }
+                };
+                match range.map(|(least, most)| if *greatest { most } else { least }) {
+                    // Bounds do not tell the zeros apart.
+                    Some(Scalar::Float64(0.0)) => return None,
+                    Some(end) => Found::End(value(end, kind).map(|_| end).map(Some)?),
+                    None if present == 0 => Found::End(None),
+                    None => return None,
+                }
+            }
+        })
+    }
+}
+
+impl StripeStats for StripeTotals {
+    fn know(&self, stripe: &StripeMeta) -> bool {
+        // A row without events may make a record of what else it has.
+        if stripe.fills_rows.get(self.group) != Some(&true) {
+            return false;
+        }
+        let Some(more) = self.parts.iter().map(|part| self.of_stripe(part, stripe)).collect::<Option<Vec<_>>>() else {
+            return false;
+        };
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        *found = Some(match found.take() {
+            None => more,
+            Some(before) => {
+                let pairs = before.into_iter().zip(more).zip(&self.parts);
+                pairs.map(|((one, other), part)| one.with(other, part)).collect()
+            }
+        });
+        true
+    }
+}
+
+impl Found {
+    fn with(self, other: Self, part: &Part) -> Self {
+        let greatest = matches!(part, Part::End { greatest: true, .. });
+        match (self, other) {
+            (Self::Count(one), Self::Count(other)) => Self::Count(one + other),
+            (Self::End(Some(one)), Self::End(Some(other))) => {
+                Self::End(Some(if is_less(one, other) == greatest { other } else { one }))
+            }
+            (Self::End(one), Self::End(other)) => Self::End(one.or(other)),
+            (one, _) => one,
+        }
+    }
+}
+
+/// Whether a value comes before another of its type, neither of which is no number.
+fn is_less(one: Scalar, other: Scalar) -> bool {
+    match (one, other) {
+        (Scalar::UInt64(one), Scalar::UInt64(other)) => one < other,
+        (Scalar::Int64(one), Scalar::Int64(other)) | (Scalar::Timestamp(one), Scalar::Timestamp(other)) => one < other,
+        (Scalar::Float64(one), Scalar::Float64(other)) => one < other,
+        (Scalar::Decimal(one), Scalar::Decimal(other)) => one < other,
+        (Scalar::Date(one), Scalar::Date(other)) => one < other,
+        _ => false,
+    }
+}
+
+fn part(layout: &Layout, group: usize, table: &Schema, aggregate: &Aggregate) -> Option<Part> {
+    let Aggregate { function, arguments, filter: None } = aggregate else { return None };
+    let field = || match arguments.as_slice() {
+        [argument] => argument.downcast_ref::<Column>().map(Column::index),
+        _ => None,
+    };
+    let column = |field: usize| {
+        let (of, column) = layout.summed_column(field)?;
+        (of == group).then_some(column)
+    };
+    let greatest = match function.fun().name() {
+        "max" => true,
+        "min" => false,
+        _ => {
+            return match RowState::of(function, arguments)? {
+                RowState::Records => Some(Part::Records),
+                RowState::Values => Some(Part::Values(column(field()?)?)),
+                _ => None,
+            };
+        }
+    };
+    let field = field()?;
+    let of = match layout.is_timestamp_of(field, group) {
+        true => EndOf::Timestamps,
+        false => EndOf::Column(column(field)?),
+    };
+    let kind = table.fields().get(field)?.data_type().clone();
+    let states = function.state_fields().ok()?;
+    let [state] = states.as_slice() else { return None };
+    (*state.data_type() == kind).then_some(Part::End { of, kind, greatest })
+}

@@ -1,0 +1,231 @@
+//! `exports.NAME`: what was published, read from its files.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::datasource::TableType;
+use datafusion::datasource::empty::EmptyTable;
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::arrow::ArrowFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::{DataFusionError, Result};
+use tidetable_store::{Part, Published, Store, StoreError};
+use url::Url;
+
+use crate::catalog::published::{PublishedTable, gone};
+use crate::error::{SqlError, external};
+
+const FOLDER: &str = "exports";
+const ENDING: &str = ".json";
+
+/// The lists of a store, read when they are first asked for.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    store: Store,
+    lists: OnceLock<Vec<(String, Option<Published>)>>,
+}
+
+impl Listed {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, lists: OnceLock::new() }
+    }
+
+    /// Each export with its list, `None` where that cannot be read.
+    fn lists(&self) -> &[(String, Option<Published>)] {
+        self.lists.get_or_init(|| {
+            let blobs = self.store.blobs().as_ref();
+            // A store that cannot be listed shows no exports; its tables tell why when they are read.
+            let names = blobs.list(FOLDER).unwrap_or_default();
+            let exports = names.iter().filter_map(|name| name.strip_suffix(ENDING));
+            exports.map(|name| (name.to_owned(), Published::load(blobs, name).ok())).collect()
+        })
+    }
+
+    /// The export `name`, or the part in the folder `name`.
+    fn find(&self, name: &str) -> Option<Found<'_>> {
+        let whole = self.lists().iter().find(|(export, _)| export == name).map(|(export, list)| match list {
+            Some(list) => Found::Parts(list, list.parts.values().collect()),
+            None => Found::Broken(export),
+        });
+        whole.or_else(|| {
+            let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
+            let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
+            let part = parts.find(|(_, part)| part.folder == name);
+            let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
+            let empty = || lists.clone().find(is_empty).map(|list| Found::Parts(list, Vec::new()));
+            part.map(|(list, part)| Found::Parts(list, vec![part])).or_else(empty)
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.lists().iter().map(|(name, _)| name.clone()).collect();
+        let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
+        names.extend(lists.flat_map(|list| list.parts.values().map(|part| part.folder.clone())));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+enum Found<'a> {
+    Parts(&'a Published, Vec<&'a Part>),
+    Broken(&'a str),
+}
+
+/// The schema `exports`.
+#[derive(Debug)]
+pub(crate) struct ExportsSchema {
+    listed: Arc<Listed>,
+}
+
+impl ExportsSchema {
+    pub(crate) fn new(listed: Arc<Listed>) -> Self {
+        Self { listed }
+    }
+
+    fn open(&self, list: &Published, parts: &[&Part]) -> Result<Option<Arc<dyn TableProvider>>> {
+        if parts.is_empty() {
+            // Known to hold no row; of a list that never had any the columns are not known.
+            let schema = schema(list).filter(|schema| !schema.fields().is_empty());
+            return Ok(schema.map(|schema| Arc::new(EmptyTable::new(schema)) as Arc<dyn TableProvider>));
+        }
+        let root = PathBuf::from(self.listed.store.blobs().display());
+        // Symbolic links and a working folder that changes must not change what is read.
+        let root = std::path::absolute(root)?;
+        let url = |path: String| file_url(&root.join(path));
+        let urls = parts.iter().flat_map(|part| part.paths()).map(url).collect::<Result<Vec<_>>>()?;
+        let ending = ending(parts.first().copied());
+        if parts.iter().any(|part| self::ending(Some(part)) != ending) {
+            return Err(external(several_forms(list)));
+        }
+        let options = options(ending);
+        let schema = schema(list).ok_or_else(|| external(unreadable(list)))?;
+        let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
+        let files = Arc::new(ListingTable::try_new(config)?);
+        let parts = parts.iter().flat_map(|part| part.files_at()).collect();
+        let list = list.name.clone();
+        Ok(Some(Arc::new(PublishedTable { files, store: self.listed.store.clone(), list, parts })))
+    }
+
+    /// What is listed now, if files of `parts` are gone: they were published again since their list was read.
+    fn listed_anew(&self, parts: &[&Part]) -> Option<Self> {
+        let gone = gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())).ok().flatten();
+        gone.map(|_| Self { listed: Arc::new(Listed::new(self.listed.store.clone())) })
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for ExportsSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.listed.names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        match self.listed.find(name) {
+            Some(Found::Parts(list, parts)) => match self.listed_anew(&parts) {
+                Some(anew) => match anew.listed.find(name) {
+                    Some(Found::Parts(list, parts)) => anew.open(list, &parts),
+                    _ => Ok(None),
+                },
+                None => self.open(list, &parts),
+            },
+            // Read once more, for its error.
+            Some(Found::Broken(name)) => {
+                let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;
+                self.open(&list, &list.parts.values().collect::<Vec<_>>())
+            }
+            None => Ok(None),
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.listed.find(name).is_some()
+    }
+}
+
+/// The form of a part's files.
+fn ending(part: Option<&Part>) -> &str {
+    part.and_then(|part| part.file.rsplit_once('.')).map_or("", |(_, ending)| ending)
+}
+
+/// How files of a form are read.
+fn options(ending: &str) -> ListingOptions {
+    let format: Arc<dyn FileFormat> = match ending {
+        "csv" => Arc::new(CsvFormat::default().with_has_header(true)),
+        "arrow" => Arc::new(ArrowFormat),
+        _ => Arc::new(ParquetFormat::default()),
+    };
+    ListingOptions::new(format).with_file_extension(format!(".{ending}"))
+}
+
+/// The columns as the list names them, so that no part has to be opened for them.
+fn schema(list: &Published) -> Option<SchemaRef> {
+    let field = |(name, kind): &(String, String)| Some(Field::new(name, DataType::from_str(kind).ok()?, true));
+    let fields = list.columns.iter().map(field).collect::<Option<Vec<_>>>()?;
+    Some(Arc::new(Schema::new(fields)))
+}
+
+fn several_forms(list: &Published) -> StoreError {
+    StoreError::Manifest {
+        path: format!("{FOLDER}/{}{ENDING}", list.name),
+        reason: "its parts are files of several forms; run its job, which publishes all of them in one".to_owned(),
+    }
+}
+
+fn unreadable(list: &Published) -> StoreError {
+    StoreError::Manifest {
+        path: format!("{FOLDER}/{}{ENDING}", list.name),
+        reason: "it names a column type that is not known here".to_owned(),
+    }
+}
+
+/// A location without wildcards: in a plain path, `*` and `[` are wildcards.
+fn file_url(path: &Path) -> Result<ListingTableUrl> {
+    let gone = |()| external(SqlError::PublishedGone { path: path.display().to_string() });
+    ListingTableUrl::try_new(Url::from_file_path(path).map_err(gone)?, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::TimeUnit;
+
+    use super::*;
+
+    #[test]
+    fn types_in_a_list_read_back() {
+        let kinds = [
+            DataType::UInt64,
+            DataType::Float64,
+            DataType::Decimal128(10, 2),
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            DataType::Date32,
+            DataType::Utf8,
+            DataType::Utf8View,
+            DataType::Binary,
+        ];
+        let columns = kinds.iter().enumerate().map(|(at, kind)| (format!("c{at}"), kind.to_string())).collect();
+        let list = Published { columns, ..Published::default() };
+        let read = schema(&list).unwrap();
+        assert_eq!(
+            read.fields().iter().map(|field| field.data_type()).collect::<Vec<_>>(),
+            kinds.iter().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn wildcards_in_a_path_are_names() {
+        let url = file_url(Path::new("/a b/[x]*/50%/é.parquet")).unwrap();
+        assert!(url.get_glob().is_none());
+        assert_eq!(url.prefix().as_ref(), "a b/[x]*/50%/é.parquet");
+    }
+}

@@ -1,0 +1,113 @@
+//! Columns of the tables about runs, and rows put into them.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::error::ArrowError;
+
+use crate::catalog::runs::rows::Table;
+
+/// Type of a column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Text,
+    Number,
+    Real,
+    Truth,
+    /// Microseconds since the epoch, UTC.
+    Time,
+    Day,
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Text(String),
+    Number(i64),
+    Real(f64),
+    Truth(bool),
+    Time(i64),
+    /// Days since the epoch.
+    Day(i32),
+}
+
+/// A value for each column.
+pub(crate) type Row = Vec<Value>;
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<usize> for Value {
+    fn from(number: usize) -> Self {
+        Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Truth(truth)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+pub(crate) fn schema(table: &Table) -> SchemaRef {
+    let kind = |kind| match kind {
+        Kind::Text => DataType::Utf8,
+        Kind::Number => DataType::Int64,
+        Kind::Real => DataType::Float64,
+        Kind::Truth => DataType::Boolean,
+        Kind::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        Kind::Day => DataType::Date32,
+    };
+    let field = |(name, of): &(&str, Kind)| Field::new(*name, kind(*of), true);
+    Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+pub(crate) fn batch(table: &Table, schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+    let columns = table.columns.iter().enumerate().map(|(at, (_, kind))| column(*kind, at, rows));
+    RecordBatch::try_new(Arc::clone(schema), columns.collect())
+}
+
+/// Values of another type than the column's are null: a row has none such.
+fn column(kind: Kind, at: usize, rows: &[Row]) -> ArrayRef {
+    let values = rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
+    macro_rules! of {
+        ($array:ty, $value:ident) => {
+            values
+                .map(|value| if let Value::$value(value) = value { Some(value.to_owned()) } else { None })
+                .collect::<$array>()
+        };
+    }
+    match kind {
+        Kind::Text => Arc::new(of!(StringArray, Text)),
+        Kind::Number => Arc::new(of!(Int64Array, Number)),
+        Kind::Real => Arc::new(of!(Float64Array, Real)),
+        Kind::Truth => Arc::new(of!(BooleanArray, Truth)),
+        Kind::Time => Arc::new(of!(TimestampMicrosecondArray, Time).with_timezone("UTC")),
+        Kind::Day => Arc::new(of!(Date32Array, Day)),
+    }
+}

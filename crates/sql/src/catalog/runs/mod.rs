@@ -1,0 +1,119 @@
+//! `runs.NAME`: the records of runs as tables. They are read when a query scans one of them, and not before.
+
+pub(crate) mod columns;
+pub(crate) mod rows;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{MemTable, SchemaProvider, Session, TableProvider};
+use datafusion::datasource::TableType;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::ExecutionPlan;
+use tidetable_record::{RunRecord, Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
+use tidetable_store::{Store, leave_out};
+
+use crate::error::external;
+use columns::{Row, batch, schema};
+use rows::{TABLES, Table};
+
+/// The schema `runs`.
+#[derive(Debug)]
+pub(crate) struct RunsSchema {
+    store: Store,
+}
+
+impl RunsSchema {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for RunsSchema {
+    fn table_names(&self) -> Vec<String> {
+        TABLES.iter().map(|table| table.name.to_owned()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let table = TABLES.iter().find(|table| table.name == name);
+        let open = |table| RunsTable { store: self.store.clone(), table, schema: schema(table) };
+        Ok(table.map(|table| Arc::new(open(table)) as Arc<dyn TableProvider>))
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        TABLES.iter().any(|table| table.name == name)
+    }
+}
+
+/// One of the tables.
+#[derive(Debug)]
+struct RunsTable {
+    store: Store,
+    table: &'static Table,
+    schema: SchemaRef,
+}
+
+impl RunsTable {
+    /// The rows of all runs, the oldest first.
+    fn rows(&self) -> Result<Vec<Row>> {
+        let blobs = self.store.blobs().as_ref();
+        let root = PathBuf::from(blobs.display());
+        let mut rows = Vec::new();
+        if let rows::Of::Failing(of) = self.table.rows {
+            for run in runs_with_failing_rows(blobs).map_err(external)? {
+                rows.extend(failing_rows(blobs, &run).map_err(external)?.iter().map(of));
+            }
+            return Ok(rows);
+        }
+        for name in Runs::of(blobs).names().map_err(external)? {
+            let record = match Runs::of(blobs).load(&name) {
+                Ok(Some(record)) => record,
+                // What is gone meanwhile was cleaned away.
+                Ok(None) => continue,
+                Err(error) => {
+                    leave_out(&error);
+                    continue;
+                }
+            };
+            let rejects = |record: &RunRecord| rejected_rows(blobs, record).map_err(external);
+            match self.table.rows {
+                rows::Of::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
+                rows::Of::Parts(of) => of(&record, &mut rows),
+                rows::Of::Failing(_) => {}
+                rows::Of::Rejects(of) => rows.extend(rejects(&record)?.iter().map(|reject| of(&record, reject))),
+            }
+        }
+        Ok(rows)
+    }
+}
+
+#[async_trait]
+impl TableProvider for RunsTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let batch = batch(self.table, &self.schema, &self.rows()?)?;
+        let rows = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
+        rows.scan(state, projection, filters, limit).await
+    }
+}

@@ -1,0 +1,151 @@
+//! Averages of decimals, rounded half away from zero at the last of their digits.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal256Type, FieldRef, UInt64Type, i256};
+use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err, internal_err};
+use datafusion::error::Result;
+use datafusion::functions_aggregate::average::Avg;
+use datafusion::logical_expr::function::StateFieldsArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
+
+use crate::functions::totals::function::{Mended, Results, finished};
+
+/// `avg`.
+pub(crate) fn average() -> AggregateUDF {
+    AggregateUDF::from(Mended::<_, Rounds>::new(Avg::new()))
+}
+
+/// The decimals that averages are rounded to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Rounds {
+    precision: u8,
+    scale: i8,
+}
+
+impl Rounds {
+    /// `sum / count`, of a sum that has this scale.
+    fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
+        let ten = i256::from_i128(10);
+        let finer = (self.scale - scale).max(0).cast_unsigned();
+        let average = ten.checked_pow(finer.into()).and_then(|unit| sum.checked_mul(unit)).and_then(|sum| {
+            let count = i256::from_i128(count.into());
+            let (whole, rest) = (sum.checked_div(count)?, sum.checked_rem(count)?.checked_abs()?);
+            let up = rest >= count - rest;
+            let one = i256::from_i128(if sum.is_negative() { -1 } else { 1 });
+            if up { whole.checked_add(one) } else { Some(whole) }
+        });
+        let average = average.and_then(i256::to_i128).ok_or_else(too_great)?;
+        if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) { Ok(average) } else { Err(too_great()) }
+    }
+
+    /// The average of all rows, whose state is how many there are and their sum, or the distinct values.
+    fn of_all(self, state: &[ScalarValue], distinct: bool) -> Result<ScalarValue> {
+        let (sum, own, count) = match (state, distinct) {
+            ([ScalarValue::List(values)], true) => {
+                let (values, own) = wide(values.values())?;
+                let values = values.as_primitive::<Decimal256Type>();
+                let sum = values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(too_great)?;
+                (Some(sum), own, (values.len() - values.null_count()) as u64)
+            }
+            ([ScalarValue::UInt64(count), sum], false) => {
+                let (sum, own) = wide(&sum.to_array()?)?;
+                (sum.as_primitive::<Decimal256Type>().iter().next().flatten(), own, count.unwrap_or(0))
+            }
+            _ => return internal_err!("avg has another state"),
+        };
+        let average = match sum {
+            Some(sum) if count > 0 => Some(self.average(sum, own, count)?),
+            _ => None,
+        };
+        Ok(ScalarValue::Decimal128(average, self.precision, self.scale))
+    }
+}
+
+fn too_great() -> DataFusionError {
+    exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST what is averaged to DOUBLE")
+}
+
+/// Decimals in 256 bits, and their scale.
+fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
+    let scale = match decimals.data_type() {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => *scale,
+        other => return internal_err!("avg of {other}"),
+    };
+    Ok((cast(decimals, &DataType::Decimal256(76, scale))?, scale))
+}
+
+impl Results for Rounds {
+    fn of(kind: &DataType) -> Option<Self> {
+        match kind {
+            DataType::Decimal128(precision, scale) => Some(Self { precision: *precision, scale: *scale }),
+            _ => None,
+        }
+    }
+
+    fn state(&self, _: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
+        None
+    }
+
+    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        finished(engine, move |state| self.of_all(state, distinct))
+    }
+
+    fn groups(self, engine: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
+        Box::new(OfGroups { engine, rounds: self })
+    }
+}
+
+/// The averages of groups.
+struct OfGroups {
+    engine: Box<dyn GroupsAccumulator>,
+    rounds: Rounds,
+}
+
+impl GroupsAccumulator for OfGroups {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        groups: &[usize],
+        only: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.engine.update_batch(values, groups, only, total)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.engine.merge_batch(states, groups, total)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let state = self.engine.state(emit_to)?;
+        let [counts, sums] = state.as_slice() else { return internal_err!("avg has another state") };
+        let (sums, own) = wide(sums)?;
+        let counts = counts.as_primitive_opt::<UInt64Type>();
+        let Some(counts) = counts else { return internal_err!("avg has another state") };
+        let pairs = sums.as_primitive::<Decimal256Type>().iter().zip(counts);
+        let averages = pairs.map(|(sum, count)| match (sum, count) {
+            (Some(sum), Some(count)) if count > 0 => self.rounds.average(sum, own, count).map(Some),
+            _ => Ok(None),
+        });
+        let averages: Decimal128Array = averages.collect::<Result<_>>()?;
+        Ok(Arc::new(averages.with_precision_and_scale(self.rounds.precision, self.rounds.scale)?))
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        self.engine.state(emit_to)
+    }
+
+    fn convert_to_state(&self, values: &[ArrayRef], only: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        self.engine.convert_to_state(values, only)
+    }
+
+    fn size(&self) -> usize {
+        self.engine.size()
+    }
+}

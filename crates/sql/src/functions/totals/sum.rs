@@ -1,0 +1,424 @@
+//! Sums of integers, added up in 128 bits: more than there are rows to fill.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Decimal128Array, PrimitiveArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{cast, nullif};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
+use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err, exec_err, internal_err};
+use datafusion::error::Result;
+use datafusion::functions_aggregate::sum::Sum;
+use datafusion::logical_expr::function::StateFieldsArgs;
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
+
+use crate::functions::totals::function::{Mended, Results, finished};
+
+/// A sum of integers on its way.
+const WIDE: DataType = DataType::Decimal128(38, 0);
+
+/// `sum`.
+pub(crate) fn sum() -> AggregateUDF {
+    AggregateUDF::from(Mended::<_, Sums>::new(Sum::new()))
+}
+
+/// Sums of this type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Sums {
+    kind: DataType,
+}
+
+impl Results for Sums {
+    /// What is added up here: values of 64 bits, which no number of rows takes beyond 128, and decimals of 128, of which each
+    /// step is looked at.
+    fn of(kind: &DataType) -> Option<Self> {
+        let is_ours = matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..));
+        is_ours.then(|| Self { kind: kind.clone() })
+    }
+
+    fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>> {
+        let field = || Field::new(format_state_name(args.name, "sum"), state(&self.kind), true);
+        (!args.is_distinct).then(|| vec![Arc::new(field())])
+    }
+
+    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        let kind = self.kind;
+        if distinct {
+            return finished(engine, move |state| of_distinct(state, &kind));
+        }
+        Box::new(Total { sum: 0, count: 0, kind })
+    }
+
+    fn groups(self, _: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
+        Box::new(Totals { sums: Vec::new(), seen: None, kind: self.kind })
+    }
+}
+
+/// A sum on its way to this type.
+fn state(kind: &DataType) -> DataType {
+    if kind.is_integer() { WIDE } else { kind.clone() }
+}
+
+/// The sum of distinct values, which the engine collects.
+fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
+    let (mut sum, mut count) = (0, 0);
+    for state in state {
+        let ScalarValue::List(list) = state else { return internal_err!("distinct values are no list") };
+        count += add(&mut sum, list.values())?;
+    }
+    value((count > 0).then_some(sum), kind)
+}
+
+/// Adds the values of `array` that are there to `sum`; how many there are.
+fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
+    let count = array.len() - array.null_count();
+    let more = match array.data_type() {
+        DataType::Int64 => {
+            let values = array.as_primitive::<Int64Type>();
+            // Moved up by 2^63, so that none is below zero.
+            let moved = |value: i64| value.cast_unsigned() ^ (1 << 63);
+            sum_of(values.values(), values.nulls(), moved) - ((count as i128) << 63)
+        }
+        DataType::UInt64 => {
+            let values = array.as_primitive::<UInt64Type>();
+            sum_of(values.values(), values.nulls(), |value| value)
+        }
+        DataType::Decimal128(..) => {
+            let (mut more, mut over) = (0_i128, false);
+            for value in array.as_primitive::<Decimal128Type>().iter().flatten() {
+                let (next, passed) = more.overflowing_add(value);
+                (more, over) = (next, over | passed);
+            }
+            if over {
+                return Err(too_great());
+            }
+            more
+        }
+        other => return internal_err!("sum of {other}"),
+    };
+    *sum = sum.checked_add(more).ok_or_else(too_great)?;
+    Ok(count)
+}
+
+/// So many halves of integers add up within 64 bits.
+const HALVES: usize = 1 << 30;
+
+fn sum_of<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, moved: impl Fn(T) -> u64) -> i128 {
+    let parts = values.chunks(HALVES).enumerate().map(|(at, part)| match nulls {
+        None => halves(part.iter().map(|value| moved(*value))),
+        Some(nulls) => {
+            let there = nulls.slice(at * HALVES, part.len());
+            let pairs = part.iter().zip(there.iter());
+            halves(pairs.map(|(value, there)| if there { moved(*value) } else { 0 }))
+        }
+    });
+    parts.sum()
+}
+
+/// The halves of integers are added up apart, several at a time.
+fn halves(values: impl Iterator<Item = u64>) -> i128 {
+    let (mut low, mut high) = (0_u64, 0_u64);
+    for value in values {
+        low += value & 0xffff_ffff;
+        high += value >> 32;
+    }
+    (i128::from(high) << 32) + i128::from(low)
+}
+
+pub(crate) fn too_great() -> DataFusionError {
+    exec_datafusion_err!("a sum does not fit into {WIDE}: CAST what is added up to DOUBLE")
+}
+
+/// `sum` as a value of `kind`, if it fits.
+fn fitting(sum: i128, kind: &DataType) -> Result<i128> {
+    let fits = match kind {
+        DataType::Int64 => i64::try_from(sum).is_ok(),
+        DataType::UInt64 => u64::try_from(sum).is_ok(),
+        _ => sum.unsigned_abs() < 10_u128.pow(38),
+    };
+    match (fits, kind) {
+        (true, _) => Ok(sum),
+        (false, DataType::Int64 | DataType::UInt64) => exec_err!(
+            "the sum {sum} does not fit into {}: write sum(CAST(.. AS DECIMAL(38, 0)))",
+            kind.to_string().to_lowercase()
+        ),
+        _ => Err(too_great()),
+    }
+}
+
+fn value(sum: Option<i128>, kind: &DataType) -> Result<ScalarValue> {
+    let sum = sum.map(|sum| fitting(sum, kind)).transpose()?;
+    Ok(match kind {
+        DataType::Int64 => ScalarValue::Int64(sum.map(|sum| sum as i64)),
+        DataType::UInt64 => ScalarValue::UInt64(sum.map(|sum| sum as u64)),
+        DataType::Decimal128(precision, scale) => ScalarValue::Decimal128(sum, *precision, *scale),
+        other => return internal_err!("sum of {other}"),
+    })
+}
+
+/// The sum of all rows, or of those of a window.
+#[derive(Debug)]
+struct Total {
+    sum: i128,
+    count: usize,
+    kind: DataType,
+}
+
+impl Accumulator for Total {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
+        self.count += add(&mut self.sum, values)?;
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.update_batch(states)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![value((self.count > 0).then_some(self.sum), &state(&self.kind))?])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        value((self.count > 0).then_some(self.sum), &self.kind)
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
+        let mut gone = 0;
+        self.count -= add(&mut gone, values)?;
+        self.sum = self.sum.checked_sub(gone).ok_or_else(too_great)?;
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+}
+
+/// The sums of groups.
+struct Totals {
+    sums: Vec<i128>,
+    /// The groups that have a value; `None` while all have.
+    seen: Option<BooleanBufferBuilder>,
+    kind: DataType,
+}
+
+impl Totals {
+    /// Makes room for `total` groups, of which a batch without nulls has those of its rows.
+    fn grow(&mut self, groups: &[usize], total: usize, has_all: bool) {
+        let before = self.sums.len();
+        self.sums.resize(total, 0);
+        if self.seen.is_none() && !(has_all && follow(groups, before) == total) {
+            let mut seen = BooleanBufferBuilder::new(total);
+            seen.append_n(before, true);
+            self.seen = Some(seen);
+        }
+        if let Some(seen) = &mut self.seen {
+            seen.append_n(total.saturating_sub(seen.len()), false);
+        }
+    }
+
+    fn add<T: ArrowPrimitiveType>(
+        &mut self,
+        values: &PrimitiveArray<T>,
+        groups: &[usize],
+        only: Option<&BooleanArray>,
+    ) -> Result<()>
+    where
+        T::Native: Into<i128>,
+    {
+        let (mut over, sums) = (false, self.sums.as_mut_slice());
+        let mut one = |group: usize, value: T::Native| {
+            if let Some(sum) = sums.get_mut(group) {
+                let (more, passed) = sum.overflowing_add(value.into());
+                (*sum, over) = (more, over | passed);
+            }
+        };
+        let pairs = || groups.iter().copied().zip(values.values().iter().copied());
+        match &mut self.seen {
+            None => pairs().for_each(|(group, value)| one(group, value)),
+            Some(seen) => {
+                // A filter that is null lets nothing pass.
+                let only = only.map(|only| match only.nulls() {
+                    Some(nulls) => only.values() & nulls.inner(),
+                    None => only.values().clone(),
+                });
+                let there = values.nulls().map(|nulls| nulls.inner().clone());
+                let counted = match (only, there) {
+                    (Some(only), Some(there)) => Some(&only & &there),
+                    (only, there) => only.or(there),
+                };
+                match counted {
+                    None => pairs().for_each(|(group, value)| {
+                        one(group, value);
+                        seen.set_bit(group, true);
+                    }),
+                    Some(counted) => {
+                        pairs().zip(&counted).filter(|(_, counts)| *counts).for_each(|((group, value), _)| {
+                            one(group, value);
+                            seen.set_bit(group, true);
+                        })
+                    }
+                }
+            }
+        }
+        if over { Err(too_great()) } else { Ok(()) }
+    }
+
+    fn emit(&mut self, emit_to: EmitTo, kind: &DataType) -> Result<ArrayRef> {
+        let sums = emit_to.take_needed(&mut self.sums);
+        let nulls = self.seen.take().map(|mut seen| {
+            let seen = seen.finish();
+            let rest = seen.slice(sums.len(), seen.len() - sums.len());
+            if !rest.is_empty() {
+                let mut later = BooleanBufferBuilder::new(rest.len());
+                later.append_buffer(&rest);
+                self.seen = Some(later);
+            }
+            NullBuffer::new(seen.slice(0, sums.len()))
+        });
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        // The sum of a group without a value is 0.
+        let fit = match kind {
+            DataType::Int64 => sums.iter().all(|sum| i64::try_from(*sum).is_ok()),
+            DataType::UInt64 => sums.iter().all(|sum| u64::try_from(*sum).is_ok()),
+            _ => false,
+        };
+        if !fit {
+            sums.iter().try_for_each(|sum| fitting(*sum, kind).map(|_| ()))?;
+        }
+        Ok(match kind {
+            DataType::Int64 => {
+                let sums: Vec<i64> = sums.iter().map(|sum| *sum as i64).collect();
+                Arc::new(PrimitiveArray::<Int64Type>::new(sums.into(), nulls))
+            }
+            DataType::UInt64 => {
+                let sums: Vec<u64> = sums.iter().map(|sum| *sum as u64).collect();
+                Arc::new(PrimitiveArray::<UInt64Type>::new(sums.into(), nulls))
+            }
+            _ => Arc::new(Decimal128Array::new(sums.into(), nulls).with_data_type(kind.clone())),
+        })
+    }
+}
+
+/// The groups that there are after a batch: those before it, and those that follow them in it in their order.
+fn follow(groups: &[usize], before: usize) -> usize {
+    groups.iter().fold(before, |next, group| next + usize::from(*group == next))
+}
+
+impl GroupsAccumulator for Totals {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        groups: &[usize],
+        only: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
+        self.grow(groups, total, only.is_none() && values.null_count() == 0);
+        match values.data_type() {
+            DataType::Int64 => self.add(values.as_primitive::<Int64Type>(), groups, only),
+            DataType::UInt64 => self.add(values.as_primitive::<UInt64Type>(), groups, only),
+            DataType::Decimal128(..) => self.add(values.as_primitive::<Decimal128Type>(), groups, only),
+            other => internal_err!("sum of {other}"),
+        }
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.update_batch(states, groups, None, total)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let kind = self.kind.clone();
+        self.emit(emit_to, &kind)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let kind = state(&self.kind);
+        Ok(vec![self.emit(emit_to, &kind)?])
+    }
+
+    fn convert_to_state(&self, values: &[ArrayRef], only: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
+        let hidden = only.map(|only| only.iter().map(|counts| Some(counts != Some(true))).collect::<BooleanArray>());
+        let values = match hidden {
+            Some(hidden) => nullif(values, &hidden)?,
+            None => Arc::clone(values),
+        };
+        Ok(vec![cast(&values, &state(&self.kind))?])
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * size_of::<i128>() + self.seen.as_ref().map_or(0, |seen| seen.capacity() / 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, UInt64Array};
+
+    use super::*;
+
+    fn totals() -> Totals {
+        Totals { sums: Vec::new(), seen: None, kind: DataType::Int64 }
+    }
+
+    fn emitted(totals: &mut Totals, emit_to: EmitTo) -> Vec<Option<i64>> {
+        totals.evaluate(emit_to).unwrap().as_primitive::<Int64Type>().iter().collect()
+    }
+
+    #[test]
+    fn sums_of_all_do_not_depend_on_signs_or_nulls() {
+        let values = [i64::MIN, -1, 0, 1, i64::MAX, i64::MAX, 1 << 31, -(1 << 33)];
+        let some = values.iter().enumerate().map(|(at, value)| (at % 3 != 1).then_some(*value));
+        for array in [Int64Array::from(values.to_vec()), some.collect()] {
+            let mut sum = 0;
+            let count = add(&mut sum, &(Arc::new(array.clone()) as ArrayRef)).unwrap();
+            assert_eq!(sum, array.iter().flatten().map(i128::from).sum::<i128>());
+            assert_eq!(count, array.iter().flatten().count());
+        }
+        let array: ArrayRef = Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some(u64::MAX), Some(1)]));
+        let mut sum = 0;
+        assert_eq!((add(&mut sum, &array).unwrap(), sum), (3, 2 * i128::from(u64::MAX) + 1));
+    }
+
+    #[test]
+    fn groups_without_a_value_are_null_and_stay_in_their_place() {
+        let mut totals = totals();
+        let batch = |totals: &mut Totals, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
+            totals.update_batch(&[Arc::new(Int64Array::from(values))], groups, None, total).unwrap();
+        };
+        batch(&mut totals, vec![Some(1), Some(2), Some(3)], &[0, 1, 0], 2);
+        assert!(totals.seen.is_none());
+        batch(&mut totals, vec![None, Some(5)], &[2, 1], 3);
+        batch(&mut totals, vec![Some(7)], &[3], 4);
+        assert_eq!(emitted(&mut totals, EmitTo::First(2)), [Some(4), Some(7)]);
+        assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(7)]);
+        // A group of which the batch has no row.
+        batch(&mut totals, vec![Some(1)], &[1], 2);
+        assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(1)]);
+    }
+
+    #[test]
+    fn filtered_rows_count_for_nothing() {
+        let mut totals = totals();
+        let values = Int64Array::from(vec![Some(1), Some(2), None, Some(8), Some(16)]);
+        let only = BooleanArray::from(vec![Some(true), Some(false), Some(true), None, Some(true)]);
+        totals.update_batch(&[Arc::new(values)], &[0, 1, 1, 2, 0], Some(&only), 3).unwrap();
+        assert_eq!(emitted(&mut totals, EmitTo::All), [Some(17), None, None]);
+    }
+
+    #[test]
+    fn a_sum_of_a_group_that_does_not_fit_fails() {
+        let mut totals = totals();
+        let values = Arc::new(Int64Array::from(vec![i64::MAX, 1, 1])) as ArrayRef;
+        totals.update_batch(&[Arc::clone(&values)], &[0, 0, 1], None, 2).unwrap();
+        assert!(totals.evaluate(EmitTo::All).unwrap_err().to_string().contains("does not fit into int64"));
+    }
+}

@@ -1,0 +1,211 @@
+//! Aggregations over a join, summed up below it.
+//!
+//! `SELECT zone, sum(kwh) FROM readings JOIN meters USING (meter) GROUP BY zone` need not look up the zone of each reading:
+//! readings of one meter have one. So the scan sums up by what is joined on and by what of it is grouped by, the join sees
+//! a row for each such group, and the stage after it merges sums instead of readings. A group that finds several rows
+//! is merged as often as its records would have been counted, for each would have found the same rows.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::JoinType;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_plan::aggregates::{AggregateExec, aggregate_expressions};
+use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+
+use crate::aggregate::exec::{GroupOf, ScanAggregate};
+use crate::optimizer::partial_aggregate::Scanned;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Functions whose states are the same with groups and without.
+const PLAIN: [&str; 5] = ["avg", "count", "max", "min", "sum"];
+
+/// What `first`, the first stage of an aggregation, gives, summed up below the join that it reads; `None` if there is no
+/// join, or if one of these does not hold: the join is an inner one on equal values alone, one side of it is a scan, what
+/// the scan's side is joined on and grouped by follows from rows or times, all arguments are of the scan's side, and no
+/// group looks at both sides.
+pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let (mut plan, mut projections) = (first.input(), Vec::new());
+    while let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        projections.push(projection.projection_expr());
+        plan = projection.input();
+    }
+    let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+    let plain = |function: &str| PLAIN.contains(&function);
+    if *join.join_type() != JoinType::Inner
+        || join.filter().is_some()
+        || !first.aggr_expr().iter().all(|function| plain(function.fun().name()))
+    {
+        return Ok(None);
+    }
+    for scan_is_left in [false, true] {
+        let side = if scan_is_left { join.left() } else { join.right() };
+        let Some(scan) = Scanned::below(side)? else { continue };
+        let joined = Joined { join, projections: &projections, scan_is_left, scan };
+        if let Some(plan) = joined.rewritten(first)? {
+            return Ok(Some(plan));
+        }
+    }
+    Ok(None)
+}
+
+struct Joined<'a> {
+    join: &'a HashJoinExec,
+    /// Between the join and the aggregation, the upper first.
+    projections: &'a [&'a ProjectionExprs],
+    scan_is_left: bool,
+    scan: Scanned<'a>,
+}
+
+/// Whose columns an expression is made of.
+#[derive(Debug, PartialEq, Eq)]
+enum Side {
+    Neither,
+    Scan,
+    Other,
+    Both,
+}
+
+impl Joined<'_> {
+    fn left_width(&self) -> usize {
+        self.join.left().schema().fields().len()
+    }
+
+    /// An expression over the input of the aggregation as one over all columns of the join.
+    fn of_join(&self, expr: &Expr) -> Result<Expr> {
+        let mut expr = Arc::clone(expr);
+        for projection in self.projections {
+            expr = projection.unproject_expr(&expr)?;
+        }
+        let Some(kept) = &self.join.projection else { return Ok(expr) };
+        moved(&expr, |index| kept.get(index).copied())
+    }
+
+    fn side(&self, expr: &Expr) -> Side {
+        let left = self.left_width();
+        let columns = collect_columns(expr);
+        let of_scan = columns.iter().filter(|column| (column.index() < left) == self.scan_is_left).count();
+        match (of_scan, columns.len() - of_scan) {
+            (0, 0) => Side::Neither,
+            (_, 0) => Side::Scan,
+            (0, _) => Side::Other,
+            _ => Side::Both,
+        }
+    }
+
+    /// An expression over all columns of the join as one over the table of the scan.
+    fn of_table(&self, expr: &Expr) -> Result<Expr> {
+        let before = if self.scan_is_left { 0 } else { self.left_width() };
+        self.scan.of_table(&moved(expr, |index| index.checked_sub(before))?)
+    }
+
+    fn rewritten(&self, first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        // What the scan groups by: what is joined on, then those groups that are of its side.
+        let mut groups: Vec<(Expr, GroupOf)> = Vec::new();
+        let mut fields: Vec<Field> = Vec::new();
+        let side = if self.scan_is_left { self.join.left() } else { self.join.right() };
+        for (left, right) in self.join.on() {
+            let expr = if self.scan_is_left { left } else { right };
+            let Some(group) = self.scan.group(self.scan.of_table(expr)?) else { return Ok(None) };
+            fields.push(Field::new(format!("on {}", groups.len()), expr.data_type(&side.schema())?, true));
+            groups.push(group);
+        }
+        let mut own_groups = Vec::new();
+        for ((expr, _), field) in first.group_expr().expr().iter().zip(first.schema().fields()) {
+            let expr = self.of_join(expr)?;
+            match self.side(&expr) {
+                Side::Both => return Ok(None),
+                Side::Scan => {
+                    let Some(group) = self.scan.group(self.of_table(&expr)?) else { return Ok(None) };
+                    own_groups.push((None, groups.len()));
+                    fields.push(Field::new(format!("by {}", groups.len()), field.data_type().clone(), true));
+                    groups.push(group);
+                }
+                Side::Other | Side::Neither => own_groups.push((Some(expr), 0)),
+            }
+        }
+        let arguments = aggregate_expressions(first.aggr_expr(), first.mode(), own_groups.len())?;
+        let mut of_join = Vec::new();
+        for (arguments, filter) in arguments.iter().zip(first.filter_expr()) {
+            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_join(expr)).collect::<Result<_>>()?;
+            let filter = filter.as_ref().map(|filter| self.of_join(filter)).transpose()?;
+            if arguments.iter().chain(&filter).any(|expr| matches!(self.side(expr), Side::Other | Side::Both)) {
+                return Ok(None);
+            }
+            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_table(expr)).collect::<Result<_>>()?;
+            of_join.push((arguments, filter.map(|filter| self.of_table(&filter)).transpose()?));
+        }
+        let Some(aggregates) = self.scan.aggregates(first.aggr_expr(), of_join) else { return Ok(None) };
+        let states = first.schema().fields().len() - own_groups.len();
+        fields.extend(first.schema().fields().iter().skip(own_groups.len()).map(|field| field.as_ref().clone()));
+        let by = groups.len();
+        let schema = Arc::new(Schema::new(fields));
+        let summed =
+            self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema })?;
+
+        // The join of what was summed up, on the same.
+        let key = |at: usize| Arc::new(Column::new(summed.schema().field(at).name(), at)) as Expr;
+        let on = self.join.on().iter().enumerate().map(|(at, (left, right))| {
+            if self.scan_is_left { (key(at), Arc::clone(right)) } else { (Arc::clone(left), key(at)) }
+        });
+        let on = on.collect();
+        let (left, right) = if self.scan_is_left {
+            (Arc::clone(&summed), Arc::clone(self.join.right()))
+        } else {
+            (Arc::clone(self.join.left()), Arc::clone(&summed))
+        };
+        let width = left.schema().fields().len();
+        let join = HashJoinExecBuilder::new(left, right, on, JoinType::Inner)
+            .with_partition_mode(*self.join.partition_mode())
+            .with_null_equality(self.join.null_equality())
+            .build_exec()?;
+
+        // The columns of the first stage out of it.
+        let before = if self.scan_is_left { 0 } else { width };
+        let of_scan = |at: usize| Arc::new(Column::new(join.schema().field(before + at).name(), before + at)) as Expr;
+        let mut columns: Vec<(Expr, String)> = Vec::new();
+        for ((other, at), field) in own_groups.into_iter().zip(first.schema().fields()) {
+            let expr = match other {
+                // Columns of the other side lie after those of the scan, which are others now, or before them as ever.
+                Some(expr) if self.scan_is_left => {
+                    moved(&expr, |index| Some(index.checked_sub(self.left_width())? + width))?
+                }
+                Some(expr) => expr,
+                None => of_scan(at),
+            };
+            columns.push((expr, field.name().clone()));
+        }
+        for (at, field) in first.schema().fields().iter().rev().take(states).rev().enumerate() {
+            columns.push((of_scan(by + at), field.name().clone()));
+        }
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(ProjectionExec::try_new(columns, join)?);
+        let alike = |one: &Schema, other: &Schema| {
+            let kinds = |schema: &Schema| -> Vec<_> {
+                schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
+            };
+            kinds(one) == kinds(other)
+        };
+        Ok(alike(&plan.schema(), &first.schema()).then_some(plan))
+    }
+}
+
+/// The expression over columns that lie elsewhere; an error if one lies nowhere.
+fn moved(expr: &Expr, place: impl Fn(usize) -> Option<usize>) -> Result<Expr> {
+    let unplaced = |column: &Column| {
+        datafusion::common::DataFusionError::Internal(format!("the column {} is of neither side", column.name()))
+    };
+    Arc::clone(expr)
+        .transform_up(|expr| {
+            let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
+            let at = place(column.index()).ok_or_else(|| unplaced(column))?;
+            Ok(Transformed::yes(Arc::new(Column::new(column.name(), at)) as Expr))
+        })
+        .data()
+}

@@ -1,0 +1,6 @@
+//! Physical optimizer rules.
+
+pub(crate) mod aggregate_below_join;
+pub(crate) mod partial_aggregate;
+pub(crate) mod sort_merge_join;
+pub(crate) mod top_k;

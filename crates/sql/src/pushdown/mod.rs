@@ -1,0 +1,7 @@
+//! Predicates as key ranges, value sets and pruned stripes.
+
+pub(crate) mod dependence;
+pub(crate) mod filter;
+pub(crate) mod key_ranges;
+pub(crate) mod pruning;
+pub(crate) mod value_sets;

@@ -1,0 +1,183 @@
+//! The cells of a block, in the order Bigtable returns them.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use arrow::array::Array;
+use tidetable_layout::cell::{CellWriter, PackedWriter};
+use tidetable_layout::schema::{Packed, QualifierKind, TimestampKind};
+use tidetable_layout::{Block, Column, Group, GroupBlock, StoredSchema};
+
+use crate::error::{Result, SqlError};
+
+/// One cell, as Bigtable holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellRef<'a> {
+    /// Row of the block.
+    pub row: usize,
+    /// Its key.
+    pub row_key: &'a [u8],
+    /// Family id.
+    pub family: &'a str,
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Microseconds since the epoch.
+    pub timestamp: i64,
+    /// Its bytes.
+    pub value: &'a [u8],
+}
+
+/// A cell of the row at hand, before its value is written.
+struct Found<'a> {
+    family: &'a str,
+    qualifier: &'a [u8],
+    timestamp: i64,
+    /// Which of the makers writes it.
+    maker: usize,
+    /// What it is made of: one record, but for a cell of all events of a row.
+    records: Range<usize>,
+}
+
+/// What makes cells of the records of a group: one of its columns, or all of them together.
+struct Maker<'a> {
+    group: &'a Group,
+    stored: &'a GroupBlock,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    Column(&'a Column, &'a dyn Array),
+    Packed(&'a Packed, Vec<&'a dyn Array>),
+}
+
+enum Writer<'a> {
+    Column(CellWriter<'a>),
+    Packed(PackedWriter<'a>),
+}
+
+impl Writer<'_> {
+    fn write(&mut self, records: Range<usize>, out: &mut Vec<u8>) {
+        match self {
+            Self::Column(writer) => writer.write(records.start, out),
+            Self::Packed(writer) => writer.write(records, out),
+        }
+    }
+}
+
+/// Calls `visit` with every cell of `block`, which holds all of its groups: rows by key; in a row
+/// families by name, qualifiers by bytes, and of each the newest cell first.
+///
+/// # Errors
+/// [`SqlError::Shape`] if the block is not of `schema` or lacks a part of it; those of `visit`.
+pub fn cells_of_block(
+    schema: &StoredSchema,
+    block: &Block,
+    mut visit: impl FnMut(CellRef<'_>) -> Result<()>,
+) -> Result<()> {
+    let makers = makers(schema, block)?;
+    let mut writers: Vec<Writer<'_>> = makers.iter().map(Maker::writer).collect::<Result<_>>()?;
+    let mut key = Vec::new();
+    let mut value = Vec::new();
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for row in 0..block.keys.len() {
+        key.clear();
+        block.keys.write(row, &mut key);
+        found.clear();
+        for (at, maker) in makers.iter().enumerate() {
+            maker.find(at, row, &mut found)?;
+        }
+        found.sort_by(|a, b| {
+            (a.family, a.qualifier, Reverse(a.timestamp)).cmp(&(b.family, b.qualifier, Reverse(b.timestamp)))
+        });
+        for Found { family, qualifier, timestamp, maker, records } in &found {
+            value.clear();
+            if let Some(writer) = writers.get_mut(*maker) {
+                writer.write(records.clone(), &mut value);
+            }
+            visit(CellRef { row, row_key: &key, family, qualifier, timestamp: *timestamp, value: &value })?;
+        }
+    }
+    Ok(())
+}
+
+fn lacks(what: &'static str) -> SqlError {
+    SqlError::Shape { what }
+}
+
+fn makers<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<Maker<'a>>> {
+    let mut out = Vec::new();
+    for (at, group) in schema.groups.iter().enumerate() {
+        let stored = block.groups.get(at).and_then(Option::as_ref).ok_or(lacks("a group"))?;
+        let values = |at: usize| -> Result<&'a dyn Array> {
+            let values = stored.columns.get(at).and_then(Option::as_ref).ok_or(lacks("a column"))?;
+            if values.len() < stored.len() { Err(lacks("values")) } else { Ok(values.as_ref()) }
+        };
+        if let Some(packed) = &group.packed {
+            let columns = (0..group.columns.len()).map(values).collect::<Result<_>>()?;
+            out.push(Maker { group, stored, source: Source::Packed(packed, columns) });
+            continue;
+        }
+        for (at, column) in group.columns.iter().enumerate() {
+            out.push(Maker { group, stored, source: Source::Column(column, values(at)?) });
+        }
+    }
+    Ok(out)
+}
+
+impl<'a> Maker<'a> {
+    fn writer(&self) -> Result<Writer<'a>> {
+        match &self.source {
+            Source::Column(column, values) => Ok(Writer::Column(CellWriter::new(column, *values))),
+            Source::Packed(_, columns) => {
+                let writer = PackedWriter::new(self.group, columns.iter().copied());
+                let timestamps = self.stored.timestamps.as_deref();
+                writer.map(|writer| Writer::Packed(writer.with_timestamps(timestamps))).ok_or(lacks("a packed cell"))
+            }
+        }
+    }
+
+    /// Puts its cells of `row` into `found`, in the order they are stored.
+    fn find(&self, at: usize, row: usize, found: &mut Vec<Found<'a>>) -> Result<()> {
+        if row >= self.stored.row_ends.len() {
+            return Err(lacks("rows"));
+        }
+        let records = self.stored.records(row);
+        if self.group.keeps_alike() {
+            if let (Source::Packed(packed, _), false) = (&self.source, records.is_empty()) {
+                let (family, qualifier) = (packed.family.as_str(), packed.qualifier.as_slice());
+                found.push(Found { family, qualifier, timestamp: 0, maker: at, records });
+            }
+            return Ok(());
+        }
+        for record in records {
+            let family = match &self.source {
+                Source::Column(_, values) if values.is_null(record) => continue,
+                Source::Column(column, _) => &column.family,
+                Source::Packed(packed, _) => &packed.family,
+            };
+            let (qualifier, timestamp) = (self.qualifier(record)?, self.timestamp(record)?);
+            found.push(Found { family, qualifier, timestamp, maker: at, records: record..record + 1 });
+        }
+        Ok(())
+    }
+
+    fn qualifier(&self, record: usize) -> Result<&'a [u8]> {
+        if self.group.qualifier == QualifierKind::Constant {
+            return Ok(match &self.source {
+                Source::Column(column, _) => &column.qualifier,
+                Source::Packed(packed, _) => &packed.qualifier,
+            });
+        }
+        let names = self.stored.qualifiers.as_ref().ok_or(lacks("qualifiers"))?;
+        let name = names.codes.get(record).and_then(|code| names.dictionary.get(*code as usize));
+        name.map(AsRef::as_ref).ok_or(lacks("a qualifier"))
+    }
+
+    fn timestamp(&self, record: usize) -> Result<i64> {
+        if self.group.timestamps == TimestampKind::Zero {
+            return Ok(0);
+        }
+        let time = self.stored.timestamps.as_ref().and_then(|times| times.get(record));
+        time.copied().ok_or(lacks("a timestamp"))
+    }
+}

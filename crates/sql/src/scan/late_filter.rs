@@ -1,0 +1,90 @@
+//! Filters on the values of one column, looked at while a file is read: of records that do not pass nothing else is made.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::error::Result;
+use datafusion::physical_expr::conjunction_opt;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_plan::PhysicalExpr;
+use tidetable_layout::Layout;
+use tidetable_store::{RecordFilter, Scalar};
+
+use crate::pushdown::dependence::is_of_row;
+use crate::pushdown::pruning::RangeSkip;
+use crate::scan::records::passing;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Keeps records by one column.
+#[derive(Debug)]
+pub(crate) struct ValueKeep {
+    /// Group and column.
+    place: (usize, usize),
+    /// A schema of the column alone.
+    schema: SchemaRef,
+    filters: Vec<Expr>,
+    /// What tells of a range of values that none of it passes.
+    outside: Option<RangeSkip>,
+}
+
+impl ValueKeep {
+    /// By those of `filters`, over the table, that are of one column; `None` if there are none, or if a record without a
+    /// value may pass: such records are not all stored.
+    pub(crate) fn new(filters: &[Expr], layout: &Layout, table: &Schema) -> Option<Self> {
+        let columns = |filter: &Expr| -> HashSet<usize> {
+            collect_columns(filter).into_iter().map(|column| column.index()).collect()
+        };
+        let of_values = || filters.iter().filter(|filter| !is_of_row(layout, filter));
+        let (field, place) =
+            of_values().find_map(|filter| match columns(filter).into_iter().collect::<Vec<_>>().as_slice() {
+                [field] => Some((*field, layout.summed_column(*field)?)),
+                _ => None,
+            })?;
+        let schema = Arc::new(table.project(&[field]).ok()?);
+        let own = of_values().filter(|filter| columns(filter) == HashSet::from([field]));
+        let own: Vec<Expr> =
+            own.map(|filter| reassign_expr_columns(Arc::clone(filter), &schema)).collect::<Result<_>>().ok()?;
+        let absent =
+            RecordBatch::try_new(nullable(&schema), vec![new_null_array(schema.field(0).data_type(), 1)]).ok()?;
+        let passes = passing(&own, &absent).ok().flatten()?;
+        if passes.true_count() > 0 {
+            return None;
+        }
+        let schema = nullable(&schema);
+        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangeSkip::new(filter, &schema));
+        Some(Self { place, schema, filters: own, outside })
+    }
+
+    fn verdict(&self, values: &ArrayRef) -> Option<BooleanArray> {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![Arc::clone(values)]).ok()?;
+        passing(&self.filters, &batch).ok()?
+    }
+}
+
+/// Any column may lack values where records are stored.
+fn nullable(schema: &Schema) -> SchemaRef {
+    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    Arc::new(Schema::new(fields))
+}
+
+impl RecordFilter for ValueKeep {
+    fn column(&self) -> (usize, usize) {
+        self.place
+    }
+
+    /// What cannot be judged here is judged later.
+    fn keep(&self, values: &ArrayRef) -> BooleanBuffer {
+        match self.verdict(values) {
+            Some(verdict) => verdict.values().clone(),
+            None => BooleanBuffer::new_set(values.len()),
+        }
+    }
+
+    fn may_keep(&self, range: (Scalar, Scalar)) -> bool {
+        !self.outside.as_ref().is_some_and(|skip| skip.rules_out(range))
+    }
+}

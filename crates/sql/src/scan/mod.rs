@@ -1,0 +1,11 @@
+//! The scan: a file source over slices, its opener, and readers of records, rows and cells.
+
+pub(crate) mod cells;
+pub(crate) mod coalesce;
+pub(crate) mod file_groups;
+pub(crate) mod late_filter;
+pub(crate) mod opener;
+pub(crate) mod records;
+pub(crate) mod rows;
+pub(crate) mod source;
+pub(crate) mod sums;

@@ -1,0 +1,256 @@
+//! From blocks to the records of a query: those that pass its filters, with what they share by row.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
+use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
+use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
+use datafusion::common::DataFusionError;
+use datafusion::error::Result;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_plan::PhysicalExpr;
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::error::DecodeError;
+use tidetable_layout::{Block, Layout, Projection};
+
+use crate::error::{SqlError, external};
+use crate::pushdown::dependence::is_of_row;
+use crate::scan::source::{Shape, TableScan};
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Reads the records of blocks.
+pub(crate) struct RecordReader {
+    scan: Arc<TableScan>,
+    /// ScanRange, for messages.
+    name: String,
+    /// What is read of rows.
+    rows: Fields,
+    row_filter: Vec<Expr>,
+    /// What is read of records.
+    records: Fields,
+    record_filter: Vec<Expr>,
+    /// The event time among the fields of records, and the range it must lie in.
+    within: Option<(usize, Range<i64>)>,
+    by_row: bool,
+}
+
+/// Some fields of the records of a table, and a schema of them.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    /// Ascending.
+    at: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Fields {
+    /// The columns that `exprs` name, and `more`.
+    pub(crate) fn of<'a>(schema: &Schema, exprs: impl Iterator<Item = &'a Expr>, more: &[usize]) -> Result<Self> {
+        let mut at: Vec<usize> = exprs.flat_map(collect_columns).map(|column| column.index()).collect();
+        at.extend(more);
+        at.sort_unstable();
+        at.dedup();
+        let schema = Arc::new(schema.project(&at)?);
+        Ok(Self { at, schema })
+    }
+
+    /// An expression over the table as one over a batch of these fields.
+    pub(crate) fn bind(&self, expr: &Expr) -> Result<Expr> {
+        reassign_expr_columns(Arc::clone(expr), &self.schema)
+    }
+
+    /// Where a field of the table is among these.
+    pub(crate) fn place(&self, field: usize) -> Option<usize> {
+        self.at.binary_search(&field).ok()
+    }
+
+    /// The fields of the table.
+    pub(crate) fn at(&self) -> &[usize] {
+        &self.at
+    }
+
+    /// A schema of them.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+/// What a query wants of records beside its filters.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted<'a> {
+    /// Expressions that are worked out by row.
+    pub(crate) of_rows: Vec<&'a Expr>,
+    /// Expressions that are worked out by record.
+    pub(crate) of_records: Vec<&'a Expr>,
+    /// Fields of records.
+    pub(crate) fields: &'a [usize],
+    /// Whether the ends of rows are wanted.
+    pub(crate) by_row: bool,
+}
+
+/// The records of a block that pass the filters.
+pub(crate) struct Records {
+    /// For each row, the fields that are read of rows. Rows without a record are among them.
+    pub(crate) rows: RecordBatch,
+    /// For each row, the end of its records.
+    pub(crate) ends: Vec<u32>,
+    pub(crate) records: RecordBatch,
+}
+
+impl RecordReader {
+    /// Reads records that pass `filter`, expressions over the table of `scan`, of which those that the keys decide are
+    /// looked at by row.
+    pub(crate) fn new(
+        scan: &Arc<TableScan>,
+        name: &str,
+        table: &Schema,
+        filter: &[Expr],
+        wanted: &Wanted<'_>,
+    ) -> Result<Self> {
+        let layout = scan.snapshot.layout();
+        let (of_rows, of_records): (Vec<&Expr>, Vec<&Expr>) =
+            filter.iter().partition(|filter| is_of_row(layout, filter));
+        let within = match &scan.shape {
+            Shape::Records { within } => within.clone(),
+            _ => None,
+        };
+        let mut more = wanted.fields.to_vec();
+        more.extend(within.as_ref().map(|(time, _)| *time));
+        let rows = Fields::of(table, of_rows.iter().chain(&wanted.of_rows).copied(), &[])?;
+        let records = Fields::of(table, of_records.iter().chain(&wanted.of_records).copied(), &more)?;
+        let within = within.and_then(|(time, range)| Some((records.place(time)?, range)));
+        Ok(Self {
+            scan: Arc::clone(scan),
+            name: name.to_owned(),
+            row_filter: of_rows.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            record_filter: of_records.iter().map(|filter| records.bind(filter)).collect::<Result<_>>()?,
+            by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
+            rows,
+            records,
+            within,
+        })
+    }
+
+    /// What must be read of blocks.
+    pub(crate) fn projection(&self) -> Projection {
+        self.layout().projection(&self.records.at)
+    }
+
+    /// What batches of rows hold.
+    pub(crate) fn row_fields(&self) -> &Fields {
+        &self.rows
+    }
+
+    /// What batches of records hold.
+    pub(crate) fn record_fields(&self) -> &Fields {
+        &self.records
+    }
+
+    fn layout(&self) -> &Layout {
+        self.scan.snapshot.layout()
+    }
+
+    fn undecoded(&self, source: DecodeError) -> DataFusionError {
+        undecoded(&self.scan, &self.name, source)
+    }
+
+    /// The records of a block; `None` if none passes.
+    pub(crate) fn read(&self, block: Block) -> Result<Option<Records>> {
+        let (mut ends, mut mask) = (Vec::new(), None);
+        let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
+        if self.by_row {
+            (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, &block)?;
+            if let Some(kept) = passing(&self.row_filter, &rows)? {
+                if kept.true_count() == 0 {
+                    return Ok(None);
+                }
+                if kept.true_count() < kept.len() {
+                    mask = Some(spread(&kept, &ends));
+                }
+            }
+        }
+        let mut records = self.layout().decode(block, &self.records.at).map_err(|error| self.undecoded(error))?;
+        let inside = self.within.as_ref().map(|(at, range)| within(&records, *at, range)).transpose()?.flatten();
+        for more in [inside, passing(&self.record_filter, &records)?].into_iter().flatten() {
+            mask = Some(match mask {
+                Some(mask) => and(&mask, &more)?,
+                None => more,
+            });
+        }
+        if let Some(mask) = mask.filter(|mask| mask.true_count() < mask.len()) {
+            if mask.true_count() == 0 {
+                return Ok(None);
+            }
+            records = filter_record_batch(&records, &mask)?;
+            ends = ends_of(&mask, &ends);
+        }
+        Ok((records.num_rows() > 0).then_some(Records { rows, ends, records }))
+    }
+}
+
+/// `fields` of the rows of a block, as keys tell them, and for each row the end of its records.
+pub(crate) fn read_rows(
+    scan: &TableScan,
+    slice: &str,
+    fields: &Fields,
+    block: &Block,
+) -> Result<(RecordBatch, Vec<u32>)> {
+    let values = scan.snapshot.layout().decode_rows(block, &fields.at);
+    let values = values.map_err(|error| undecoded(scan, slice, error))?;
+    let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
+    let rows = RecordBatch::try_new_with_options(Arc::clone(&fields.schema), values.columns, &options)?;
+    Ok((rows, values.ends))
+}
+
+/// What is wrong with a slice of this name.
+fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
+    let table = scan.snapshot.table().name().to_owned();
+    external(SqlError::Decode { table, slice: slice.to_owned(), source })
+}
+
+/// Which rows of `batch` pass all of `filters`; `None` if there are none. What is null does not pass.
+pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
+    let mut mask: Option<BooleanArray> = None;
+    for filter in filters {
+        let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
+        let unlike = || DataFusionError::Internal(format!("the filter {filter} is neither true nor false"));
+        let verdict = verdict.as_boolean_opt().ok_or_else(unlike)?;
+        let verdict = if verdict.null_count() == 0 { verdict.clone() } else { prep_null_mask_filter(verdict) };
+        mask = Some(match mask {
+            Some(mask) => and(&mask, &verdict)?,
+            None => verdict,
+        });
+    }
+    Ok(mask)
+}
+
+/// The verdict of each row as that of its records.
+fn spread(rows: &BooleanArray, ends: &[u32]) -> BooleanArray {
+    let mut mask = BooleanBufferBuilder::new(ends.last().map_or(0, |end| *end as usize));
+    record_counts(ends).zip(rows.values()).for_each(|(records, kept)| mask.append_n(records, kept));
+    BooleanArray::new(mask.finish(), None)
+}
+
+/// The ends of rows, of the records that `mask` leaves.
+fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
+    let (mut start, mut kept) = (0, 0);
+    let end = |end: &u32| {
+        let records = (*end as usize).saturating_sub(start);
+        kept += mask.values().slice(start, records).count_set_bits() as u32;
+        start = *end as usize;
+        kept
+    };
+    ends.iter().map(end).collect()
+}
+
+/// Which records have a time, column `at`, in `range`; `None` if all have.
+fn within(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<Option<BooleanArray>> {
+    let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
+    let column = batch.columns().get(at).ok_or_else(unlike)?;
+    let times = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
+    if times.null_count() == 0 && times.values().iter().all(|time| range.contains(time)) {
+        return Ok(None);
+    }
+    Ok(Some(times.iter().map(|time| Some(time.is_some_and(|time| range.contains(&time)))).collect()))
+}

@@ -1,0 +1,337 @@
+//! From blocks to batches of rows with a map for each family.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryArray, BinaryBuilder, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
+    TimestampMicrosecondArray,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{Block, GroupBlock, Projection, StoredSchema};
+
+use crate::catalog::rows::{RowView, cell_field, cell_fields};
+use crate::error::SqlError;
+use crate::scan::cells::{CellRef, cells_of_block};
+
+/// Bytes of keys, qualifiers and values after which a batch is full, whatever its rows.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Reads the rows of blocks of one table.
+pub(crate) struct RowReader<'a> {
+    schema: &'a StoredSchema,
+    part: Part,
+    time: Option<Range<i64>>,
+    columns: RowColumns,
+    batch_rows: usize,
+}
+
+impl<'a> RowReader<'a> {
+    /// Gives `columns` of a view, of the schema `batch`. `collects`: whether reading may take cells
+    /// out of rows.
+    pub(crate) fn new(
+        schema: &'a StoredSchema,
+        view: &RowView,
+        columns: &[usize],
+        batch: SchemaRef,
+        batch_rows: usize,
+        collects: bool,
+    ) -> Self {
+        let family = |column: &usize| Some(view.families.get(column.checked_sub(1)?)?.clone());
+        let families: Vec<String> = columns.iter().filter_map(family).collect();
+        let time = view.shown.is_bounded().then(|| view.shown.time.clone());
+        let part = Part::new(schema, &families, time.is_some(), collects);
+        Self { schema, part, time, columns: RowColumns::new(view, columns.contains(&0), families, batch), batch_rows }
+    }
+
+    /// What must be read.
+    pub(crate) fn projection(&self) -> &Projection {
+        &self.part.projection
+    }
+
+    /// Calls `send` with each batch that gets full, until it says that no more are wanted; then
+    /// gives false.
+    pub(crate) fn block(
+        &mut self,
+        mut block: Block,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<bool, SqlError> {
+        let Self { schema, part, time, columns, batch_rows } = self;
+        let shown = time.as_ref().map(|time| rows_with_cells(schema, &block, time));
+        let is_shown = |row: usize| shown.as_ref().is_none_or(|shown| shown.get(row) == Some(&true));
+        block.groups = part.groups(std::mem::take(&mut block.groups));
+        let block = block;
+        let mut key = Vec::new();
+        let (mut next, mut more) = (0, true);
+        // Rows up to and with `last`, all but the last one without cells of the families asked for.
+        let mut rows = |columns: &mut RowColumns, last: usize, more: &mut bool| -> Result<(), SqlError> {
+            while next <= last {
+                if columns.is_full(*batch_rows) {
+                    *more = send(columns.take()?);
+                }
+                if is_shown(next) {
+                    key.clear();
+                    block.keys.write(next, &mut key);
+                    columns.row(&key);
+                }
+                next += 1;
+            }
+            Ok(())
+        };
+        cells_of_block(&part.schema, &block, |cell| {
+            if more {
+                rows(columns, cell.row, &mut more)?;
+                columns.cell(&cell);
+            }
+            Ok(())
+        })?;
+        if more && !block.keys.is_empty() {
+            rows(columns, block.keys.len() - 1, &mut more)?;
+        }
+        Ok(more)
+    }
+
+    /// The rows that no batch has yet.
+    pub(crate) fn rest(mut self) -> Result<Option<RecordBatch>, SqlError> {
+        if self.columns.rows == 0 { Ok(None) } else { self.columns.take().map(Some) }
+    }
+}
+
+/// For each row, whether it has a cell in `time`. A record has one cell at least.
+fn rows_with_cells(schema: &StoredSchema, block: &Block, time: &Range<i64>) -> Vec<bool> {
+    let mut shown = vec![false; block.keys.len()];
+    for (group, stored) in schema.groups.iter().zip(&block.groups) {
+        let Some(stored) = stored else { continue };
+        // The one cell of records that are joined has timestamp 0, not theirs.
+        let zero = group.timestamps == TimestampKind::Zero || group.keeps_alike();
+        let times = if zero { None } else { stored.timestamps.as_deref() };
+        for (row, shown) in shown.iter_mut().enumerate().filter(|(_, shown)| !**shown) {
+            let records = stored.records(row);
+            *shown = match times.and_then(|times| times.get(records.clone())) {
+                Some(times) => times.iter().any(|at| time.contains(at)),
+                None => !records.is_empty() && time.contains(&0),
+            };
+        }
+    }
+    shown
+}
+
+/// The groups and columns of a table that make the cells of some families, as a table of their own.
+struct Part {
+    projection: Projection,
+    schema: StoredSchema,
+    /// Groups of the table, and columns of each.
+    of: Vec<(usize, Vec<usize>)>,
+}
+
+impl Part {
+    fn new(schema: &StoredSchema, families: &[String], bounded: bool, collects: bool) -> Self {
+        // Which record of a row is the newest is a matter of all its groups.
+        let timestamps = bounded || schema.upsert;
+        let mut projection = Projection { groups: Vec::with_capacity(schema.groups.len()) };
+        let mut part = StoredSchema { groups: Vec::new(), ..schema.clone() };
+        let mut of = Vec::new();
+        for (at, group) in schema.groups.iter().enumerate() {
+            let is_wanted = |family: &String| families.contains(family);
+            // A packed cell is made of all columns.
+            let wanted: Vec<bool> = match &group.packed {
+                Some(packed) => vec![is_wanted(&packed.family); group.columns.len()],
+                None => group.columns.iter().map(|column| is_wanted(&column.family)).collect(),
+            };
+            if !wanted.contains(&true) {
+                // A row is one also by the cells of other groups. Where reading takes none of them out
+                // and their timestamps do not matter, the keys say it all.
+                let columns = vec![false; group.columns.len()];
+                let some = GroupProjection { qualifiers: false, timestamps, columns, sums: false };
+                projection.groups.push((timestamps || collects).then_some(some));
+                continue;
+            }
+            let columns: Vec<usize> = (0..wanted.len()).filter(|column| wanted.get(*column) == Some(&true)).collect();
+            let mut kept = group.clone();
+            kept.columns = columns.iter().filter_map(|column| group.columns.get(*column).cloned()).collect();
+            part.groups.push(kept);
+            of.push((at, columns));
+            let qualifiers = group.qualifier == QualifierKind::Dynamic;
+            projection.groups.push(Some(GroupProjection {
+                qualifiers,
+                timestamps: true,
+                columns: wanted,
+                sums: false,
+            }));
+        }
+        Self { projection, schema: part, of }
+    }
+
+    /// Its groups of the groups of a block.
+    fn groups(&self, mut groups: Vec<Option<GroupBlock>>) -> Vec<Option<GroupBlock>> {
+        let group = |(at, columns): &(usize, Vec<usize>)| {
+            let stored = groups.get_mut(*at).and_then(Option::take)?;
+            let columns = columns.iter().map(|column| stored.columns.get(*column).cloned().flatten()).collect();
+            Some(GroupBlock { columns, ..stored })
+        };
+        self.of.iter().map(group).collect()
+    }
+}
+
+/// Columns of rows under construction.
+struct RowColumns {
+    rows: usize,
+    bytes: usize,
+    key: Option<BinaryBuilder>,
+    families: Vec<FamilyColumn>,
+    /// The family that got the last cell.
+    last: usize,
+    with_history: bool,
+    time: Range<i64>,
+    versions: usize,
+    schema: SchemaRef,
+}
+
+/// The maps of a family under construction. In a history the values are lists.
+struct FamilyColumn {
+    name: String,
+    /// Entries before each row.
+    starts: Vec<i32>,
+    qualifiers: BinaryBuilder,
+    /// Cells before each entry; of a history only.
+    lists: Vec<i32>,
+    times: Vec<i64>,
+    values: BinaryBuilder,
+    /// The qualifier of the last cell of the row, and how many of its cells were kept.
+    qualifier: Vec<u8>,
+    kept: usize,
+}
+
+impl FamilyColumn {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            starts: Vec::new(),
+            qualifiers: BinaryBuilder::new(),
+            lists: Vec::new(),
+            times: Vec::new(),
+            values: BinaryBuilder::new(),
+            qualifier: Vec::new(),
+            kept: 0,
+        }
+    }
+
+    fn entries(&self) -> i32 {
+        arrow::array::ArrayBuilder::len(&self.qualifiers) as i32
+    }
+
+    fn row(&mut self) {
+        self.starts.push(self.entries());
+        self.kept = 0;
+    }
+
+    /// Adds a cell of the row, unless there are `versions` newer ones; the bytes added.
+    fn cell(&mut self, cell: &CellRef<'_>, with_history: bool, versions: usize) -> usize {
+        if self.kept > 0 && self.qualifier == cell.qualifier {
+            if self.kept >= versions {
+                return 0;
+            }
+            self.kept += 1;
+        } else {
+            self.qualifiers.append_value(cell.qualifier);
+            self.qualifier.clear();
+            self.qualifier.extend_from_slice(cell.qualifier);
+            self.kept = 1;
+            if with_history {
+                self.lists.push(self.times.len() as i32);
+            }
+        }
+        if with_history {
+            self.times.push(cell.timestamp);
+        }
+        self.values.append_value(cell.value);
+        cell.qualifier.len() + cell.value.len()
+    }
+
+    /// The maps so far; it starts anew.
+    fn take(&mut self, with_history: bool, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+        self.starts.push(self.entries());
+        let starts = OffsetBuffer::new(std::mem::take(&mut self.starts).into());
+        let values: BinaryArray = self.values.finish();
+        let values: ArrayRef = if with_history {
+            self.lists.push(self.times.len() as i32);
+            let lists = OffsetBuffer::new(std::mem::take(&mut self.lists).into());
+            let times = TimestampMicrosecondArray::from(std::mem::take(&mut self.times)).with_timezone("UTC");
+            let cells = StructArray::try_new(cell_fields(), vec![Arc::new(times), Arc::new(values)], None)?;
+            Arc::new(ListArray::try_new(cell_field(), lists, Arc::new(cells), None)?)
+        } else {
+            Arc::new(values)
+        };
+        let DataType::Map(entries, sorted) = kind else {
+            return Err(ArrowError::SchemaError(format!("family {} is no map", self.name)));
+        };
+        let DataType::Struct(fields) = entries.data_type() else {
+            return Err(ArrowError::SchemaError(format!("family {} has no entries", self.name)));
+        };
+        let pairs = StructArray::try_new(fields.clone(), vec![Arc::new(self.qualifiers.finish()), values], None)?;
+        Ok(Arc::new(MapArray::try_new(Arc::clone(entries), starts, pairs, None, *sorted)?))
+    }
+}
+
+impl RowColumns {
+    fn new(view: &RowView, with_key: bool, families: Vec<String>, schema: SchemaRef) -> Self {
+        Self {
+            rows: 0,
+            bytes: 0,
+            key: with_key.then(BinaryBuilder::new),
+            families: families.into_iter().map(FamilyColumn::new).collect(),
+            last: 0,
+            with_history: view.shown.with_history,
+            time: view.shown.time.clone(),
+            versions: view.shown.versions,
+            schema,
+        }
+    }
+
+    fn is_full(&self, rows: usize) -> bool {
+        self.rows >= rows || self.bytes >= BATCH_BYTES
+    }
+
+    fn row(&mut self, key: &[u8]) {
+        self.rows += 1;
+        self.bytes += key.len();
+        if let Some(keys) = &mut self.key {
+            keys.append_value(key);
+        }
+        self.families.iter_mut().for_each(FamilyColumn::row);
+    }
+
+    /// A cell of the last row.
+    fn cell(&mut self, cell: &CellRef<'_>) {
+        if !self.time.contains(&cell.timestamp) {
+            return;
+        }
+        if self.families.get(self.last).is_none_or(|family| family.name != cell.family) {
+            let Some(found) = self.families.iter().position(|family| family.name == cell.family) else { return };
+            self.last = found;
+        }
+        if let Some(family) = self.families.get_mut(self.last) {
+            self.bytes += family.cell(cell, self.with_history, self.versions);
+        }
+    }
+
+    /// The batch so far; the next one starts.
+    fn take(&mut self) -> Result<RecordBatch, SqlError> {
+        let wrong = |error: ArrowError| SqlError::Query(error.into());
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.families.len() + 1);
+        if let Some(keys) = &mut self.key {
+            columns.push(Arc::new(keys.finish()));
+        }
+        let skip = columns.len();
+        for (family, field) in self.families.iter_mut().zip(self.schema.fields().iter().skip(skip)) {
+            columns.push(family.take(self.with_history, field.data_type()).map_err(wrong)?);
+        }
+        self.bytes = 0;
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(wrong)
+    }
+}

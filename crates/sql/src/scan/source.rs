@@ -1,0 +1,329 @@
+//! The file source of slices: what a scan reads, and how it is shown.
+
+use std::fmt::{self, Formatter};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::temporal_conversions::timestamp_us_to_datetime;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
+use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::object_store::ObjectStore;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, conjunction_opt};
+use datafusion::physical_plan::DisplayFormatType;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use tidetable_layout::KeyRange;
+use tidetable_store::Snapshot;
+
+use crate::aggregate::exec::ScanAggregate;
+use crate::catalog::rows::RowView;
+use crate::pushdown::dependence::is_of_columns;
+use crate::scan::opener::{SliceOpener, Work};
+use crate::shared_scan::InPass;
+
+/// Ranges of keys shown by a plan before it only counts them.
+const SHOWN: usize = 3;
+
+/// What a scan of a table gives.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    /// Records; `within` keeps only those whose event time, a record field, lies in a range.
+    Records { within: Option<(usize, Range<i64>)> },
+    /// Cells.
+    Cells,
+    /// Rows.
+    Rows(RowView),
+}
+
+/// What a scan of a table reads.
+#[derive(Debug)]
+pub(crate) struct TableScan {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) shape: Shape,
+    /// The keys asked for.
+    pub(crate) keys: Vec<KeyRange>,
+    /// The event times asked for, microseconds.
+    pub(crate) time: Range<i64>,
+    /// What may have read the records, with those of other periods.
+    pub(crate) pass: Option<InPass>,
+    /// Whether all batches of a slice but the last are as long as they may be.
+    pub(crate) even: bool,
+    /// Whether filters and aggregations may be left to the scan.
+    pub(crate) push_down: bool,
+}
+
+/// Slices as "files".
+#[derive(Clone)]
+pub(crate) struct SstSource {
+    scan: Arc<TableScan>,
+    /// What slices hold.
+    stored: SchemaRef,
+    /// Expressions over what slices hold; rows that do not pass them do not come.
+    filters: Vec<Arc<dyn PhysicalExpr>>,
+    aggregate: Option<Arc<ScanAggregate>>,
+    /// The order of what one slice gives.
+    order: Option<LexOrdering>,
+    /// What comes of slices: what they hold, or what was summed up of it.
+    table_schema: TableSchema,
+    projection: SplitProjection,
+    batch_size: usize,
+    /// Slices and SSTs, for show.
+    counts: (usize, usize),
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl SstSource {
+    pub(crate) fn new(
+        scan: TableScan,
+        schema: SchemaRef,
+        order: Option<LexOrdering>,
+        (slices, ssts): (usize, usize),
+    ) -> Self {
+        let table_schema = TableSchema::from(&schema);
+        Self {
+            scan: Arc::new(scan),
+            stored: schema,
+            filters: Vec::new(),
+            aggregate: None,
+            order,
+            projection: SplitProjection::unprojected(&table_schema),
+            table_schema,
+            batch_size: 8192,
+            counts: (slices, ssts),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// What it reads.
+    pub(crate) fn scan(&self) -> &TableScan {
+        &self.scan
+    }
+
+    /// The order of what one slice gives, over what slices hold; none if that is summed up.
+    pub(crate) fn slice_order(&self) -> Option<&LexOrdering> {
+        self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
+    }
+
+    /// What slices hold.
+    pub(crate) fn records_schema(&self) -> &SchemaRef {
+        &self.stored
+    }
+
+    /// What comes of each row of a slice.
+    pub(crate) fn projections(&self) -> &ProjectionExprs {
+        &self.projection.source
+    }
+
+    /// What is to be done with each slice.
+    pub(crate) fn work(&self) -> Result<Work> {
+        let columns = self.projection.file_indices.clone();
+        let schema = Arc::new(self.table_schema.file_schema().project(&columns)?);
+        Ok(Work {
+            scan: Arc::clone(&self.scan),
+            stored: Arc::clone(&self.stored),
+            filters: self.filters.clone(),
+            aggregate: self.aggregate.clone(),
+            columns,
+            schema,
+            batch_size: self.batch_size,
+        })
+    }
+
+    /// Whether it may sum up what it reads.
+    pub(crate) fn may_aggregate(&self) -> bool {
+        self.scan.push_down && self.aggregate.is_none()
+    }
+
+    /// The same, summed up.
+    pub(crate) fn aggregating(&self, aggregate: ScanAggregate) -> Self {
+        let table_schema = TableSchema::from(&aggregate.schema);
+        Self {
+            projection: SplitProjection::unprojected(&table_schema),
+            table_schema,
+            aggregate: Some(Arc::new(aggregate)),
+            metrics: ExecutionPlanMetricsSet::new(),
+            ..self.clone()
+        }
+    }
+}
+
+impl FileSource for SstSource {
+    fn create_file_opener(
+        &self,
+        _object_store: Arc<dyn ObjectStore>,
+        _base_config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let opener = SliceOpener::new(self.work()?, &self.metrics, partition);
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table_schema
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { batch_size: batch_size.max(1), ..self.clone() })
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        // Of sums nothing follows from what passed before they were made.
+        if self.aggregate.is_some() { None } else { conjunction_opt(self.filters.iter().cloned()) }
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "sst"
+    }
+
+    fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
+        let TableScan { snapshot, shape, keys, time, .. } = self.scan.as_ref();
+        let schema = match shape {
+            Shape::Records { .. } => "records",
+            Shape::Cells => "cells",
+            Shape::Rows(_) => "rows",
+        };
+        let (slices, ssts) = self.counts;
+        let (open, between, close) = match t {
+            DisplayFormatType::TreeRender => ("", "\n", "\n"),
+            _ => (", ", ", ", ""),
+        };
+        write!(f, "{open}table={schema}.{}{between}", snapshot.table().name())?;
+        write!(f, "version={}{between}slices={slices}{between}ssts={ssts}{between}keys=", snapshot.version().number)?;
+        show_keys(keys, f)?;
+        write!(f, "{between}time=")?;
+        show_times(time, f)?;
+        if let Shape::Records { within: Some((_, within)) } = shape {
+            write!(f, "{between}within=")?;
+            show_times(within, f)?;
+        }
+        if let Shape::Rows(RowView { shown, .. }) = shape {
+            write!(f, "{between}cells={shown}{between}timestamps=")?;
+            show_times(&shown.time, f)?;
+        }
+        if let Some(filter) = conjunction_opt(self.filters.iter().cloned()) {
+            write!(f, "{between}filter={filter}")?;
+        }
+        if let Some(aggregate) = &self.aggregate {
+            write!(f, "{between}{aggregate}")?;
+        }
+        f.write_str(close)
+    }
+
+    // A slice is no run of bytes that could be split by offsets.
+    fn supports_repartitioning(&self) -> bool {
+        false
+    }
+
+    fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+        files
+    }
+
+    /// Filters of records are looked at here: those that keys decide by row, before values are. A filter that changes while
+    /// the query runs is left to the engine.
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let of_records = matches!(self.scan.shape, Shape::Records { .. }) && self.may_aggregate();
+        let taken: Vec<bool> =
+            filters.iter().map(|filter| of_records && is_of_columns(filter) && !is_dynamic(filter)).collect();
+        let verdicts = taken.iter().map(|taken| if *taken { PushedDown::Yes } else { PushedDown::No }).collect();
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(verdicts);
+        if !taken.contains(&true) {
+            return Ok(propagation);
+        }
+        let mut source = self.clone();
+        source.filters.extend(filters.into_iter().zip(taken).filter_map(|(filter, taken)| taken.then_some(filter)));
+        Ok(propagation.with_updated_node(Arc::new(source)))
+    }
+
+    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
+        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let projected = datafusion::physical_plan::apply_expression_roots(self.projection.source.iter(), f)?;
+        if projected == TreeNodeRecursion::Stop || self.aggregate.is_some() {
+            return Ok(projected);
+        }
+        for filter in &self.filters {
+            if f(filter)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(projected)
+    }
+}
+
+fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
+    filter.is::<DynamicFilterPhysicalExpr>() || filter.children().into_iter().any(is_dynamic)
+}
+
+fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
+    match keys {
+        [] => return f.write_str("none"),
+        [all] if *all == KeyRange::all() => return f.write_str("all"),
+        _ => {}
+    }
+    f.write_str("[")?;
+    for (at, range) in keys.iter().take(SHOWN).enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        write!(f, "{comma}{}..", range.start.escape_ascii())?;
+        if let Some(end) = &range.end {
+            write!(f, "{}", end.escape_ascii())?;
+        }
+    }
+    if keys.len() > SHOWN {
+        write!(f, ", and {} more", keys.len() - SHOWN)?;
+    }
+    f.write_str("]")
+}
+
+fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
+    if *time == (i64::MIN..i64::MAX) {
+        return f.write_str("all");
+    }
+    let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {
+        Some(moment) if time != i64::MIN && time != i64::MAX => write!(f, "{}", moment.format("%Y-%m-%dT%H:%M:%S%.fZ")),
+        _ => Ok(()),
+    };
+    f.write_str("[")?;
+    show(time.start, f)?;
+    f.write_str("..")?;
+    show(time.end, f)?;
+    f.write_str(")")
+}
+
+/// The columns of every cells table.
+pub(crate) fn cells_schema() -> Schema {
+    use arrow::datatypes::{DataType, Field, TimeUnit};
+    Schema::new(vec![
+        Field::new("row_key", DataType::Binary, false),
+        Field::new("family", DataType::Utf8, false),
+        Field::new("qualifier", DataType::Binary, false),
+        Field::new("timestamp", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
+        Field::new("value", DataType::Binary, false),
+    ])
+}

@@ -1,0 +1,118 @@
+//! Rows by what their values add up to, where a query asks for no more of records than that.
+//!
+//! Files keep the sums of rows beside their values. Where they do not, and where rows of several files are merged or some
+//! of a row is hidden, the values come instead and are added up here.
+
+use std::sync::Arc;
+
+use arrow::array::BooleanArray;
+use arrow::compute::and;
+use arrow::datatypes::Schema;
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::PhysicalExpr;
+use tidetable_layout::decode::record_counts;
+use tidetable_layout::{Block, Projection};
+
+use crate::aggregate::exec::ScanAggregate;
+use crate::aggregate::row_states::{RowArgument, RowState, RowStates, unlike};
+use crate::pushdown::dependence::is_of_row;
+use crate::scan::records::{Fields, passing, read_rows};
+use crate::scan::source::{Shape, TableScan};
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Reads rows and sums.
+pub(crate) struct SumReader {
+    scan: Arc<TableScan>,
+    /// ScanRange, for messages.
+    name: String,
+    rows: Fields,
+    row_filter: Vec<Expr>,
+    /// Columns of records, which are arguments.
+    records: Fields,
+    /// For each function its state, and the group and the column of its argument.
+    states: Vec<(RowState, Option<(usize, usize)>)>,
+}
+
+impl SumReader {
+    /// For `aggregate` of the records that pass `filters`; `None` if these or it look at single records.
+    pub(crate) fn new(
+        scan: &Arc<TableScan>,
+        name: &str,
+        table: &Schema,
+        filters: &[Expr],
+        aggregate: &ScanAggregate,
+    ) -> Result<Option<Self>> {
+        let layout = scan.snapshot.layout();
+        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let Some(states) = aggregate.row_states().filter(|_| whole) else { return Ok(None) };
+        if !filters.iter().all(|filter| is_of_row(layout, filter)) {
+            return Ok(None);
+        }
+        let mut of_columns = Vec::with_capacity(states.len());
+        for (state, aggregate) in states.into_iter().zip(&aggregate.aggregates) {
+            let column = aggregate.arguments.first().and_then(|argument| argument.downcast_ref::<Column>());
+            let stored = column.and_then(|column| layout.summed_column(column.index()));
+            if state.looks_at_values() && stored.is_none() {
+                return Ok(None);
+            }
+            let stored = stored.filter(|_| state.looks_at_values());
+            of_columns.push((state, stored));
+        }
+        let groups = aggregate.groups.iter().map(|(expr, _)| expr);
+        let rows = Fields::of(table, filters.iter().chain(groups), &[])?;
+        let arguments = aggregate.aggregates.iter().flat_map(|aggregate| &aggregate.arguments);
+        Ok(Some(Self {
+            scan: Arc::clone(scan),
+            name: name.to_owned(),
+            row_filter: filters.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            rows,
+            records: Fields::of(table, arguments, &[])?,
+            states: of_columns,
+        }))
+    }
+
+    /// What must be read of blocks.
+    pub(crate) fn projection(&self) -> Projection {
+        let mut projection = self.scan.snapshot.layout().projection(self.records.at());
+        for (group, _) in self.states.iter().filter_map(|(_, column)| *column) {
+            if let Some(Some(group)) = projection.groups.get_mut(group) {
+                group.sums = true;
+            }
+        }
+        projection
+    }
+
+    /// What batches of rows hold, and columns that are arguments.
+    pub(crate) fn fields(&self) -> (&Fields, &Fields) {
+        (&self.rows, &self.records)
+    }
+
+    /// The rows of a block that pass the filters and have records.
+    pub(crate) fn read(&self, block: &Block) -> Result<RowStates> {
+        let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
+        let mut kept: BooleanArray = record_counts(&ends).map(|count| Some(count > 0)).collect();
+        if let Some(passing) = passing(&self.row_filter, &rows)? {
+            kept = and(&kept, &passing)?;
+        }
+        let mut states = Vec::with_capacity(self.states.len());
+        for (state, column) in &self.states {
+            let argument = match column {
+                Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(unlike)?),
+                None => None,
+            };
+            states.push(state.states(&ends, argument.as_ref())?);
+        }
+        RowStates { rows, states }.filter(&kept)
+    }
+}
+
+/// The sums of a column if they came, else its values.
+fn argument(block: &Block, group: usize, column: usize) -> Option<RowArgument<'_>> {
+    let group = block.groups.get(group)?.as_ref()?;
+    match group.sums.get(column).and_then(Option::as_ref) {
+        Some(sums) => Some(RowArgument::Sums(sums, &group.row_ends)),
+        None => Some(RowArgument::Values(group.columns.get(column)?.as_ref()?, &group.row_ends)),
+    }
+}

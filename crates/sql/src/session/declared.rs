@@ -1,0 +1,229 @@
+//! Queries checked before there is anything to ask: planned over tables that are only declared.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
+use datafusion::catalog::{
+    CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider,
+};
+use datafusion::common::plan_err;
+use datafusion::datasource::empty::EmptyTable;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use datafusion::scalar::ScalarValue;
+use tidetable_layout::{Field, Layout};
+
+use crate::catalog::rows::{RowView, families};
+use crate::catalog::{CATALOG, CELLS, RECORDS, ROWS};
+use crate::error::{Result, SqlError};
+use crate::expressions::field_type;
+use crate::scan::source::cells_schema;
+use crate::session::unsteady::unsteady_in;
+use crate::session::{read_as_written, statement, table_references, with_views};
+use crate::views::options::CellsShown;
+use crate::views::planner::Views;
+
+/// Why a query cannot be what a table is made from.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// It is no query over the tables.
+    #[error(transparent)]
+    Wrong(#[from] SqlError),
+    /// A column of a type that no table stores.
+    #[error("its column {name} is {found}, which no table stores; CAST it to a number, text, a time or a bool")]
+    Type {
+        /// The column.
+        name: String,
+        /// Its type.
+        found: DataType,
+    },
+    /// Two columns of one name.
+    #[error("two of its columns are called {name}; give one another name with AS")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// It calls a function that gives something else each time.
+    #[error(
+        "it calls {function}(), which gives something else in each run; a table made from others must follow from them"
+    )]
+    Unsteady {
+        /// The function.
+        function: String,
+    },
+    /// It reads something that is not records of a table.
+    #[error("it reads {found}; a table is made from the records of other tables of the job, named before it")]
+    Reads {
+        /// What, as `schema.name`.
+        found: String,
+    },
+}
+
+/// What a query gives: its columns, in the types that tables store, and the tables whose records it reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryShape {
+    /// Columns in the order of the query.
+    pub columns: Vec<Field>,
+    /// Tables, ascending.
+    pub reads: Vec<String>,
+}
+
+/// What is known of a query before it is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedQuery {
+    /// Names of its columns, in their order.
+    pub columns: Vec<String>,
+    /// What it reads, by schema and name, ascending.
+    pub reads: Vec<(String, String)>,
+}
+
+/// A table that a query may read.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    name: String,
+    records: SchemaRef,
+    families: Arc<Vec<String>>,
+}
+
+impl Declared {
+    /// The table `name` with this layout.
+    pub fn new(name: &str, layout: &Layout) -> Self {
+        Self { name: name.to_owned(), records: layout.records_schema(), families: families(layout) }
+    }
+
+    fn rows(&self, shown: CellsShown) -> SchemaRef {
+        let families = Arc::clone(&self.families);
+        Arc::new(RowView { families, shown }.schema())
+    }
+}
+
+/// Plans `query`, which may have the parameters `params`, over `tables`.
+///
+/// # Errors
+/// If it is no query over them.
+pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, ScalarValue)]) -> Result<CheckedQuery> {
+    let context = context(tables)?;
+    let frame = plan(&context, query).await?;
+    if let Some(function) = unsteady_in(frame.logical_plan())? {
+        return Err(SqlError::UnsteadyExport { function });
+    }
+    let frame = frame.with_param_values(params.to_vec())?;
+    let columns = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+    frame.create_physical_plan().await?;
+    Ok(CheckedQuery { columns, reads: table_references(&context, query, &names(tables))? })
+}
+
+/// What `query` reads, by schema and name, ascending; whether those are there, and have the columns it names, is not
+/// looked at.
+///
+/// # Errors
+/// If it is not valid SQL.
+pub fn read_by(tables: &[Declared], query: &str) -> Result<Vec<(String, String)>> {
+    table_references(&context(tables)?, query, &names(tables))
+}
+
+fn names(tables: &[Declared]) -> Vec<String> {
+    tables.iter().map(|table| table.name.clone()).collect()
+}
+
+/// Plans `query` over `tables` to see what a table made from it would hold.
+///
+/// # Errors
+/// If it is no query over them, or no table can be made from it.
+pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape, QueryError> {
+    let context = context(tables)?;
+    let frame = plan(&context, query).await?;
+    if let Some(function) = unsteady_in(frame.logical_plan()).map_err(SqlError::from)? {
+        return Err(QueryError::Unsteady { function });
+    }
+    let references = table_references(&context, query, &names(tables))?;
+    if let Some((schema, table)) = references.iter().find(|(schema, _)| schema != RECORDS) {
+        return Err(QueryError::Reads { found: format!("{schema}.{table}") });
+    }
+    if references.is_empty() {
+        return Err(QueryError::Reads { found: "no table".to_owned() });
+    }
+    let mut columns: Vec<Field> = Vec::new();
+    for found in frame.schema().fields() {
+        let Some(kind) = field_type(found.data_type()) else {
+            return Err(QueryError::Type { name: found.name().clone(), found: found.data_type().clone() });
+        };
+        if columns.iter().any(|known| known.name == *found.name()) {
+            return Err(QueryError::Twice { name: found.name().clone() });
+        }
+        columns.push(Field { name: found.name().clone(), kind });
+    }
+    Ok(QueryShape { columns, reads: references.into_iter().map(|(_, table)| table).collect() })
+}
+
+/// The rows of `batch`, which such a query gave, in the types of its columns.
+///
+/// # Errors
+/// If a value does not fit.
+pub fn in_columns(columns: &[Field], batch: &RecordBatch) -> Result<RecordBatch> {
+    let mut fields = Vec::with_capacity(columns.len());
+    let mut arrays = Vec::with_capacity(columns.len());
+    for (column, array) in columns.iter().zip(batch.columns()) {
+        let wanted = column.kind.arrow();
+        arrays.push(if *array.data_type() == wanted {
+            Arc::clone(array)
+        } else {
+            cast(array, &wanted).map_err(arrow)?
+        });
+        fields.push(ArrowField::new(&column.name, wanted, true));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(arrow)
+}
+
+fn arrow(error: arrow::error::ArrowError) -> SqlError {
+    datafusion::error::DataFusionError::from(error).into()
+}
+
+fn context(tables: &[Declared]) -> Result<SessionContext> {
+    let mut config = SessionConfig::new()
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(CATALOG, RECORDS);
+    read_as_written(&mut config);
+    let builder = SessionStateBuilder::new().with_config(config);
+    let views = DeclaredViews(tables.to_vec());
+    let context = SessionContext::new_with_state(with_views(builder, Arc::new(views)).build());
+    let catalog = MemoryCatalogProvider::new();
+    for schema in [RECORDS, CELLS, ROWS] {
+        let declared = MemorySchemaProvider::new();
+        for table in tables {
+            let columns = match schema {
+                RECORDS => Arc::clone(&table.records),
+                CELLS => Arc::new(cells_schema()),
+                _ => table.rows(CellsShown::default()),
+            };
+            declared.register_table(table.name.clone(), Arc::new(EmptyTable::new(columns)))?;
+        }
+        catalog.register_schema(schema, Arc::new(declared))?;
+    }
+    context.register_catalog(CATALOG, Arc::new(catalog));
+    Ok(context)
+}
+
+async fn plan(context: &SessionContext, query: &str) -> Result<DataFrame> {
+    let plan = statement::plan(&context.state(), query).await?;
+    Ok(context.execute_logical_plan(plan).await?)
+}
+
+#[derive(Debug)]
+struct DeclaredViews(Vec<Declared>);
+
+impl Views for DeclaredViews {
+    fn names(&self) -> Vec<String> {
+        names(&self.0)
+    }
+
+    fn rows(&self, name: &str, shown: CellsShown) -> datafusion::error::Result<Arc<dyn TableProvider>> {
+        match self.0.iter().find(|table| table.name == name) {
+            Some(table) => Ok(Arc::new(EmptyTable::new(table.rows(shown)))),
+            None => plan_err!("there is no table {name}"),
+        }
+    }
+}

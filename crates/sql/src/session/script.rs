@@ -1,0 +1,145 @@
+//! Several statements in one text, and where in it a mistake is.
+
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
+
+use crate::error::SqlError;
+use crate::session::dialect::Tidetable;
+
+/// A statement of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// Its text, without the semicolon.
+    pub text: &'a str,
+    /// Where it begins in the script: a line and a character of it, both from 1.
+    pub at: (u64, u64),
+}
+
+/// The statements of `script`, which semicolons end; those of nothing but comments are left out. The last one needs no
+/// semicolon.
+///
+/// # Errors
+/// Where a text or a comment does not end, and what is wrong with it.
+pub fn statements(script: &str) -> Result<Vec<Statement<'_>>, ScriptError> {
+    Ok(split(script)?.0)
+}
+
+/// Whether the last statement of `script` is ended by a semicolon, and no text or comment is open.
+pub fn is_complete(script: &str) -> bool {
+    split(script).is_ok_and(|(_, complete)| complete)
+}
+
+/// A script that cannot be told apart into statements.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ScriptError {
+    /// What is wrong.
+    pub message: String,
+    /// The line and the character of it, both from 1.
+    pub at: (u64, u64),
+}
+
+fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
+    let tokens = Tokenizer::new(&Tidetable, script).tokenize_with_location();
+    let tokens = tokens.map_err(|TokenizerError { message, location }| ScriptError {
+        message,
+        at: (location.line, location.column),
+    })?;
+    let mut found = Vec::new();
+    let (mut begins, mut has_words): (Option<Location>, bool) = (None, false);
+    let mut lines = Lines::new(script);
+    let mut start = 0;
+    for token in &tokens {
+        match &token.token {
+            Token::SemiColon => {
+                let end = lines.offset(token.span.start);
+                if let Some(at) = begins.take().filter(|_| has_words) {
+                    found
+                        .push(Statement { text: script.get(start..end).unwrap_or_default(), at: (at.line, at.column) });
+                }
+                has_words = false;
+            }
+            Token::Whitespace(_) => {}
+            Token::EOF => {}
+            _ => {
+                if begins.is_none() {
+                    begins = Some(token.span.start);
+                    start = lines.offset(token.span.start);
+                }
+                has_words = true;
+            }
+        }
+    }
+    let complete = begins.is_none() && !found.is_empty();
+    if let Some(at) = begins {
+        let text = script.get(start..).unwrap_or_default().trim_end();
+        found.push(Statement { text, at: (at.line, at.column) });
+    }
+    Ok((found, complete))
+}
+
+/// Finds bytes of a text by line and character, in ascending order.
+struct Lines<'a> {
+    text: &'a str,
+    line: u64,
+    start: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, line: 1, start: 0 }
+    }
+
+    fn offset(&mut self, at: Location) -> usize {
+        while self.line < at.line {
+            let rest = self.text.get(self.start..).unwrap_or_default();
+            let Some(end) = rest.find('\n') else { break };
+            (self.start, self.line) = (self.start + end + 1, self.line + 1);
+        }
+        let rest = self.text.get(self.start..).unwrap_or_default();
+        let column = usize::try_from(at.column.saturating_sub(1)).unwrap_or_default();
+        rest.char_indices().nth(column).map_or(self.text.len(), |(offset, _)| self.start + offset)
+    }
+}
+
+impl SqlError {
+    /// Where in the statement the mistake is, as far as the engine says: a line and a character of it, both from 1.
+    pub fn place(&self) -> Option<(u64, u64)> {
+        let Self::Query(error) = self else { return None };
+        if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {
+            return Some((span.start.line, span.start.column));
+        }
+        let text = error.to_string();
+        let (_, rest) = text.split_once("Line: ")?;
+        let (line, rest) = rest.split_once(", Column: ")?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        Some((line.parse().ok()?, rest.get(..digits)?.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(script: &str) -> Vec<(&str, (u64, u64))> {
+        statements(script).unwrap().into_iter().map(|statement| (statement.text, statement.at)).collect()
+    }
+
+    #[test]
+    fn semicolons_end_statements_but_not_in_texts_and_comments() {
+        assert_eq!(texts("select 1"), [("select 1", (1, 1))]);
+        let script = "-- first; not\nselect ';' as \"a;b\" /* ; */;\n\n  select é,\n2 ;;\n-- end\n";
+        assert_eq!(texts(script), [("select ';' as \"a;b\" /* ; */", (2, 1)), ("select é,\n2 ", (4, 3))]);
+        assert_eq!(texts(" ; -- nothing"), []);
+        let open = statements("select 1;\nselect 'x").unwrap_err();
+        assert_eq!(open.at.0, 2);
+    }
+
+    #[test]
+    fn a_statement_is_complete_with_its_semicolon() {
+        assert!(is_complete("select 1;"));
+        assert!(is_complete("select 1; -- and a comment"));
+        for open in ["", "select 1", "select ';", "select 1; select 2", "/* select 1;"] {
+            assert!(!is_complete(open), "{open}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Statements, brought from what people write for Bigtable to what the engine plans.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use datafusion::common::{DFSchema, plan_err};
+use datafusion::error::Result;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::TypePlanner;
+use datafusion::logical_expr::{self, LogicalPlan};
+use datafusion::prelude::SQLOptions;
+use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::{
+    self, AccessExpr, BinaryOperator, CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TimezoneInfo, Value,
+    ValueWithSpan, VisitMut, VisitorMut,
+};
+
+use crate::functions::TIMEZONE;
+use crate::session::dialect::Tidetable;
+use crate::session::select_all::{whole, without_list};
+
+/// Reads a statement. Bytes may be written `b'..'`, and fields of structs in a list `list[1].field`.
+///
+/// # Errors
+/// If it is not SQL.
+pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
+    let mut statements = parser(state, query)?.parse_statements()?;
+    let Some(mut statement) = statements.pop_front() else { return plan_err!("there is no statement") };
+    if !statements.is_empty() {
+        return plan_err!("there is more than one statement");
+    }
+    if let Some(statement) = inner(&mut statement) {
+        let _: ControlFlow<()> = statement.visit(&mut AsPlanned);
+    }
+    Ok(statement)
+}
+
+/// Plans an expression over columns.
+///
+/// # Errors
+/// If it is no expression over them.
+pub(crate) fn expression(state: &SessionState, sql: &str, columns: &DFSchema) -> Result<logical_expr::Expr> {
+    let mut expression = parser(state, sql)?.parse_into_expr()?;
+    let _: ControlFlow<()> = expression.visit(&mut AsPlanned);
+    state.create_logical_expr_from_sql_expr(expression, columns)
+}
+
+fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
+    let limit = state.config_options().sql_parser.recursion_limit.get();
+    DFParserBuilder::new(text).with_dialect(&Tidetable).with_recursion_limit(limit).build()
+}
+
+/// Plans a query. It reads: tables are made by jobs, and files are written by exports.
+///
+/// # Errors
+/// If it is no query, or not valid.
+pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPlan> {
+    let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let statement = parse(state, query)?;
+    let plan = match of_all_columns(state, &statement).await {
+        Some(plan) => plan,
+        None => state.statement_to_plan(statement).await?,
+    };
+    only_queries.verify_plan(&plan)?;
+    Ok(plan)
+}
+
+/// The plan of a `SELECT *` without a list of columns, if it can do without. What is wrong with it is said of the statement.
+async fn of_all_columns(state: &SessionState, statement: &Statement) -> Option<LogicalPlan> {
+    let plan = state.statement_to_plan(without_list(statement)?).await.ok()?;
+    whole(plan)
+}
+
+/// The SQL statement in a statement of the engine.
+pub(crate) fn inner(statement: &mut Statement) -> Option<&mut ast::Statement> {
+    match statement {
+        Statement::Statement(statement) => Some(statement),
+        Statement::Explain(explain) => inner(&mut explain.statement),
+        _ => None,
+    }
+}
+
+struct AsPlanned;
+
+impl VisitorMut for AsPlanned {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
+            let first = access_chain.iter().position(|access| matches!(access, AccessExpr::Subscript(_)));
+            for access in access_chain.iter_mut().skip(first.unwrap_or(usize::MAX)) {
+                if let AccessExpr::Dot(Expr::Identifier(name)) = access {
+                    let index = Expr::Value(Value::SingleQuotedString(name.value.clone()).with_empty_span());
+                    *access = AccessExpr::Subscript(Subscript::Index { index });
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        tell_apart(&mut select.projection);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                *expr = call(TIMEZONE, vec![take(time_zone), take(timestamp)]);
+            }
+            // As in PostgreSQL and DuckDB, and `xor(a, b)` as in DuckDB.
+            Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, right } => {
+                *expr = call("power", vec![as_double(take(left)), as_double(take(right))]);
+            }
+            Expr::Function(function) => {
+                if let Some((left, op, right)) = operator_of(function) {
+                    let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
+                    *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }));
+                } else if let Some(name) = own_name(&mut function.name)
+                    && let Some((_, known)) =
+                        OTHER_NAMES.iter().find(|(other, _)| name.value.eq_ignore_ascii_case(other))
+                {
+                    name.value = (*known).to_owned();
+                }
+            }
+            _ => {}
+        }
+        // A number with an exponent is a float, which may be larger than any decimal.
+        if let Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) = expr
+            && number.bytes().any(|byte| matches!(byte, b'e' | b'E'))
+        {
+            let text = Value::SingleQuotedString(number.clone()).with_empty_span();
+            *expr = as_double(Expr::Value(text));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        if let Value::SingleQuotedByteStringLiteral(text) | Value::DoubleQuotedByteStringLiteral(text) = &value.value {
+            let digits = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+            value.value = Value::HexStringLiteral(digits);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Functions that the engine has under another name.
+const OTHER_NAMES: [(&str, &str); 3] = [("sign", "signum"), ("ceiling", "ceil"), ("pow", "power")];
+
+fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
+    match name.0.as_mut_slice() {
+        [ObjectNamePart::Identifier(name)] => Some(name),
+        _ => None,
+    }
+}
+
+/// Gives what is asked for once more a name of its own, as DuckDB does: the engine takes no two columns of one name.
+fn tell_apart(items: &mut [SelectItem]) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut everything = false;
+    for item in items {
+        match item {
+            SelectItem::Wildcard(options) => {
+                everything |= options.opt_except.is_none() && options.opt_exclude.is_none();
+            }
+            SelectItem::UnnamedExpr(expr) => {
+                let text = expr.to_string();
+                let in_all = usize::from(everything && matches!(expr, Expr::Identifier(_)));
+                let before = seen.entry(name_of(expr)).or_insert(in_all);
+                if *before > 0 {
+                    let name = match expr {
+                        Expr::Identifier(name) => &name.value,
+                        _ => &text,
+                    };
+                    let alias = Ident::with_quote('"', format!("{name}_{before}"));
+                    *item = SelectItem::ExprWithAlias { expr: take(expr), alias };
+                }
+                *before += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the engine's names of columns have in common: casts do not show in them, nor how a function is written.
+fn name_of(expr: &Expr) -> String {
+    struct Plain;
+
+    impl VisitorMut for Plain {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Cast { expr: inner, .. } | Expr::Nested(inner) => *expr = take(inner),
+                Expr::TypedString(text) => *expr = Expr::Value(text.value.clone()),
+                Expr::Function(function) => {
+                    function.name.0.iter_mut().for_each(|part| {
+                        if let ObjectNamePart::Identifier(name) = part {
+                            name.value.make_ascii_lowercase();
+                        }
+                    });
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut expr = expr.clone();
+    let _: ControlFlow<()> = expr.visit(&mut Plain);
+    expr.to_string()
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Value(Value::Null.with_empty_span()))
+}
+
+fn as_double(expr: Expr) -> Expr {
+    let (kind, data_type) = (CastKind::Cast, ast::DataType::DoublePrecision);
+    Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(args),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// The operator that `xor(left, right)` and `mod(left, right)` stand for.
+fn operator_of(function: &Function) -> Option<(&Expr, BinaryOperator, &Expr)> {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+    let op = match name.value.to_ascii_lowercase().as_str() {
+        "xor" => BinaryOperator::BitwiseXor,
+        "mod" => BinaryOperator::Modulo,
+        _ => return None,
+    };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(left)), FunctionArg::Unnamed(FunctionArgExpr::Expr(right))] => {
+            Some((left, op, right))
+        }
+        _ => None,
+    }
+}
+
+/// The types that are written in another way than the engine knows them, or mean another.
+#[derive(Debug)]
+pub(crate) struct OwnTypes;
+
+impl TypePlanner for OwnTypes {
+    fn plan_type_field(&self, kind: &ast::DataType) -> Result<Option<FieldRef>> {
+        let kind = match kind {
+            ast::DataType::Bytes(None) => DataType::Binary,
+            ast::DataType::Int64 => DataType::Int64,
+            ast::DataType::Float64 => DataType::Float64,
+            // As columns are; the engine's nanoseconds end in 2262.
+            ast::DataType::Timestamp(None, zone) => {
+                let has_zone = matches!(zone, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz);
+                DataType::Timestamp(TimeUnit::Microsecond, has_zone.then(|| "UTC".into()))
+            }
+            ast::DataType::Datetime(None) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            _ => return Ok(None),
+        };
+        Ok(Some(Arc::new(Field::new("", kind, true))))
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading files for several periods, and giving each its records.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::RecordBatch;
+use datafusion::common::DataFusionError;
+use datafusion::error::Result;
+use tidetable_store::ScanRange;
+
+use super::{InPass, ScanSignature, SharedScan};
+use crate::error::external;
+use crate::scan::opener::Reading;
+use crate::scan::records::{RecordReader, Wanted};
+use crate::scan::source::{Shape, TableScan};
+use crate::shared_scan::files::{Given, SharedFiles, bytes_of};
+use crate::shared_scan::share;
+use crate::shared_scan::split::Places;
+
+impl InPass {
+    /// What `reading` would give, if its files are read for several periods; `None` if it is to read by itself. That is also
+    /// what to do where reading failed: then each period says what is wrong.
+    pub(crate) fn records(&self, reading: &Reading) -> Option<Vec<RecordBatch>> {
+        let Self { pass, at } = self;
+        let (work, ask) = (&reading.work, ScanSignature::of(&reading.work)?);
+        let ask = pass.asks.iter().position(|known| *known == ask)?;
+        // A query that asks for less than its period knows it by itself.
+        if work.scan.time != pass.time(*at) {
+            return None;
+        }
+        let snapshot = &work.scan.snapshot;
+        let mut shared = Vec::with_capacity(reading.slices.len());
+        for slice in &reading.slices {
+            if !share::is_alike(snapshot, slice) {
+                return None;
+            }
+            shared.push(pass.files(ask, snapshot, slice).ok().filter(|files| files.gives(*at))?);
+        }
+        let mut given = Vec::new();
+        for files in shared {
+            pass.read(&files, reading);
+            given.extend(files.records(*at)?);
+        }
+        pass.given.fetch_add(1, Ordering::Relaxed);
+        Some(given)
+    }
+}
+
+impl SharedScan {
+    /// Reads what nobody has read yet of `files`. Whoever comes meanwhile does the same; all wait for the last piece.
+    fn read(&self, files: &SharedFiles, reading: &Reading) {
+        let mut read = 0;
+        while let Some((piece, slice)) = files.next_piece() {
+            let mut given = Vec::new();
+            match self.read_piece(files, slice, reading, &mut given) {
+                Ok(()) => piece.keep(given),
+                Err(_) => self.held.sub(given.iter().map(bytes_of).sum()),
+            }
+            read += u64::from(slice.keys.start == *files.start());
+        }
+        // What was given up meanwhile.
+        self.held.sub(files.release());
+        self.read.fetch_add(read, Ordering::Relaxed);
+    }
+
+    fn read_piece(
+        &self,
+        files: &SharedFiles,
+        slice: &ScanRange,
+        reading: &Reading,
+        given: &mut Vec<Given>,
+    ) -> Result<()> {
+        let Reading { work, name, options, .. } = reading;
+        let snapshot = work.scan.snapshot.clone();
+        let within = match &work.scan.shape {
+            Shape::Records { within } => within.as_ref().map(|(time, _)| (*time, slice.time.clone())),
+            _ => None,
+        };
+        let scan = Arc::new(TableScan {
+            snapshot: snapshot.clone(),
+            shape: Shape::Records { within: within.clone() },
+            keys: work.scan.keys.clone(),
+            time: slice.time.clone(),
+            pass: None,
+            even: false,
+            push_down: work.scan.push_down,
+        });
+        let wanted = Wanted { fields: &work.columns, by_row: within.is_none(), ..Wanted::default() };
+        let reader = RecordReader::new(&scan, name, &work.stored, &work.filters, &wanted)?;
+        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
+        let fields = reader.record_fields();
+        let columns: Vec<usize> =
+            work.columns.iter().map(|column| fields.place(*column).ok_or_else(unlike)).collect::<Result<_>>()?;
+        let time = within.map(|(time, _)| fields.place(time).ok_or_else(unlike)).transpose()?;
+        given.extend((0..self.times.len()).map(|period| files.gives(period).then(Vec::new)));
+        for block in snapshot.scan_with(slice, &reader.projection(), options).map_err(external)? {
+            if self.stopped.load(Ordering::Relaxed) || files.periods().is_empty() {
+                return Err(DataFusionError::Execution("nobody wants them any more".to_owned()));
+            }
+            let block = block.map_err(external)?;
+            let unlike_keys = |error| DataFusionError::External(Box::new(error));
+            let windows = match time {
+                Some(_) => Vec::new(),
+                None => snapshot.layout().row_windows(&block.keys).map_err(unlike_keys)?.unwrap_or_default(),
+            };
+            let Some(found) = reader.read(block)? else { continue };
+            let places = match time {
+                Some(time) => Places::by_times(&found.records, time, &self.times)?,
+                None => Places::by_windows(&windows, &found.ends, &self.times),
+            };
+            let kept = found.records.project(&columns)?;
+            for (period, given) in given.iter_mut().enumerate() {
+                let Some(batches) = given else { continue };
+                if !files.gives(period) {
+                    self.held.sub(bytes_of(&given.take()));
+                } else if let Some(batch) = places.take(&kept, period)? {
+                    self.held.add(batch.get_array_memory_size() as u64);
+                    batches.push(batch);
+                }
+            }
+            self.give_up_what_does_not_fit(files, given);
+        }
+        Ok(())
+    }
+
+    /// Where more is held than was estimated, the last periods read by themselves.
+    fn give_up_what_does_not_fit(&self, files: &SharedFiles, given: &mut [Given]) {
+        while self.held.bytes() > self.most {
+            let periods = files.periods();
+            if periods.is_empty() {
+                return;
+            }
+            periods.iter().skip(periods.len() / 2).for_each(|period| files.give_up(*period));
+            let gone = given.iter_mut().enumerate().filter(|(period, _)| !files.gives(*period));
+            self.held.sub(gone.map(|(_, given)| bytes_of(&given.take())).sum());
+            self.held.sub(files.release());
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Views of rows with options, in `FROM`: `T(with_history => true)`, `rows(T, ..)`, `unpack(T, ..)`
+//! and `unpack((SELECT ..))`.
+//!
+//! The engine's table functions take no named arguments, so these are planned before it sees them.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::common::{DFSchema, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::error::Result;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    self, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Query, TableFactor, Value, VisitMut,
+    VisitorMut,
+};
+
+use crate::catalog::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
+use crate::error::{SqlError, external};
+use crate::functions::{TIMESTAMP, has_history, unpack};
+use crate::session::statement::inner;
+use crate::views::options::{CellsShown, ViewOption};
+use crate::workarounds::floats::in_expression;
+
+/// The tables whose rows can be shown.
+pub(crate) trait Views: fmt::Debug + Send + Sync {
+    /// Names of the tables.
+    fn names(&self) -> Vec<String>;
+
+    /// The rows of a table.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>>;
+}
+
+/// Plans views of rows.
+#[derive(Debug)]
+pub(crate) struct ViewPlanner(pub(crate) Arc<dyn Views>);
+
+/// What a relation with arguments asks for.
+#[derive(Debug)]
+enum Call {
+    /// The rows of a table, and the arguments that are options.
+    Rows { table: String, options: Vec<FunctionArg> },
+    /// The same, unpacked.
+    Unpack { table: String, options: Vec<FunctionArg> },
+    /// A query, unpacked.
+    UnpackQuery(Box<Query>),
+}
+
+impl Call {
+    /// `None` if it is none of the views.
+    fn read(name: &ObjectName, args: &[FunctionArg], tables: &[String]) -> Result<Option<Self>, SqlError> {
+        let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
+        let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+        let is_table = |name: &str| tables.iter().any(|table| table == name || table == of_version(name).0);
+        let known = |table: &str| match is_table(table) {
+            true => Ok(table.to_owned()),
+            false => Err(SqlError::UnknownTable { table: table.to_owned(), known: tables.to_vec() }),
+        };
+        let parts = match parts.as_slice() {
+            [CATALOG, rest @ ..] if !rest.is_empty() => rest,
+            all => all,
+        };
+        match parts {
+            [ROWS, table] => Ok(Some(Self::Rows { table: known(table)?, options: args.to_vec() })),
+            [schema @ (RECORDS | CELLS | EXPORTS), table] => {
+                Err(SqlError::NoOptions { schema: (*schema).to_owned(), table: (*table).to_owned() })
+            }
+            [table] if is_table(table) && args.iter().all(is_named) => {
+                Ok(Some(Self::Rows { table: (*table).to_owned(), options: args.to_vec() }))
+            }
+            [function] if function.eq_ignore_ascii_case(ROWS) => {
+                let (table, options) = table_first(ROWS, args)?;
+                Ok(Some(Self::Rows { table: known(&table)?, options }))
+            }
+            [function] if function.eq_ignore_ascii_case(UNPACK) => {
+                if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Subquery(query)))] = args {
+                    return Ok(Some(Self::UnpackQuery(query.clone())));
+                }
+                let (table, options) = table_first(UNPACK, args)?;
+                Ok(Some(Self::Unpack { table: known(&table)?, options }))
+            }
+            // The engine's own functions have no named arguments.
+            [table] if args.iter().any(is_named) => known(table).map(|_| None),
+            _ => Ok(None),
+        }
+    }
+}
+
+const UNPACK: &str = "unpack";
+
+fn is_named(arg: &FunctionArg) -> bool {
+    !matches!(arg, FunctionArg::Unnamed(_))
+}
+
+/// The table that the first argument names, and the others.
+fn table_first(view: &'static str, args: &[FunctionArg]) -> Result<(String, Vec<FunctionArg>), SqlError> {
+    let no_table = |found: Option<&FunctionArg>| SqlError::NoTableName {
+        view,
+        found: found.map_or_else(|| "nothing".to_owned(), ToString::to_string),
+    };
+    let [first, options @ ..] = args else { return Err(no_table(None)) };
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = first else { return Err(no_table(Some(first))) };
+    let table = match expr {
+        ast::Expr::Identifier(name) => name.value.clone(),
+        ast::Expr::CompoundIdentifier(names) => match names.as_slice() {
+            [schema, name] if schema.value == ROWS => name.value.clone(),
+            _ => return Err(no_table(Some(first))),
+        },
+        ast::Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(name) | Value::DoubleQuotedString(name) => name.clone(),
+            _ => return Err(no_table(Some(first))),
+        },
+        _ => return Err(no_table(Some(first))),
+    };
+    Ok((table, options.to_vec()))
+}
+
+impl RelationPlanner for ViewPlanner {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let TableFactor::Table { name, args: Some(args), alias, .. } = &relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let plan = match Call::read(name, &args.args, &self.0.names()).map_err(external)? {
+            None => return Ok(RelationPlanning::Original(Box::new(relation))),
+            Some(Call::Rows { table, options }) => self.rows(&table, &options, false, context)?,
+            Some(Call::Unpack { table, options }) => {
+                let rows = self.rows(&table, &options, true, context)?;
+                LogicalPlanBuilder::from(unpack(rows)?).alias(TableReference::bare(table))?.build()?
+            }
+            Some(Call::UnpackQuery(subquery)) => {
+                let input =
+                    context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
+                if !has_history(&input) {
+                    return Err(external(SqlError::UnpackWithoutHistory));
+                }
+                if input.schema().fields().iter().any(|field| field.name() == TIMESTAMP) {
+                    return Err(external(SqlError::UnpackTwice));
+                }
+                unpack(input)?
+            }
+        };
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+    }
+}
+
+impl ViewPlanner {
+    fn rows(
+        &self,
+        table: &str,
+        options: &[FunctionArg],
+        unpacks: bool,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let mut values = Vec::with_capacity(options.len());
+        for option in options {
+            let (name, value) = named(option).map_err(external)?;
+            let option = ViewOption::named(&name).map_err(external)?;
+            match constant(context.sql_to_expr(value.clone(), &DFSchema::empty())?)? {
+                Expr::Literal(value, _) => values.push((option, value)),
+                _ => {
+                    let (option, found) = (option.name(), value.to_string());
+                    return Err(external(SqlError::NotConstant { option, found }));
+                }
+            }
+        }
+        let shown = CellsShown::new(&values, unpacks).map_err(external)?;
+        let provider = self.0.rows(table, shown)?;
+        LogicalPlanBuilder::scan(TableReference::partial(ROWS, table), provider_as_source(provider), None)?.build()
+    }
+}
+
+/// Works out what can be worked out before the query runs.
+fn constant(expr: Expr) -> Result<Expr> {
+    let columns = DFSchema::empty();
+    let expr = in_expression(expr, &columns)?.data;
+    let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
+    simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr))
+}
+
+/// The name and the value of an option.
+fn named(option: &FunctionArg) -> Result<(String, &ast::Expr), SqlError> {
+    match option {
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Ok((name.value.clone(), value)),
+        FunctionArg::ExprNamed { name: ast::Expr::Identifier(name), arg: FunctionArgExpr::Expr(value), .. } => {
+            Ok((name.value.clone(), value))
+        }
+        other => Err(SqlError::UnnamedOption { found: other.to_string() }),
+    }
+}
+
+/// Names the tables that views with options read as if they were read without, so that they can be
+/// listed.
+///
+/// # Errors
+/// As planning it.
+pub(crate) fn name_tables(statement: &mut Statement, tables: &[String]) -> Result<(), SqlError> {
+    let Some(statement) = inner(statement) else { return Ok(()) };
+    match statement.visit(&mut Namer { tables }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Namer<'a> {
+    tables: &'a [String],
+}
+
+impl VisitorMut for Namer<'_> {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<SqlError> {
+        let TableFactor::Table { name, args, alias, .. } = relation else { return ControlFlow::Continue(()) };
+        let Some(given) = args else { return ControlFlow::Continue(()) };
+        match Call::read(name, &given.args, self.tables) {
+            Ok(None) => {}
+            Ok(Some(Call::Rows { table, .. } | Call::Unpack { table, .. })) => {
+                *name = ObjectName::from(vec![Ident::new(ROWS), Ident::with_quote('"', table)]);
+                *args = None;
+            }
+            Ok(Some(Call::UnpackQuery(subquery))) => {
+                *relation = TableFactor::Derived { lateral: false, subquery, alias: alias.take(), sample: None };
+            }
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}

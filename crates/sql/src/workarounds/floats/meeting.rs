@@ -1,0 +1,196 @@
+//! Expressions in which decimals meet floats.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subquery, cast, lit, when};
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use datafusion::scalar::ScalarValue;
+
+use super::with_floats;
+use crate::session::meaning::{as_cast, as_meant, compared_times};
+
+/// Functions that give one of their arguments, or compare them.
+const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
+
+/// `expr` over columns of `schema`, with floats for the decimals that meet floats, and its types brought together.
+///
+/// # Errors
+/// Those of the engine.
+pub(crate) fn in_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.rewrite(&mut FloatsFirst { schema, coercion: TypeCoercionRewriter::new(schema) })
+}
+
+struct FloatsFirst<'a> {
+    schema: &'a DFSchema,
+    coercion: TypeCoercionRewriter<'a>,
+}
+
+impl TreeNodeRewriter for FloatsFirst<'_> {
+    type Node = Expr;
+
+    fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        one(expr, self.schema)?
+            .transform_data(|expr| self.coercion.f_up(expr))?
+            .transform_data(|expr| as_meant(expr, self.schema))
+    }
+}
+
+fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Transformed { data: mut expr, transformed: was_other, .. } =
+        as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
+    let changed = match &mut expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => compared(&mut [left, right], schema),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => apart(left, right, schema),
+        Expr::Between(between) => compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
+        Expr::InList(list) => {
+            let mut members: Vec<&mut Expr> = list.list.iter_mut().collect();
+            members.push(&mut list.expr);
+            let changed = compared(&mut members, schema);
+            changed | with_both_zeroes(&list.expr, &mut list.list, schema)
+        }
+        Expr::Case(case) => {
+            let (mut tests, mut given): (Vec<&mut Expr>, Vec<&mut Expr>) =
+                case.when_then_expr.iter_mut().map(|(when, then)| (when.as_mut(), then.as_mut())).unzip();
+            given.extend(case.else_expr.as_deref_mut());
+            let given = alike(&mut given, schema);
+            match case.expr.as_deref_mut() {
+                Some(base) => {
+                    tests.push(base);
+                    compared(&mut tests, schema) | given
+                }
+                None => given,
+            }
+        }
+        Expr::ScalarFunction(function) if MEETINGS.contains(&function.name()) => {
+            alike(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
+        }
+        Expr::InSubquery(inside) => beside_subquery(&mut inside.expr, &mut inside.subquery, schema)?,
+        Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
+        _ => false,
+    };
+    Ok(Transformed::new_transformed(expr, changed | was_other))
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) -> Result<bool> {
+    let given = subquery.subquery.schema();
+    let (Ok(own), Some(field)) = (expr.get_type(schema), given.fields().first()) else { return Ok(false) };
+    let Some(float) = common_float(&[own.clone(), field.data_type().clone()]) else { return Ok(false) };
+    if own.is_decimal() {
+        as_float(expr, &float);
+    } else {
+        let wanted = with_floats(given, &[Some(float)])?;
+        let plan = coerce_plan_expr_for_schema(subquery.subquery.as_ref().clone(), &wanted)?;
+        subquery.subquery = Arc::new(plan);
+    }
+    Ok(true)
+}
+
+/// Expressions whose values are compared.
+fn compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
+    types.is_ok_and(|types| meet(exprs, &types) || compared_times(exprs, &types))
+}
+
+/// Two times, one of which is taken from the other; text beside a time is an interval.
+fn apart(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
+    let (Ok(one), Ok(other)) = (left.get_type(schema), right.get_type(schema)) else { return false };
+    let is_time = |kind: &DataType| matches!(kind, DataType::Timestamp(..) | DataType::Date32);
+    is_time(&one) && is_time(&other) && compared_times(&mut [left, right], &[one, other])
+}
+
+/// Expressions whose values meet. What has no type yet is for the engine to complain of.
+fn alike(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
+    types.is_ok_and(|types| meet(exprs, &types))
+}
+
+pub(crate) fn meet(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
+    let Some(float) = common_float(types) else { return false };
+    let decimals = exprs.iter_mut().zip(types).filter(|(_, kind)| kind.is_decimal());
+    decimals.for_each(|(expr, _)| as_float(expr, &float));
+    true
+}
+
+/// The float that decimals among `types` become: the widest of those they meet. `None` if there is nothing to be done.
+pub(crate) fn common_float(types: &[DataType]) -> Option<DataType> {
+    if !types.iter().any(DataType::is_decimal) {
+        return None;
+    }
+    types.iter().filter(|kind| kind.is_floating()).max_by_key(|kind| kind.primitive_width()).cloned()
+}
+
+/// `nvl2(tested, there, absent)` as the CASE that it stands for: the engine would bring all three together, and of the first it
+/// is only asked whether there is one.
+fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "nvl2" => {
+            match <[Expr; 3]>::try_from(args) {
+                Ok([tested, there, absent]) => {
+                    when(tested.is_not_null(), there).otherwise(absent).map(Transformed::yes)
+                }
+                Err(args) => Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args }))),
+            }
+        }
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+/// In a list the engine tells zeroes apart, elsewhere not.
+fn with_both_zeroes(expr: &Expr, list: &mut Vec<Expr>, schema: &DFSchema) -> bool {
+    let is_float = || expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
+    if !list.iter().any(is_zero) || !is_float() {
+        return false;
+    }
+    list.extend([lit(0.0_f64), lit(-0.0_f64)]);
+    true
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => {
+            let value = value.cast_to(&DataType::Float64);
+            value.is_ok_and(|value| matches!(value, ScalarValue::Float64(Some(value)) if value == 0.0))
+        }
+        Expr::Cast(Cast { expr, .. }) | Expr::Negative(expr) | Expr::Alias(Alias { expr, .. }) => is_zero(expr),
+        _ => false,
+    }
+}
+
+/// A literal becomes the float nearest to what was written. A cast is as good for most, and keeps the name of an expression.
+fn as_float(expr: &mut Expr, float: &DataType) {
+    let exact = match expr {
+        Expr::Literal(value, _) if *float == DataType::Float64 => nearest(value),
+        _ => None,
+    };
+    *expr = match exact {
+        Some(value) => lit(ScalarValue::Float64(Some(value))),
+        None => cast(std::mem::take(expr), float.clone()),
+    };
+}
+
+/// The float nearest to a literal, where a cast gives another.
+fn nearest(value: &ScalarValue) -> Option<f64> {
+    let nearest = digits(value)?.parse().ok()?;
+    let cast = value.cast_to(&DataType::Float64).ok();
+    (cast != Some(ScalarValue::Float64(Some(nearest)))).then_some(nearest)
+}
+
+fn digits(value: &ScalarValue) -> Option<String> {
+    Some(match value {
+        ScalarValue::Decimal32(Some(units), _, scale) => format!("{units}e{}", -i16::from(*scale)),
+        ScalarValue::Decimal64(Some(units), _, scale) => format!("{units}e{}", -i16::from(*scale)),
+        ScalarValue::Decimal128(Some(units), _, scale) => format!("{units}e{}", -i16::from(*scale)),
+        ScalarValue::Decimal256(Some(units), _, scale) => format!("{units}e{}", -i16::from(*scale)),
+        _ => return None,
+    })
+}

@@ -1,0 +1,409 @@
+//! What no single SST shows: rows that several of them make larger than Bigtable holds, and sums over 64 bits.
+//!
+//! A commit that brings or replaces SSTs is checked against the version it makes, whatever loads, windows and files the
+//! cells of a row came in. So every row that is committed can be read, and merged by a compaction. The manifest alone
+//! decides nearly always: it has a bound for each SST ([`Largest`]), and only where these add up to more than the limit
+//! are stripe tables looked at, then cells.
+//!
+//! Where rows lie in several windows, both the part of a window and the whole must keep to the limits: the part is what
+//! a compaction of the window writes.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::ErrorKind;
+use std::ops::Range;
+
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::Merge;
+use tidetable_layout::time::window_bounds;
+use tidetable_layout::{KeyRange, Projection, StoredSchema};
+use tidetable_sstable::{StripeLimits, StripeMeta};
+
+use crate::error::{Result, StoreError};
+use crate::maintenance::size::{ROW_LIMIT, measure, too_large};
+use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
+use crate::sst_writer::largest_sum;
+use crate::table::Table;
+use crate::tombstone::{DropTarget, overlaps};
+use crate::version::{Largest, Sst, Version, VersionEdit};
+
+/// Rows that are reported of one audit.
+const MOST_FOUND: usize = 16;
+/// Most bytes that a cell of a file without bounds takes beside its text: family, qualifier, timestamp, a number.
+const CELL_BYTES: u64 = 256;
+
+/// SSTs that may hold cells of the same rows.
+struct Unit<'a> {
+    ssts: Vec<&'a Sst>,
+    /// Those whose rows are looked at.
+    touched: Vec<&'a Sst>,
+    /// What is read of SSTs that hold several windows.
+    time: Range<i64>,
+}
+
+impl Table {
+    /// Checks the rows that `edit`, committed upon `base`, changes in `next`.
+    ///
+    /// # Errors
+    /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row that would go over a limit; those
+    /// of reading, but for damage, which is not this commit's.
+    pub(crate) fn check_limits(&self, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
+        let uncovering: Vec<KeyRange> =
+            edit.drops.iter().filter(|drop| drop.may_uncover()).map(DropTarget::keys).collect();
+        let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
+        if brings_nothing && uncovering.is_empty() {
+            return Ok(());
+        }
+        let audit = Audit::new(self, next)?;
+        let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
+        let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
+        for window in &next.windows {
+            let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
+            let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
+            let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
+            if !changed.is_empty() {
+                touched.entry(window.start).or_default().extend(changed);
+            }
+        }
+        // What a rebuilt window held may have kept a sum low, or hidden an older version of a cell.
+        let replaced = ByWindow::new(base);
+        for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
+            touched.entry(*start).or_default().extend(replaced.of(*start));
+        }
+        let units = audit.units(touched);
+        let checked = match brings_nothing {
+            true => self.check_uncovered(base, &audit, &units),
+            false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+        };
+        checked.map_err(|error| error.of_table(self.name()))
+    }
+
+    /// Checks the rows that a drop upon `base` changes. One that was over a limit before, which only a build that did not
+    /// check has left, may still be deleted bit by bit; and no sum grows by what a drop hides.
+    fn check_uncovered(&self, base: &Version, audit: &Audit, units: &[Unit<'_>]) -> Result<()> {
+        let before = Audit::new(self, base)?;
+        for unit in units {
+            let large = |found: Vec<StoreError>| {
+                found.into_iter().filter_map(|error| match error {
+                    StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
+                    _ => None,
+                })
+            };
+            let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
+            if uncovered.is_empty() {
+                continue;
+            }
+            large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
+            if let Some((row, (table, bytes))) = uncovered.pop_first() {
+                return Err(StoreError::Uncovers { table, row, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of `version` that go over a limit, so that they cannot be read or merged: only a build that did not
+    /// check has left any.
+    pub(crate) fn rows_over_limits(&self, version: &Version) -> Result<Vec<StoreError>> {
+        let audit = Audit { trusts: false, ..Audit::new(self, version)? };
+        let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
+        let units = audit.units(windows.collect());
+        let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.over(unit)).collect::<Result<_>>()?;
+        let mut seen = HashSet::new();
+        let found = found.into_iter().flatten().map(|error| error.of_table(self.name()));
+        Ok(found.filter(|error| seen.insert(error.to_string())).take(MOST_FOUND).collect())
+    }
+}
+
+/// The bounds of an SST: what its manifest says, or its file where a build wrote it that did not.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
+    match sst.largest {
+        Some(largest) => Ok(largest),
+        None => largest_in(snapshot, sst),
+    }
+}
+
+/// The bounds of an SST as its file has them.
+fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
+    let (schema, reader) = (snapshot.schema(), snapshot.reader(sst)?);
+    let damaged = |source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source };
+    let mut largest = Largest::default();
+    for (at, stripe) in reader.stripes().iter().enumerate() {
+        let row = match most_of_several(stripe) {
+            Some(bytes) => bytes,
+            None => {
+                let stripe = reader.read_stripe(at, &Projection::all(schema)).map_err(damaged)?;
+                measure(schema, &stripe, ROW_LIMIT).most
+            }
+        };
+        largest = largest.max(Largest { row, sum: largest_sum(schema, stripe) });
+    }
+    Ok(largest)
+}
+
+/// Bytes that no row of a stripe goes over, if it has several: then it keeps to the limits of stripes.
+fn most_of_several(stripe: &StripeMeta) -> Option<u64> {
+    (stripe.rows > 1).then(|| StripeLimits::default().bytes as u64 + stripe.cells.saturating_mul(CELL_BYTES))
+}
+
+/// SSTs by the window whose rows they hold.
+struct ByWindow<'a> {
+    version: &'a Version,
+    /// Those that hold several.
+    joined: Vec<&'a Sst>,
+}
+
+impl<'a> ByWindow<'a> {
+    fn new(version: &'a Version) -> Self {
+        Self { version, joined: version.ssts().filter(|sst| sst.joined.is_some()).collect() }
+    }
+
+    /// The SSTs that hold rows of the window at `start`.
+    fn of(&self, start: i64) -> impl Iterator<Item = &'a Sst> {
+        let holds = move |sst: &&Sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start));
+        let found = self.version.windows.binary_search_by_key(&start, |window| window.start);
+        let own = found.ok().map(|at| self.version.windows[at].ssts.iter().filter(|sst| sst.joined.is_none()));
+        self.joined.iter().copied().filter(holds).chain(own.into_iter().flatten())
+    }
+}
+
+/// Looks for rows over a limit.
+struct Audit {
+    snapshot: Snapshot,
+    /// Most bytes of a row.
+    row_limit: u64,
+    /// Whether any cells are summed.
+    sums: bool,
+    /// Whether the bounds that manifests have are taken as they are.
+    trusts: bool,
+}
+
+impl Audit {
+    fn new(table: &Table, version: &Version) -> Result<Self> {
+        let snapshot = Snapshot::new(table.clone(), std::sync::Arc::new(version.clone()))?;
+        let sums = is_sum(snapshot.schema()).iter().flatten().any(|sum| *sum);
+        Ok(Self { snapshot, row_limit: table.row_limit(), sums, trusts: true })
+    }
+
+    /// What is to be looked at for SSTs that changed, by window.
+    fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<Unit<'a>> {
+        let (version, layout) = (self.snapshot.version(), self.snapshot.layout());
+        let keeps = layout.rows_keep_to_windows();
+        let mut units = Vec::with_capacity(touched.len() + 1);
+        if !keeps && version.windows.len() > 1 {
+            let touched = touched.values().flatten().copied().collect();
+            units.push(Unit { ssts: version.ssts().collect(), touched, time: ALWAYS });
+        }
+        let by_window = ByWindow::new(version);
+        for (start, touched) in touched {
+            let time = if keeps { window_bounds(layout.spec().window, start) } else { ALWAYS };
+            units.push(Unit { ssts: by_window.of(start).collect(), touched, time });
+        }
+        units
+    }
+
+    /// The rows of `unit` that are over a limit, as the errors that say so.
+    fn over(&self, unit: &Unit<'_>) -> Result<Vec<StoreError>> {
+        let shares = |sst: &Sst| unit.touched.iter().any(|other| shares_keys(sst, other));
+        let near: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
+        // What one file holds was checked when it was written.
+        if near.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let mut bounds = Vec::with_capacity(near.len());
+        for sst in near {
+            match self.largest(sst) {
+                Ok(largest) => bounds.push((sst, largest)),
+                Err(error) => damage_only(error)?,
+            }
+        }
+        let sum = |of: fn(&Largest) -> u64| bounds.iter().map(|(_, largest)| u128::from(of(largest))).sum::<u128>();
+        let mut found = Vec::new();
+        if sum(|largest| largest.row) > u128::from(self.row_limit) {
+            let weigh = |largest: &Largest, stripe: &StripeMeta| {
+                most_of_several(stripe).map_or(largest.row, |most| most.min(largest.row))
+            };
+            for keys in self.heavy(unit, &bounds, self.row_limit, weigh)? {
+                self.large_rows(unit, &keys, &mut found).or_else(damage_only)?;
+            }
+        }
+        let most = i64::MAX.unsigned_abs();
+        if self.sums && sum(|largest| largest.sum) > u128::from(most) {
+            let weigh = |_: &Largest, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
+            for keys in self.heavy(unit, &bounds, most, weigh)? {
+                self.large_sums(unit, keys, &mut found).or_else(damage_only)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ranges of keys, among those of touched SSTs, in which what stripes weigh adds up to more than `limit`.
+    fn heavy(
+        &self,
+        unit: &Unit<'_>,
+        bounds: &[(&Sst, Largest)],
+        limit: u64,
+        weigh: impl Fn(&Largest, &StripeMeta) -> u64,
+    ) -> Result<Vec<KeyRange>> {
+        let mut spans = Vec::new();
+        for (sst, largest) in bounds {
+            let reader = match self.snapshot.reader(sst) {
+                Ok(reader) => reader,
+                Err(error) => {
+                    damage_only(error)?;
+                    continue;
+                }
+            };
+            spans.extend(reader.stripes().iter().map(|stripe| Span {
+                first: stripe.first_key.to_vec(),
+                last: stripe.last_key.to_vec(),
+                weight: weigh(largest, stripe),
+            }));
+        }
+        let touched: Vec<(&[u8], &[u8])> =
+            unit.touched.iter().map(|sst| (sst.first_key.as_slice(), sst.last_key.as_slice())).collect();
+        let is_touched = |keys: &KeyRange| touched.iter().any(|(first, last)| overlaps(keys, first, last));
+        Ok(heavy_ranges(&spans, limit).into_iter().filter(is_touched).collect())
+    }
+
+    fn largest(&self, sst: &Sst) -> Result<Largest> {
+        if self.trusts { largest_of(&self.snapshot, sst) } else { largest_in(&self.snapshot, sst) }
+    }
+
+    fn slice(unit: &Unit<'_>, keys: &KeyRange) -> ScanRange {
+        let near = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
+        ScanRange {
+            keys: keys.clone(),
+            ssts: near.map(|sst| sst.id.clone()).collect(),
+            time: unit.time.clone(),
+            bytes: 0,
+        }
+    }
+
+    fn large_rows(&self, unit: &Unit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
+        let schema = self.snapshot.schema();
+        for block in self.snapshot.scan(&Self::slice(unit, keys), &Projection::all(schema))? {
+            let block = block?;
+            for (row, bytes) in measure(schema, &block, self.row_limit).over {
+                let key = block.keys.get(row);
+                if found.len() < MOST_FOUND && self.is_touched(unit, &key) {
+                    found.push(too_large(&key, bytes));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn large_sums(&self, unit: &Unit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
+        let projection = sums_of(self.snapshot.schema());
+        // A merge ends with the first row that it cannot fold, so it begins again behind that one.
+        loop {
+            let mut scan = self.snapshot.scan(&Self::slice(unit, &keys), &projection)?;
+            let error = match scan.find_map(std::result::Result::err) {
+                None => return Ok(()),
+                Some(error) => error,
+            };
+            let StoreError::SumOverflow { key, .. } = &error else { return Err(error) };
+            keys.start.clone_from(key);
+            keys.start.push(0);
+            if self.is_touched(unit, key) {
+                found.push(error);
+            }
+            if found.len() >= MOST_FOUND {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether a touched SST may hold the row.
+    fn is_touched(&self, unit: &Unit<'_>, key: &[u8]) -> bool {
+        let holds = |sst: &&Sst| {
+            let among = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
+            among && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
+        };
+        unit.touched.iter().any(holds)
+    }
+}
+
+/// Damage is for verify to report: it hinders no commit.
+pub(crate) fn damage_only(error: StoreError) -> Result<()> {
+    match error {
+        StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
+        StoreError::Io { ref source, .. } if source.kind() == ErrorKind::NotFound => Ok(()),
+        error => Err(error),
+    }
+}
+
+fn shares_keys(a: &Sst, b: &Sst) -> bool {
+    a.first_key <= b.last_key && b.first_key <= a.last_key
+}
+
+/// For each group, which of its columns are sums.
+fn is_sum(schema: &StoredSchema) -> Vec<Vec<bool>> {
+    let columns =
+        |group: &tidetable_layout::Group| group.columns.iter().map(|column| column.merge == Merge::Sum).collect();
+    schema.groups.iter().map(columns).collect()
+}
+
+/// The sums of a table and nothing else.
+fn sums_of(schema: &StoredSchema) -> Projection {
+    let group = |columns: Vec<bool>| {
+        let wanted = columns.iter().any(|sum| *sum);
+        wanted.then_some(GroupProjection { qualifiers: true, timestamps: true, columns, sums: false })
+    };
+    Projection { groups: is_sum(schema).into_iter().map(group).collect() }
+}
+
+/// Rows from `first` to `last`, both inclusive, none of which weighs more than this.
+#[derive(Debug)]
+struct Span {
+    first: Vec<u8>,
+    last: Vec<u8>,
+    weight: u64,
+}
+
+/// The ranges of keys in which spans that overlap weigh more than `limit` together.
+fn heavy_ranges(spans: &[Span], limit: u64) -> Vec<KeyRange> {
+    // At one key spans begin before others end, for both hold it.
+    let begins = spans.iter().map(|span| (span.first.as_slice(), false, span.weight));
+    let mut edges: Vec<(&[u8], bool, u64)> =
+        begins.chain(spans.iter().map(|span| (span.last.as_slice(), true, span.weight))).collect();
+    edges.sort_unstable();
+    let (mut ranges, mut start, mut weight) = (Vec::new(), None, 0u128);
+    for (key, is_end, own) in edges {
+        let own = u128::from(own);
+        weight = if is_end { weight.saturating_sub(own) } else { weight + own };
+        let is_heavy = weight > u128::from(limit);
+        match start {
+            None if is_heavy => start = Some(key.to_vec()),
+            Some(first) if !is_heavy => {
+                ranges.push(KeyRange { start: first, end: Some([key, &[0]].concat()) });
+                start = None;
+            }
+            same => start = same,
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_heavy_where_spans_overlap() {
+        let span = |first: &str, last: &str, weight| Span { first: first.into(), last: last.into(), weight };
+        let ranges = |spans: &[Span], limit| {
+            let text = |key: Vec<u8>| String::from_utf8(key).unwrap();
+            let range = |keys: KeyRange| (text(keys.start), text(keys.end.unwrap()));
+            heavy_ranges(spans, limit).into_iter().map(range).collect::<Vec<_>>()
+        };
+        let pair = |first: &str, last: &str| (first.to_owned(), format!("{last}\0"));
+        let spans = [span("a", "d", 5), span("c", "f", 5), span("f", "h", 5), span("k", "k", 11)];
+        assert_eq!(ranges(&spans, 9), [pair("c", "d"), pair("f", "f"), pair("k", "k")]);
+        assert_eq!(ranges(&spans, 10), [pair("k", "k")]);
+        assert_eq!(ranges(&spans, 11), []);
+        assert_eq!(ranges(&[span("a", "b", u64::MAX), span("b", "c", u64::MAX)], u64::MAX), [pair("b", "b")]);
+    }
+}

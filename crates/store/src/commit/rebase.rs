@@ -1,0 +1,96 @@
+//! Which edits may be put upon a newer version than the one they were worked out against, and how.
+
+use std::collections::{HashMap, HashSet};
+
+use tidetable_sstable::tools::failpoints;
+
+use crate::version::names::Name;
+use crate::version::{Input, Version, VersionEdit};
+
+impl Version {
+    /// Whether `edit` may come after this version, though it was worked out against another.
+    ///
+    /// # Errors
+    /// A sentence for [`crate::StoreError::Conflict`].
+    pub(crate) fn may_rebase(&self, edit: &VersionEdit) -> Result<(), String> {
+        if let Some(compacted) = &edit.compacted {
+            compacted.may_rebase(self, edit.base)?;
+        }
+        // A drop names the days of what it hides, and what was added since it does not know.
+        let exact = !edit.rebuilt.is_empty() || !edit.drops.is_empty() || !edit.taken_out.is_empty();
+        if exact || edit.reset.is_some() || !edit.removed.is_empty() {
+            return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
+        }
+        let live: HashMap<&str, &Input> = self.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
+        let names: HashMap<&str, &Name> = self.names.iter().map(|name| (name.path.as_str(), name)).collect();
+        let hashes: HashSet<u128> = live.values().map(|input| input.hash.0).collect();
+        let both = |path: &str| Err(format!("{path} was loaded by both"));
+        for input in &edit.inputs {
+            match live.get(input.path.as_str()) {
+                // Only its fingerprint is another. With SSTs it may be one that both have loaded: then its cells would be there
+                // twice, and sums would count them twice.
+                Some(held) if edit.ssts.is_empty() && (held.sequence, held.hash) == (input.sequence, input.hash) => {}
+                None if !names.contains_key(input.path.as_str()) && !hashes.contains(&input.hash.0) => {}
+                _ => return both(&input.path),
+            }
+        }
+        for name in &edit.names {
+            let known = names.get(name.path.as_str());
+            if live.contains_key(name.path.as_str()) || known.is_some_and(|known| known.sequence != name.sequence) {
+                return both(&name.path);
+            }
+        }
+        Ok(())
+    }
+
+    /// What `edit`, which was worked out against `planned`, must be so that it may come after this version: others have
+    /// compacted and deleted meanwhile, and what they deleted is deleted again of the windows that were built anew.
+    ///
+    /// # Errors
+    /// A sentence for [`crate::StoreError::Conflict`]: more than that was done, or a new input is among those read, which
+    /// the drops do not hold for.
+    pub(crate) fn rebased(&self, planned: &Self, edit: &VersionEdit) -> Result<VersionEdit, String> {
+        let newer = || format!("version {} is newer than the {} this run read", self.number, edit.base);
+        if !edit.drops.is_empty() || !edit.taken_out.is_empty() || edit.compacted.is_some() {
+            return Err(newer());
+        }
+        let same = (&self.table, &self.inputs, &self.names) == (&planned.table, &planned.inputs, &planned.names);
+        let Some((known, since)) = self.drops.split_at_checked(planned.drops.len()) else { return Err(newer()) };
+        if !same || known != planned.drops.as_slice() {
+            return Err(newer());
+        }
+        let next = planned.next_sequence();
+        // Rows of inputs that were there before the drops were made.
+        let brings_known = |input: &Input| {
+            let at = planned.inputs.binary_search_by_key(&input.sequence, |held| held.sequence);
+            at.is_ok_and(|at| planned.inputs[at].hash != input.hash)
+        };
+        if edit.reset.is_none() && edit.rebuilt.is_empty() && !edit.inputs.iter().any(brings_known) {
+            return Ok(VersionEdit { base: self.number, ..edit.clone() });
+        }
+        let has_new = edit.inputs.iter().any(|input| input.sequence >= next)
+            || edit.names.iter().any(|name| name.sequence >= next);
+        if has_new && !since.is_empty() {
+            return Err(newer());
+        }
+        let again = since.iter().filter(|_| !failpoints::is(failpoints::Bug::ForgetDropsMeanwhile));
+        let drops = again.map(|drop| drop.target.clone()).collect();
+        Ok(VersionEdit { drops, base: self.number, ..edit.clone() })
+    }
+
+    /// Inputs and names that are new get sequences after those there are: another may have given theirs to inputs of its
+    /// own, whose cells came first.
+    pub(crate) fn give_later_sequences(&self, inputs: &mut [Input], names: &mut [Name]) {
+        let known: HashSet<&str> = {
+            let inputs = self.inputs.iter().map(|input| input.path.as_str());
+            inputs.chain(self.names.iter().map(|name| name.path.as_str())).collect()
+        };
+        let new_inputs = inputs.iter_mut().filter(|input| !known.contains(input.path.as_str()));
+        let new_names = names.iter_mut().filter(|name| !known.contains(name.path.as_str()));
+        let mut new: Vec<&mut u64> = new_inputs.map(|input| &mut input.sequence).collect();
+        new.extend(new_names.map(|name| &mut name.sequence));
+        let first = new.iter().map(|sequence| **sequence).min().unwrap_or(0);
+        let later = self.next_sequence().saturating_sub(first);
+        new.into_iter().for_each(|sequence| *sequence += later);
+    }
+}

@@ -1,0 +1,290 @@
+//! Laid-out chunks waiting to be sorted, and the events of one window taken out of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use rayon::prelude::*;
+use tidetable_layout::encode::EncodedBatch;
+use tidetable_layout::time::{window_bounds, window_of};
+use tidetable_layout::{StoredSchema, Window};
+
+use crate::load::sort::ranks::Ranks;
+
+/// A laid-out chunk of an input.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Place in the order of the load: input sequence, chunk of the input.
+    pub(crate) place: (u64, u64),
+    /// The worker whose dictionaries its codes belong to.
+    pub(crate) worker: usize,
+    /// Bytes it holds in memory.
+    pub(crate) bytes: u64,
+    /// The cells.
+    pub(crate) laid: EncodedBatch,
+    /// Runs of events by window start; events of windows that are not wanted are left out.
+    pub(crate) windows: BTreeMap<i64, Vec<Range<usize>>>,
+}
+
+/// The events of a window as they came, their codes turned into ranks.
+#[derive(Debug)]
+pub(crate) struct WindowEvents {
+    /// Rank of the row-key prefix of each event.
+    pub(crate) ranks: Vec<u32>,
+    /// Tail of each event; empty if keys have none.
+    pub(crate) tails: Vec<u64>,
+    /// The groups of the layout.
+    pub(crate) groups: Vec<GroupEvents>,
+    /// The number of the source's row that each event is of, where that matters.
+    pub(crate) units: Option<Vec<u32>>,
+}
+
+/// What one group has of each event of a window.
+#[derive(Debug)]
+pub(crate) struct GroupEvents {
+    /// Rank of the qualifier, for dynamic groups.
+    pub(crate) qualifiers: Option<Vec<u32>>,
+    /// Cell timestamp, if it is stored.
+    pub(crate) timestamps: Option<Vec<i64>>,
+    /// Values of each column, in the arrays of the chunks: they are moved once, to where they belong.
+    pub(crate) columns: Vec<Vec<ArrayRef>>,
+    /// Which of those each event's are.
+    pub(crate) places: Arc<Places>,
+}
+
+/// Where the values of a window's events lie.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// The run of each event; empty if all are of the first.
+    run_of: Vec<u32>,
+    /// The chunk of each run, and what to add to an event's number for its number in the chunk.
+    runs: Vec<(usize, isize)>,
+}
+
+impl Places {
+    /// Of runs one after the other: the chunk of each, and its events there.
+    pub(crate) fn new(runs: &[(usize, Range<usize>)]) -> Self {
+        let mut places = Self::default();
+        let mut events = 0;
+        for (at, (chunk, run)) in runs.iter().enumerate() {
+            if runs.len() > 1 {
+                places.run_of.resize(events + run.len(), at as u32);
+            }
+            places.runs.push((*chunk, run.start.cast_signed() - events.cast_signed()));
+            events += run.len();
+        }
+        places
+    }
+
+    /// The chunk of an event and its number there.
+    #[inline]
+    pub(crate) fn of(&self, event: u32) -> (usize, usize) {
+        let run = self.run_of.get(event as usize).map_or(0, |run| *run as usize);
+        let (chunk, shift) = self.runs.get(run).copied().unwrap_or_default();
+        (chunk, (event as usize).wrapping_add_signed(shift))
+    }
+}
+
+/// Runs of consecutive events of the same window, and the UTC days they touch.
+pub(crate) fn split_by_window(
+    times: &[i64],
+    window: Window,
+    wanted: impl Fn(i64) -> bool,
+) -> BTreeMap<i64, Vec<Range<usize>>> {
+    let mut windows: BTreeMap<i64, Vec<Range<usize>>> = BTreeMap::new();
+    let mut at = 0;
+    while at < times.len() {
+        let start = window_of(window, times[at]);
+        let bounds = window_bounds(window, start);
+        let run = times[at..].iter().take_while(|time| bounds.contains(time)).count().max(1);
+        if wanted(start) {
+            windows.entry(start).or_default().push(at..at + run);
+        }
+        at += run;
+    }
+    windows
+}
+
+/// How many events of each window wait in `chunks`.
+pub(crate) fn events_by_window(chunks: &[Chunk]) -> BTreeMap<i64, usize> {
+    let mut events = BTreeMap::new();
+    for (window, runs) in chunks.iter().flat_map(|chunk| &chunk.windows) {
+        *events.entry(*window).or_default() += runs.iter().map(Range::len).sum::<usize>();
+    }
+    events
+}
+
+/// Most of the bytes that wait, in quarters, that are held back.
+const MOST_HELD: u64 = 3;
+
+/// The window that is better not written yet, of `chunks` in their order: the one that events came for last, for inputs
+/// are mostly in the order of time. So what is loaded becomes one SST a window where it can. None if that would hold
+/// nearly all chunks, for memory must come free.
+pub(crate) fn held_back(chunks: &[Chunk]) -> Option<i64> {
+    let (open, _) = chunks.last()?.windows.iter().max_by_key(|(_, runs)| runs.last().map(|run| run.end))?;
+    let bytes = |held: bool| -> u64 {
+        chunks.iter().filter(|chunk| !held || chunk.windows.contains_key(open)).map(|chunk| chunk.bytes).sum()
+    };
+    (bytes(true) * 4 <= bytes(false) * MOST_HELD).then_some(*open)
+}
+
+/// Of `chunks` what is of the window `held`.
+pub(crate) fn keep_window(chunks: Vec<Chunk>, held: i64) -> Vec<Chunk> {
+    let of_window = |mut chunk: Chunk| {
+        chunk.windows.retain(|window, _| *window == held);
+        (!chunk.windows.is_empty()).then_some(chunk)
+    };
+    chunks.into_iter().filter_map(of_window).collect()
+}
+
+/// Ranks of prefixes and, for each group, of qualifiers.
+pub(crate) struct AllRanks {
+    pub(crate) prefixes: Ranks,
+    pub(crate) qualifiers: Vec<Option<Ranks>>,
+}
+
+impl WindowEvents {
+    /// Takes the events of window `start` out of `chunks`, which are in the order of the load.
+    pub(crate) fn collect(schema: &StoredSchema, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Self {
+        let chunks: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.windows.contains_key(&start)).collect();
+        let mut places = Vec::new();
+        for (at, chunk) in chunks.iter().enumerate() {
+            places.extend(chunk.windows.get(&start).into_iter().flatten().map(|run| (at, run.clone())));
+        }
+        let runs: Vec<(&Chunk, &Range<usize>)> = places.iter().map(|(at, run)| (chunks[*at], run)).collect();
+        let places = Arc::new(Places::new(&places));
+        let group =
+            |group: usize| GroupEvents::collect(&chunks, &runs, &places, group, ranks.qualifiers[group].as_ref());
+        let ((prefix_ranks, tails), groups) = rayon::join(
+            || rayon::join(|| ranks_of(&runs, ranks), || tails_of(&runs)),
+            || (0..schema.groups.len()).into_par_iter().map(group).collect(),
+        );
+        let units = schema.upsert.then(|| units(&runs));
+        Self { ranks: prefix_ranks, tails, groups, units }
+    }
+
+    /// Bytes of the values of an event, about.
+    pub(crate) fn event_bytes(&self) -> usize {
+        let bytes = |array: &ArrayRef| match array.data_type().primitive_width() {
+            Some(width) => width * array.len(),
+            None => array.to_data().get_slice_memory_size().unwrap_or_default(),
+        };
+        let column = |arrays: &Vec<ArrayRef>| {
+            let events: usize = arrays.iter().map(|array| array.len()).sum();
+            arrays.iter().map(bytes).sum::<usize>() / events.max(1)
+        };
+        self.groups.iter().flat_map(|group| &group.columns).map(column).sum()
+    }
+
+    /// The source's row of an event; events are rows of their own unless that matters.
+    pub(crate) fn unit(&self, event: u32) -> u32 {
+        self.units.as_ref().map_or(event, |units| units[event as usize])
+    }
+}
+
+fn ranks_of(runs: &[(&Chunk, &Range<usize>)], ranks: &AllRanks) -> Vec<u32> {
+    let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
+    for (chunk, run) in runs {
+        let rank_of = ranks.prefixes.of(chunk.worker);
+        out.extend(chunk.laid.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
+    }
+    out
+}
+
+fn tails_of(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u64> {
+    let tails = runs.iter().filter(|(chunk, _)| !chunk.laid.tail.is_empty());
+    tails.map(|(chunk, run)| &chunk.laid.tail[(*run).clone()]).collect::<Vec<_>>().concat()
+}
+
+/// Numbers the source's rows: events of one come one after another.
+fn units(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u32> {
+    let mut units = Vec::new();
+    let mut unit = 0;
+    for (chunk, run) in runs {
+        let mut last = None;
+        for event in (*run).clone() {
+            let row = chunk.laid.rows.as_ref().map_or(event as u32, |rows| rows[event]);
+            if last != Some(row) {
+                unit += 1;
+                last = Some(row);
+            }
+            units.push(unit);
+        }
+    }
+    units
+}
+
+impl GroupEvents {
+    fn collect(
+        chunks: &[&Chunk],
+        runs: &[(&Chunk, &Range<usize>)],
+        places: &Arc<Places>,
+        group: usize,
+        ranks: Option<&Ranks>,
+    ) -> Self {
+        let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.laid.groups[group], (*run).clone()));
+        let qualifiers = ranks.map(|ranks| {
+            let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
+            for (chunk, part, run) in parts() {
+                let rank_of = ranks.of(chunk.worker);
+                let codes = part.qualifier.as_ref().map_or(&[][..], |codes| &codes[run]);
+                out.extend(codes.iter().map(|code| rank_of[*code as usize]));
+            }
+            out
+        });
+        let stored: Option<Vec<&[i64]>> =
+            parts().map(|(_, part, run)| part.timestamps.as_ref().map(|timestamps| &timestamps[run])).collect();
+        let all: Vec<&[ArrayRef]> = chunks.iter().map(|chunk| chunk.laid.groups[group].columns.as_slice()).collect();
+        let columns = all.first().map_or(0, |columns| columns.len());
+        let columns = (0..columns).map(|at| all.iter().map(|columns| Arc::clone(&columns[at])).collect()).collect();
+        Self { qualifiers, timestamps: stored.map(|stored| stored.concat()), columns, places: Arc::clone(places) }
+    }
+
+    /// The columns of each chunk.
+    pub(crate) fn by_chunk(&self) -> Vec<Vec<ArrayRef>> {
+        let chunks = self.columns.first().map_or(0, Vec::len);
+        (0..chunks).map(|chunk| self.columns.iter().map(|column| Arc::clone(&column[chunk])).collect()).collect()
+    }
+
+    /// Whether an event has a value in a column.
+    pub(crate) fn has(&self, event: u32, column: usize) -> bool {
+        let (chunk, at) = self.places.of(event);
+        self.columns[column][chunk].is_valid(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty() -> EncodedBatch {
+        EncodedBatch {
+            rows: None,
+            prefix: Vec::new(),
+            tail: Vec::new(),
+            time: Vec::new(),
+            groups: Vec::new(),
+            rejected: Vec::new(),
+        }
+    }
+
+    /// A chunk of so many bytes with one event for each of these windows, in order.
+    fn chunk(bytes: u64, windows: &[i64]) -> Chunk {
+        let mut of: BTreeMap<i64, Vec<Range<usize>>> = BTreeMap::new();
+        windows.iter().enumerate().for_each(|(at, window)| of.entry(*window).or_default().push(at..at + 1));
+        Chunk { place: (0, 0), worker: 0, bytes, laid: empty(), windows: of }
+    }
+
+    #[test]
+    fn the_window_that_still_grows_is_held_back() {
+        let days = [chunk(5, &[1]), chunk(5, &[1, 2]), chunk(5, &[2])];
+        assert_eq!(held_back(&days), Some(2));
+        let kept = keep_window(days.into(), 2);
+        assert_eq!(kept.iter().map(|chunk| chunk.windows.len()).collect::<Vec<_>>(), [1, 1]);
+        assert_eq!(held_back(&[chunk(5, &[1]), chunk(5, &[2, 1])]), None, "of all chunks some is of window 1");
+        assert_eq!(held_back(&[chunk(5, &[1]), chunk(50, &[2])]), None, "nothing else would be written");
+        assert_eq!(held_back(&[chunk(5, &[1]), chunk(1, &[])]), None);
+        assert_eq!(held_back(&[]), None);
+    }
+}

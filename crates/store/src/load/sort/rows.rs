@@ -1,0 +1,263 @@
+//! From ordered events to blocks: rows, the records of each group, their values.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::Array;
+use tidetable_layout::block::Qualifiers;
+use tidetable_layout::schema::TimestampKind;
+use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
+
+use crate::error::Result;
+use crate::load::sort::chunk::{AllRanks, GroupEvents, WindowEvents};
+use crate::load::sort::order::RowOrder;
+use crate::load::sort::take::{pick, pick_folded};
+use crate::load::sort::upsert::Upserts;
+use crate::merge::dedup::Contents;
+use crate::merge::operator::{AlikeSets, Overflow, fold};
+
+/// A sorted piece of a window.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) block: Block,
+    /// Cells that a later event of the load wrote over.
+    pub(crate) overwritten: u64,
+    /// Whether some of its rows have no cell, only the time of the upsert that emptied them.
+    pub(crate) emptied: bool,
+}
+
+/// Builds the rows `rows` of a window. `repeats` says of a column (group, place in it) whether its value follows from the
+/// row key: then it is the same each time it is written, and nothing is lost when it is written over.
+///
+/// # Errors
+/// If alike cells cannot be made one.
+pub(crate) fn build(
+    schema: &StoredSchema,
+    window: &WindowEvents,
+    order: &RowOrder,
+    rows: Range<usize>,
+    ranks: &AllRanks,
+    repeats: &dyn Fn(usize, usize) -> bool,
+) -> Result<Piece> {
+    let rows = &order.rows[rows];
+    let mut keys = Keys::new(Arc::new(schema.tail.clone()));
+    for row in rows {
+        keys.push(&ranks.prefixes.names[row.rank as usize], row.tail);
+    }
+    let upserts = schema.upsert.then(|| Upserts::new(schema, window, order, rows));
+    let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
+    let mut groups = Vec::with_capacity(schema.groups.len());
+    for (at, group) in schema.groups.iter().enumerate() {
+        let mut records = Records::new(group, &window.groups[at], |column| repeats(at, column));
+        let upserts = upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored);
+        for (row, events) in rows.iter().map(|row| &order.events[row.events()]).enumerate() {
+            match upserts.map(|upserts| (upserts.emptied(row, at), upserts.events(row))) {
+                Some((Some(event), _)) => records.push_emptied(event),
+                Some((None, left)) => records.push_row(left)?,
+                None => records.push_row(events)?,
+            }
+        }
+        overwritten += records.overwritten;
+        let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
+        groups.push(Some(records.into_block(&keys, names)?));
+    }
+    // A row none of whose cells has a value is no row.
+    let block = Block { keys, groups }.without_empty_rows();
+    let emptied = upserts.is_some_and(|upserts| upserts.empties());
+    Ok(Piece { block, overwritten, emptied })
+}
+
+impl GroupEvents {
+    /// What orders the records of a row: qualifier, then newest first.
+    fn record_key(&self, event: u32) -> (u32, Reverse<i64>) {
+        let event = event as usize;
+        let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event]);
+        (qualifier, Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event])))
+    }
+}
+
+/// The records of one group, row by row.
+struct Records<'a> {
+    group: &'a Group,
+    events: &'a GroupEvents,
+    /// Columns that have nulls; the others need no look.
+    sparse: Vec<usize>,
+    all_sparse: bool,
+    row_ends: Vec<u32>,
+    /// The event each record comes from.
+    picks: Vec<u32>,
+    /// Cells that come from an older event than the rest of their record: (record, column, event).
+    overrides: Vec<(u32, usize, u32)>,
+    /// Events whose cells become one, if any column has an aggregate kind.
+    folds: Option<AlikeSets>,
+    /// What events hold, once two are alike where both may stay.
+    contents: Option<Contents>,
+    /// Columns whose cells count when they are written over.
+    counted: Vec<usize>,
+    overwritten: u64,
+    scratch: Vec<u32>,
+}
+
+impl<'a> Records<'a> {
+    fn new(group: &'a Group, events: &'a GroupEvents, repeats: impl Fn(usize) -> bool) -> Self {
+        let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
+        let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
+        let all_sparse = sparse.len() == events.columns.len();
+        Self {
+            group,
+            events,
+            sparse,
+            all_sparse,
+            row_ends: Vec::new(),
+            picks: Vec::new(),
+            overrides: Vec::new(),
+            folds: group.has_aggregates().then(AlikeSets::default),
+            contents: None,
+            counted: (0..group.columns.len())
+                .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column))
+                .collect(),
+            overwritten: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    fn push_row(&mut self, events: &[u32]) -> Result<()> {
+        let group = self.events;
+        let key = |event: u32| group.record_key(event);
+        if events.windows(2).all(|pair| key(pair[0]) < key(pair[1])) {
+            // Telemetry in time order under qualifiers in time order: nothing to sort or combine.
+            events.iter().for_each(|event| self.push_record(*event));
+        } else {
+            let mut ordered = std::mem::take(&mut self.scratch);
+            ordered.clear();
+            ordered.extend_from_slice(events);
+            ordered.sort_by_key(|event| key(*event));
+            for alike in ordered.chunk_by(|a, b| key(*a) == key(*b)) {
+                if self.group.keeps_alike() { self.push_each(alike)? } else { self.push_alike(alike) }
+            }
+            self.scratch = ordered;
+        }
+        self.row_ends.push(self.picks.len() as u32);
+        Ok(())
+    }
+
+    /// A row that an event without cells left empty: a record without values.
+    fn push_emptied(&mut self, event: u32) {
+        self.picks.push(event);
+        self.row_ends.push(self.picks.len() as u32);
+    }
+
+    /// A record of one event, unless all its cells are absent.
+    fn push_record(&mut self, event: u32) {
+        if !self.all_sparse || self.has_any(event) {
+            self.picks.push(event);
+        }
+    }
+
+    fn has_any(&self, event: u32) -> bool {
+        self.sparse.iter().any(|column| self.events.has(event, *column))
+    }
+
+    /// A record of each of events with one qualifier and timestamp, but for those like an earlier one.
+    fn push_each(&mut self, alike: &[u32]) -> Result<()> {
+        if let [only] = alike {
+            self.push_record(*only);
+            return Ok(());
+        }
+        if self.contents.is_none() {
+            self.contents = Some(Contents::new(&self.events.by_chunk())?);
+        }
+        let Some(contents) = &self.contents else { return Ok(()) };
+        let mut places: Vec<(usize, usize)> = alike.iter().map(|event| self.events.places.of(*event)).collect();
+        contents.keep_first(&mut places);
+        let mut kept = places.into_iter().peekable();
+        for event in alike {
+            if kept.next_if_eq(&self.events.places.of(*event)).is_some() {
+                self.push_record(*event);
+            }
+        }
+        Ok(())
+    }
+
+    /// One record of events with one qualifier and timestamp, in the order they came: the last with
+    /// a value wins, cell by cell, unless the column's cells merge.
+    fn push_alike(&mut self, alike: &[u32]) {
+        let Some((newest, older)) = alike.split_last() else { return };
+        if older.is_empty() {
+            return self.push_record(*newest);
+        }
+        if self.group.packed.is_some() {
+            return self.push_newest(alike);
+        }
+        let cells = |column: &usize| alike.iter().filter(|event| self.events.has(**event, *column)).count() as u64;
+        self.overwritten += self.counted.iter().map(|column| cells(column).saturating_sub(1)).sum::<u64>();
+        if self.all_sparse && !alike.iter().any(|event| self.has_any(*event)) {
+            return;
+        }
+        let record = self.picks.len() as u32;
+        if let Some(folds) = &mut self.folds {
+            folds.push(record as usize, alike.iter().map(|event| self.events.places.of(*event)));
+        }
+        for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
+            let has = |event: &&u32| self.events.has(**event, *column);
+            if let Some(event) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
+                self.overrides.push((record, *column, *event));
+            }
+        }
+        self.picks.push(*newest);
+    }
+
+    /// The same where a record is one cell: the last event that has any of its fields.
+    fn push_newest(&mut self, alike: &[u32]) {
+        let cells = || alike.iter().copied().filter(|event| !self.all_sparse || self.has_any(*event));
+        let (count, newest) = (cells().count() as u64, cells().next_back());
+        if !self.counted.is_empty() {
+            self.overwritten += count.saturating_sub(1);
+        }
+        self.picks.extend(newest);
+    }
+
+    fn into_block(self, keys: &Keys, names: Option<&[Box<[u8]>]>) -> Result<GroupBlock> {
+        let Self { group, events, row_ends, picks, overrides, folds, .. } = self;
+        let qualifiers = events.qualifiers.as_ref().zip(names).map(|(ranks, names)| local(ranks, &picks, names));
+        let timestamps = events.timestamps.as_ref().map(|all| picks.iter().map(|event| all[*event as usize]).collect());
+        let folds = folds.filter(|folds| !folds.is_empty());
+        let mut places: Vec<(usize, usize)> = picks.iter().map(|event| events.places.of(*event)).collect();
+        let mut columns = Vec::with_capacity(group.columns.len());
+        for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
+            columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
+                Some(folds) => {
+                    let folded = fold(column.merge, values, folds, Overflow::Fails);
+                    let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
+                    pick_folded(values, folded, &places, folds)?
+                }
+                None => {
+                    let overrides: Vec<_> = overrides.iter().filter(|(_, column, _)| *column == at).collect();
+                    for (record, _, event) in &overrides {
+                        places[*record as usize] = events.places.of(*event);
+                    }
+                    let picked = pick(values, &places)?;
+                    for (record, ..) in overrides {
+                        places[*record as usize] = events.places.of(picks[*record as usize]);
+                    }
+                    picked
+                }
+            }));
+        }
+        Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() })
+    }
+}
+
+/// The qualifiers of `picks` under a dictionary of those that occur.
+fn local(ranks: &[u32], picks: &[u32], names: &[Box<[u8]>]) -> Qualifiers {
+    let mut used = vec![false; names.len()];
+    picks.iter().for_each(|event| used[ranks[*event as usize] as usize] = true);
+    let mut code_of = vec![0u32; names.len()];
+    let mut dictionary = Vec::new();
+    for (rank, name) in names.iter().enumerate().filter(|(rank, _)| used[*rank]) {
+        code_of[rank] = dictionary.len() as u32;
+        dictionary.push(name.clone());
+    }
+    Qualifiers { codes: picks.iter().map(|event| code_of[ranks[*event as usize] as usize]).collect(), dictionary }
+}

@@ -1,0 +1,139 @@
+//! Which files may go. Pure: looks at listings and at the names that versions hold.
+
+use std::collections::HashSet;
+
+use tidetable_sstable::tools::failpoints::{self, Bug};
+
+use super::VacuumOptions;
+
+/// A file that may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// Path inside the store.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What it is.
+    pub kind: RemovalKind,
+}
+
+/// What a file that may go is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RemovalKind {
+    /// The manifest of a version that is not kept.
+    Manifest,
+    /// A checkpoint of such a version.
+    Checkpoint,
+    /// An SST that no version names which is kept: of older versions, or never committed.
+    Sst,
+    /// What a killed writer left half-written.
+    Leftover,
+}
+
+impl RemovalKind {
+    pub(crate) fn is_sst(self) -> bool {
+        self == Self::Sst
+    }
+}
+
+/// A file as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundFile {
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    pub(crate) modified: Option<i64>,
+}
+
+/// The files of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By number, ascending.
+    pub(crate) manifests: Vec<(u64, FoundFile)>,
+    /// By number, ascending.
+    pub(crate) checkpoints: Vec<(u64, FoundFile)>,
+    /// By id.
+    pub(crate) ssts: Vec<(String, FoundFile)>,
+    pub(crate) leftovers: Vec<FoundFile>,
+}
+
+/// The oldest version that stays: versions go from the first on, as long as the one after them is old enough and they
+/// come before `kept`.
+pub(crate) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, kept: u64, before: i64) -> u64 {
+    let replaced_late = manifests.iter().find(|(number, file)| *number > 1 && !is_old(file, before));
+    let oldest = replaced_late.map_or(newest, |(number, _)| number - 1).min(kept);
+    // What is not there cannot stay.
+    let there = manifests.iter().map(|(number, _)| *number).find(|number| *number >= oldest);
+    there.unwrap_or(newest)
+}
+
+/// What may go: of `oldest` and later versions nothing, which name the SSTs `named`, and of other files what is old
+/// enough. Manifests come first, in ascending order.
+pub(crate) fn decide(found: Found, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
+    let removal = |file: FoundFile, kind| Removal { path: file.path, bytes: file.bytes, kind };
+    let Found { manifests, checkpoints, ssts, leftovers: half } = found;
+    let passed = |files: Vec<(u64, FoundFile)>, kind| {
+        files.into_iter().filter(move |(number, _)| *number < oldest).map(move |(_, file)| removal(file, kind))
+    };
+    let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
+    removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
+    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || failpoints::is(Bug::VacuumUnderWay);
+    let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old_sst(file));
+    removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
+    removals.extend(leftovers(half, options.half_written_before));
+    removals
+}
+
+/// Those of half-written files that nobody writes any more.
+pub(crate) fn leftovers(files: Vec<FoundFile>, before: i64) -> impl Iterator<Item = Removal> {
+    let old = files.into_iter().filter(move |file| is_old(file, before));
+    old.map(|file| Removal { path: file.path, bytes: file.bytes, kind: RemovalKind::Leftover })
+}
+
+/// Where no times are kept, every file is.
+fn is_old(file: &FoundFile, before: i64) -> bool {
+    file.modified.is_none_or(|modified| modified < before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, modified: i64) -> FoundFile {
+        FoundFile { path: path.to_owned(), bytes: 1, modified: Some(modified) }
+    }
+
+    /// Version n was committed at time n.
+    fn manifests(numbers: std::ops::RangeInclusive<u64>) -> Vec<(u64, FoundFile)> {
+        numbers.map(|number| (number, file(&format!("m{number}"), number as i64))).collect()
+    }
+
+    fn options(before: i64) -> VacuumOptions {
+        VacuumOptions { before, half_written_before: 5, keep_versions: 1 }
+    }
+
+    #[test]
+    fn a_version_goes_when_the_one_after_it_is_old() {
+        // Version 4 was replaced by 5 at time 5.
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 9, 5), 4);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 9, 6), 5);
+        assert_eq!(oldest_kept(&manifests(3..=9), 9, 9, 0), 3);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 9, 100), 9);
+        assert_eq!(oldest_kept(&manifests(1..=9), 9, 6, 100), 6);
+        assert_eq!(oldest_kept(&manifests(8..=9), 9, 1, 100), 8);
+        assert_eq!(oldest_kept(&manifests(1..=1), 1, 1, 100), 1);
+        assert_eq!(oldest_kept(&[], 0, 0, 100), 0);
+    }
+
+    #[test]
+    fn what_is_kept_or_named_or_young_stays() {
+        let found = Found {
+            manifests: manifests(1..=5),
+            checkpoints: vec![(2, file("c2", 2)), (4, file("c4", 4))],
+            ssts: ["named", "unused", "young"].map(|id| (id.to_owned(), file(id, i64::from(id == "young") * 9))).into(),
+            leftovers: vec![file("half", 1), file("being written", 5)],
+        };
+        let removals = decide(found, 4, &["named".to_owned()].into(), options(9));
+        let paths: Vec<&str> = removals.iter().map(|removal| removal.path.as_str()).collect();
+        assert_eq!(paths, ["m1", "m2", "m3", "c2", "unused", "half"]);
+    }
+}

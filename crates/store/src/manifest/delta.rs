@@ -1,0 +1,211 @@
+//! What one version changes of the version before it.
+//!
+//! It says what is different, not what was done: reading it needs no knowledge of loads and compactions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tombstone::AppliedDrop;
+use crate::version::cow_list::CowList;
+use crate::version::names::{Name, Named, put_named};
+use crate::version::{Input, Sst, TableIdentity, Version, WindowState};
+
+/// What one version changes of the version before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// Number of the version it makes.
+    pub(crate) number: u64,
+    /// Checksum of the manifest of the version before.
+    pub(crate) before: String,
+    commit: String,
+    born: String,
+    now: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    collected: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vacuumed: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    table: Option<TableIdentity>,
+    /// Paths of inputs that are no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    inputs_gone: Vec<String>,
+    /// Inputs that are new or others than before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    inputs: Vec<Input>,
+    /// Paths of names without rows that are none any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names_gone: Vec<String>,
+    /// Names without rows that are new or others than before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Name>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    windows_gone: Vec<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    windows: Vec<WindowStep>,
+    /// Drops of before that stay, from the first on.
+    drops_kept: usize,
+    /// Those that follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    drops: Vec<AppliedDrop>,
+}
+
+/// What changes of a window; a window that was not there was empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct WindowStep {
+    start: i64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    days: BTreeMap<i32, u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    days_gone: Vec<i32>,
+    /// SSTs before those that go.
+    at: usize,
+    /// The SSTs that go, one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gone: Vec<String>,
+    /// Those that take their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ssts: Vec<Sst>,
+}
+
+impl Step {
+    /// Whether the version holds what the one before does: vacuum commits such, to say which files may be gone.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        let inputs = self.inputs_gone.is_empty() && self.inputs.is_empty();
+        let windows = self.windows_gone.is_empty() && self.windows.is_empty();
+        self.table.is_none() && inputs && windows && self.drops.is_empty()
+    }
+
+    /// The step from `before`, whose manifest has the checksum `manifest`, to `next`.
+    pub(crate) fn between(before: &Version, manifest: &str, next: &Version) -> Self {
+        let Version { number, commit, born, now, table, inputs, names, windows, drops, collected, vacuumed, origin: _ } =
+            next;
+        let (inputs_gone, inputs) = named_changes(&before.inputs, inputs);
+        let (names_gone, names) = named_changes(&before.names, names);
+        let (windows_gone, windows) = window_changes(&before.windows, windows);
+        let drops_kept = before.drops.iter().zip(drops).take_while(|(old, new)| old == new).count();
+        Self {
+            number: *number,
+            before: manifest.to_owned(),
+            commit: commit.clone(),
+            born: born.clone(),
+            now: *now,
+            collected: *collected,
+            vacuumed: *vacuumed,
+            table: (before.table != *table).then(|| table.clone()),
+            inputs_gone,
+            inputs,
+            names_gone,
+            names,
+            windows_gone,
+            windows,
+            drops_kept,
+            drops: drops[drops_kept..].to_vec(),
+        }
+    }
+
+    /// The commit it is of.
+    pub(crate) fn commit(&self) -> &str {
+        &self.commit
+    }
+
+    /// Logical time of the commit.
+    pub(crate) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The version it makes of `version`.
+    ///
+    /// # Errors
+    /// Why it is no step from there, in words.
+    pub(crate) fn apply(self, mut version: Version) -> Result<Version, String> {
+        if version.number.checked_add(1) != Some(self.number) {
+            return Err(format!("it is version {}, and comes after version {}", self.number, version.number));
+        }
+        version.number = self.number;
+        version.commit = self.commit;
+        version.born = self.born;
+        version.now = self.now;
+        version.collected = self.collected;
+        version.vacuumed = self.vacuumed;
+        if let Some(table) = self.table {
+            version.table = table;
+        }
+        put_named(&mut version.inputs, &self.inputs_gone, self.inputs);
+        put_named(&mut version.names, &self.names_gone, self.names);
+        version.windows.retain(|window| !self.windows_gone.contains(&window.start));
+        for step in self.windows {
+            let start = step.start;
+            step.apply(version.window(start))?;
+        }
+        if self.drops_kept > version.drops.len() {
+            return Err(format!("it keeps {} drops of {}", self.drops_kept, version.drops.len()));
+        }
+        version.drops.truncate(self.drops_kept);
+        version.drops.extend(self.drops);
+        Ok(version)
+    }
+}
+
+fn named_changes<T: Named + Clone + PartialEq>(before: &CowList<T>, next: &CowList<T>) -> (Vec<String>, Vec<T>) {
+    let start = next.shared_start(before);
+    let old: HashMap<&str, &T> = before.iter().skip(start).map(|item| (item.path(), item)).collect();
+    let there: HashSet<&str> = next.iter().skip(start).map(Named::path).collect();
+    let gone = before.iter().skip(start).filter(|item| !there.contains(item.path()));
+    let changed = next.iter().skip(start).filter(|item| old.get(item.path()) != Some(item));
+    (gone.map(|item| item.path().to_owned()).collect(), changed.cloned().collect())
+}
+
+fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) -> (Vec<i64>, Vec<WindowStep>) {
+    let (mut gone, mut steps) = (Vec::new(), Vec::new());
+    let mut old = 0;
+    for at in 0..next.len() {
+        let window = &next[at];
+        while old < before.len() && before[old].start < window.start {
+            gone.push(before[old].start);
+            old += 1;
+        }
+        if old < before.len() && before[old].start == window.start {
+            if !next.shares(at, before, old) && before[old] != *window {
+                steps.push(WindowStep::between(&before[old], window));
+            }
+            old += 1;
+        } else {
+            let empty = WindowState { start: window.start, days: BTreeMap::new(), ssts: Vec::new() };
+            steps.push(WindowStep::between(&empty, window));
+        }
+    }
+    gone.extend(before.iter().skip(old).map(|window| window.start));
+    (gone, steps)
+}
+
+impl WindowStep {
+    fn between(before: &WindowState, next: &WindowState) -> Self {
+        let WindowState { start, days, ssts } = next;
+        let at = before.ssts.iter().zip(ssts).take_while(|(old, new)| old == new).count();
+        let (old, new) = (&before.ssts[at..], &ssts[at..]);
+        let kept = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+        let changed = |(day, version): &(&i32, &u64)| before.days.get(*day) != Some(*version);
+        Self {
+            start: *start,
+            days: days.iter().filter(changed).map(|(day, version)| (*day, *version)).collect(),
+            days_gone: before.days.keys().filter(|day| !days.contains_key(day)).copied().collect(),
+            at,
+            gone: old[..old.len() - kept].iter().map(|sst| sst.id.clone()).collect(),
+            ssts: new[..new.len() - kept].to_vec(),
+        }
+    }
+
+    fn apply(self, window: &mut WindowState) -> Result<(), String> {
+        let end = self.at.checked_add(self.gone.len()).filter(|end| *end <= window.ssts.len());
+        let replaced = end.and_then(|end| window.ssts.get(self.at..end));
+        let same = |old: &[Sst]| old.iter().map(|sst| &sst.id).eq(&self.gone);
+        let Some(end) = end.filter(|_| replaced.is_some_and(same)) else {
+            return Err(format!("the SSTs that it replaces in the window at {} us are others", self.start));
+        };
+        window.ssts.splice(self.at..end, self.ssts);
+        window.days.retain(|day, _| !self.days_gone.contains(day));
+        window.days.extend(self.days);
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! Reading a version: snapshots, and scans that merge its SSTs.
+
+pub(crate) mod scan;
+pub(crate) mod snapshot;

@@ -1,0 +1,333 @@
+//! Reading a key range of several SSTs as one ordered run of blocks.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tidetable_layout::block::GroupProjection;
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
+use tidetable_sstable::{ReadCounts, ReadError, Reader, RecordFilter, StripeMeta};
+
+use crate::error::{Result, StoreError};
+use crate::gc::GcFilter;
+use crate::merge::operator::Overflow;
+use crate::merge::{Merge, emptied};
+use crate::tombstone::TombstoneFilter;
+use crate::version::multi_window::WindowMask;
+
+/// The blocks of a key range in key order, each row once.
+#[derive(Debug)]
+pub struct BlockScan {
+    merge: Merge<Run>,
+    schema: Arc<StoredSchema>,
+    /// Rules that are judged after merging.
+    collector: Option<Arc<GcFilter>>,
+    /// Whether rows that an upsert emptied are to be taken out.
+    emptied: bool,
+    /// Table id, for messages.
+    table: String,
+}
+
+/// SSTs that follow one another, of which each is begun when the one before it has been read.
+type Run = std::iter::Flatten<std::vec::IntoIter<SstScan>>;
+
+/// An SST to merge.
+#[derive(Debug, Clone)]
+pub(crate) struct SstSource {
+    pub(crate) order: u64,
+    /// For messages.
+    pub(crate) path: String,
+    pub(crate) reader: Reader,
+    /// What is hidden of it.
+    pub(crate) mask: Option<TombstoneFilter>,
+    /// Which of its windows are read, if it is not all.
+    pub(crate) windows: Option<WindowMask>,
+    /// Whether it may hold rows that an upsert emptied.
+    pub(crate) emptied: bool,
+}
+
+/// How a slice is read.
+#[derive(Debug, Clone, Default)]
+pub struct ScanOptions {
+    /// Counts what is read.
+    pub counts: Option<Arc<ScanCounts>>,
+    /// Says which stripes need not be read.
+    pub skip: Option<Arc<dyn StripePruner>>,
+    /// Says which records need not come. It is not asked where rows of several files are merged, nor of files of which
+    /// something is hidden.
+    pub keep: Option<Arc<dyn RecordFilter>>,
+    /// Takes stripes as the stripe table tells of them. It is asked under the same conditions, and of stripes all of which
+    /// is wanted and no cell of which the rules drop.
+    pub know: Option<Arc<dyn StripeStats>>,
+}
+
+/// What the store itself reads otherwise than others do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScanMode {
+    /// What becomes of sums over 64 bits.
+    pub(crate) overflow: Overflow,
+    /// Whether rows that an upsert emptied come too.
+    pub(crate) keeps_emptied: bool,
+}
+
+/// A reader who may need no more of a stripe than the stripe table tells.
+pub trait StripeStats: std::fmt::Debug + Send + Sync {
+    /// Whether that is so of this one: then it is not read.
+    fn know(&self, stripe: &StripeMeta) -> bool;
+}
+
+/// A reader who needs only some of the records.
+pub trait StripePruner: std::fmt::Debug + Send + Sync {
+    /// For each of the stripes of a file, whether the reader needs none of its records. It is not asked where rows of
+    /// several files are merged: there what a stripe holds may hide what another does.
+    fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool>;
+}
+
+/// What scans considered and what they read.
+#[derive(Debug, Default)]
+pub struct ScanCounts {
+    files: AtomicU64,
+    files_pruned: AtomicU64,
+    stripes: AtomicU64,
+    bytes: AtomicU64,
+    pub(crate) reads: Arc<ReadCounts>,
+}
+
+impl ScanCounts {
+    pub(crate) fn considered(&self, files: usize, pruned: usize, stripes: usize, bytes: u64) {
+        self.files.fetch_add(files as u64, Ordering::Relaxed);
+        self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
+        self.stripes.fetch_add(stripes as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// SSTs that may have held what was asked for, and of them those that their filters ruled out.
+    pub fn files(&self) -> (u64, u64) {
+        (self.files.load(Ordering::Relaxed), self.files_pruned.load(Ordering::Relaxed))
+    }
+
+    /// Stripes of those SSTs, and of them those that were read.
+    pub fn stripes(&self) -> (u64, u64) {
+        (self.stripes.load(Ordering::Relaxed), self.reads.stripes())
+    }
+
+    /// Pages that were read.
+    pub fn pages(&self) -> u64 {
+        self.reads.pages()
+    }
+
+    /// Bytes of those SSTs, and of them those that were read.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.bytes.load(Ordering::Relaxed), self.reads.bytes())
+    }
+}
+
+impl BlockScan {
+    /// Merges `sources`.
+    pub(crate) fn new(
+        schema: Arc<StoredSchema>,
+        sources: Vec<SstSource>,
+        keys: KeyRange,
+        projection: &Projection,
+        collector: Option<Arc<GcFilter>>,
+        options: &ScanOptions,
+        mode: ScanMode,
+    ) -> Self {
+        let mut projection = projection.clone();
+        let masks: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.mask.clone()).collect();
+        let emptied = sources.iter().any(|source| source.emptied) && !mode.keeps_emptied;
+        let runs = runs(sources);
+        if runs.len() > 1 {
+            add_merge_keys(&schema, &mut projection);
+        }
+        masks.iter().for_each(|mask| mask.widen(&schema, &mut projection));
+        if emptied {
+            emptied::widen(&mut projection);
+        }
+        // A sum says nothing of values that are hidden, dropped or replaced.
+        let sums = Arc::new(projection.clone());
+        projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
+        let narrow = Arc::new(projection.clone());
+        if let Some(collector) = &collector {
+            collector.widen(&schema, &mut projection);
+        }
+        let projection = Arc::new(projection);
+        // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
+        // stripe shows that they drop nothing, what they look at need not be read. Of several it always must be.
+        let alone = runs.len() == 1;
+        let (before, after) = if alone { (collector, None) } else { (None, collector) };
+        let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
+        let skip = options.skip.as_ref().filter(|_| alone);
+        let scan = |source: SstSource| {
+            let as_stored = alone && source.mask.is_none() && source.windows.is_none() && !source.emptied;
+            let narrow = if as_stored { &sums } else { &narrow };
+            let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
+            let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
+            let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
+            let (narrow, collector) = (Arc::clone(narrow), before.clone());
+            let keep = options.keep.clone().filter(|_| as_stored);
+            let know = options.know.clone().filter(|_| as_stored);
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep, know }
+        };
+        let run = |(order, run): (u64, Vec<SstSource>)| {
+            (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
+        };
+        let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect()).on_overflow(mode.overflow);
+        Self { merge, schema, collector: after, emptied, table: String::new() }
+    }
+
+    /// The scan, in blocks of so many rows at most where several SSTs are merged.
+    pub(crate) fn in_blocks_of(self, rows: usize) -> Self {
+        Self { merge: self.merge.with_rows(rows), ..self }
+    }
+
+    /// The scan, of a table of this name.
+    pub(crate) fn of_table(self, name: &str) -> Self {
+        Self { table: name.to_owned(), ..self }
+    }
+}
+
+impl Iterator for BlockScan {
+    type Item = Result<Block>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let block = self.merge.next()?.map_err(|error| error.of_table(&self.table));
+        let block = match &self.collector {
+            Some(collector) => block.and_then(|block| collector.collect(&self.schema, block)),
+            None => block,
+        };
+        Some(if self.emptied { block.and_then(|block| emptied::take_out(&self.schema, block)) } else { block })
+    }
+}
+
+/// Sources of one order that follow one another, as those of one compaction do, with that order.
+fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
+    sources.sort_by_key(|source| source.order);
+    let mut runs: Vec<(u64, Vec<SstSource>)> = Vec::new();
+    for source in sources {
+        match runs.last_mut() {
+            Some((order, run))
+                if *order == source.order && run.last().is_some_and(|last| last.ends_before(&source)) =>
+            {
+                run.push(source);
+            }
+            _ => runs.push((source.order, vec![source])),
+        }
+    }
+    runs
+}
+
+impl SstSource {
+    fn ends_before(&self, other: &Self) -> bool {
+        let (last, first) = (self.reader.stripes().last(), other.reader.stripes().first());
+        last.zip(first).is_some_and(|(last, first)| last.last_key < first.first_key)
+    }
+}
+
+/// Rows of two files are combined by qualifier and timestamp, so those must be read too.
+fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
+    // Which file a replaced row comes from shows in the timestamps of all its groups.
+    if schema.upsert && projection.groups.iter().any(Option::is_some) {
+        for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
+            if group.timestamps == TimestampKind::Stored && wanted.is_none() {
+                let columns = vec![false; group.columns.len()];
+                *wanted = Some(GroupProjection { qualifiers: false, timestamps: true, columns, sums: false });
+            }
+        }
+    }
+    for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
+        if let Some(wanted) = wanted {
+            wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
+            wanted.timestamps = true;
+            // Which of the records alike are one shows in all their columns.
+            if group.keeps_alike() {
+                wanted.columns.fill(true);
+            }
+        }
+    }
+}
+
+/// The stripes of one SST that a key range touches.
+#[derive(Debug)]
+pub(crate) struct SstScan {
+    schema: Arc<StoredSchema>,
+    source: SstSource,
+    stripes: Range<usize>,
+    keys: KeyRange,
+    /// What is read where the rules must look at it.
+    projection: Arc<Projection>,
+    /// What is asked for.
+    narrow: Arc<Projection>,
+    /// Rules that are judged here.
+    collector: Option<Arc<GcFilter>>,
+    /// Which stripes nobody needs; empty if all may be needed.
+    skipped: Vec<bool>,
+    /// Which records are needed, if it is not all.
+    keep: Option<Arc<dyn RecordFilter>>,
+    /// Who may know enough of a stripe.
+    know: Option<Arc<dyn StripeStats>>,
+}
+
+impl SstScan {
+    /// Whether a stripe, all of which is wanted, need not be read.
+    fn is_known(&self, meta: &StripeMeta) -> bool {
+        let keeps_all = |collector: &Arc<GcFilter>| collector.keeps_all_told(&self.schema, meta);
+        let known = |know: &Arc<dyn StripeStats>| self.collector.as_ref().is_none_or(keeps_all) && know.know(meta);
+        self.know.as_ref().is_some_and(known)
+    }
+
+    /// The wanted rows of a stripe, and whether rules are still to be judged; `None` if none of its records is needed.
+    fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
+        let stripe = self.source.reader.stripe(index)?;
+        let judged = match &self.collector {
+            Some(collector) => !collector.keeps_all(&self.schema, &stripe)?,
+            None => false,
+        };
+        let projection = if judged { &self.projection } else { &self.narrow };
+        let rows =
+            if whole { 0..stripe.keys().len() } else { stripe.rows_in(&self.keys.start, self.keys.end.as_deref()) };
+        let block = match self.keep.as_deref().filter(|_| !judged) {
+            Some(keep) => stripe.into_filtered(rows, projection, keep)?,
+            None => Some(stripe.into_block(rows, projection)?),
+        };
+        Ok(block.map(|block| (block, judged)))
+    }
+}
+
+impl Iterator for SstScan {
+    type Item = Result<Block>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let SstSource { path, reader, mask, windows, .. } = &self.source;
+        loop {
+            let stripe = self.stripes.next()?;
+            let meta = reader.stripes().get(stripe);
+            let hidden =
+                |mask: &TombstoneFilter| meta.is_some_and(|meta| mask.hides_all(&meta.first_key, &meta.last_key));
+            if mask.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
+                continue;
+            }
+            let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
+            if whole && meta.is_some_and(|meta| self.is_known(meta)) {
+                continue;
+            }
+            let read = self.read(stripe, whole).map_err(|source| StoreError::Sst { path: path.clone(), source });
+            let Some(read) = read.transpose() else { continue };
+            return Some(read.and_then(|(block, judged)| {
+                let block = match windows {
+                    Some(windows) => windows.apply(&self.schema, block)?,
+                    None => block,
+                };
+                let block = match mask {
+                    Some(mask) => mask.apply(&self.schema, block)?,
+                    None => block,
+                };
+                match self.collector.as_ref().filter(|_| judged) {
+                    Some(collector) => collector.collect(&self.schema, block),
+                    None => Ok(block),
+                }
+            }));
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! One version of a table, for reading: it stays as it is while loads and compactions go on.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
+use tidetable_sstable::Reader;
+use tidetable_sstable::tools::failpoints;
+
+use crate::error::{Result, StoreError};
+use crate::gc::{GcFilter, GcRule};
+use crate::ids::ulid_text;
+use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::table::Table;
+use crate::tombstone::{AppliedDrop, TombstoneFilter, overlaps};
+use crate::version::multi_window::WindowMask;
+use crate::version::{Sst, Version, WindowState, multi_window};
+
+/// All windows there are.
+pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
+
+/// A version of a table. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    table: Table,
+    version: Arc<Version>,
+    layout: Arc<Layout>,
+    collector: Option<Arc<GcFilter>>,
+    /// Drops that hide cells: those of the version, or none where a compaction looks beneath them.
+    drops: Arc<[AppliedDrop]>,
+    /// CowList by all views of the version.
+    readers: Arc<Mutex<HashMap<String, Reader>>>,
+}
+
+/// A part of a table that one task can read: a key range and the SSTs that may hold rows of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanRange {
+    /// The keys of it.
+    pub keys: KeyRange,
+    /// Ids of the SSTs to merge.
+    pub ssts: Vec<String>,
+    /// Of SSTs that hold several windows, only those that overlap this are read; microseconds.
+    pub time: Range<i64>,
+    /// Bytes of those SSTs that fall to the range, about.
+    pub bytes: u64,
+}
+
+impl Snapshot {
+    /// A snapshot of `version`.
+    ///
+    /// # Errors
+    /// If this build cannot compile the layout the version records.
+    pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
+        let layout = Arc::new(table.layout(&version)?);
+        let collector = collector(&table, &version, &layout, version.now)?.map(Arc::new);
+        let (drops, readers) = (version.drops.clone().into(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, drops, readers }) })
+    }
+
+    /// The same version with the cells that its rules show no more, as far as they are stored.
+    #[must_use]
+    pub fn including_expired(&self) -> Self {
+        self.seen_through(None, Arc::clone(&self.inner.drops))
+    }
+
+    /// The same version with its rules judged at another logical time. What had expired at the time of a
+    /// compaction may be gone, whatever the time asked for.
+    ///
+    /// # Errors
+    /// If this build cannot read a rule of the version.
+    pub fn as_of_now(&self, now: i64) -> Result<Self> {
+        let collector = self.collector_at(now)?.map(Arc::new);
+        Ok(self.seen_through(collector, Arc::clone(&self.inner.drops)))
+    }
+
+    /// The same version with all that its SSTs hold, dropped or not.
+    pub(crate) fn as_stored(&self) -> Self {
+        self.seen_through(None, Arc::default())
+    }
+
+    /// The rules of the version at `now`; `None` if it has none.
+    pub(crate) fn collector_at(&self, now: i64) -> Result<Option<GcFilter>> {
+        collector(self.table(), self.version(), self.layout(), now)
+    }
+
+    fn seen_through(&self, collector: Option<Arc<GcFilter>>, drops: Arc<[AppliedDrop]>) -> Self {
+        let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
+        let inner = Inner {
+            table: table.clone(),
+            version: Arc::clone(version),
+            layout: Arc::clone(layout),
+            collector,
+            drops,
+            readers: Arc::clone(readers),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The version it reads.
+    pub fn version(&self) -> &Version {
+        &self.inner.version
+    }
+
+    /// The table's layout.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.inner.layout
+    }
+
+    /// What the table stores.
+    pub fn schema(&self) -> &Arc<StoredSchema> {
+        self.inner.layout.stored()
+    }
+
+    /// Whether rules, drops or upserts may leave a row without cells: then its cells must be read to know
+    /// whether it is there.
+    pub fn collects(&self) -> bool {
+        let drops = self.inner.drops.iter().any(|drop| !drop.target.takes_rows());
+        self.inner.collector.is_some() || drops || self.version().ssts().any(|sst| sst.emptied)
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.inner.table
+    }
+
+    /// Cuts what `ranges` and `time` (microseconds, half-open) select into slices. No row lies in
+    /// two of them. Windows are slices of their own where a row cannot lie in two windows, but for those that share
+    /// files; a window outside `time` is left out there.
+    pub fn slices(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
+        if !self.inner.layout.rows_keep_to_windows() {
+            return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
+        }
+        let parts = self.parts(time);
+        parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| slice(keys, part, time))).collect()
+    }
+
+    /// The SSTs of each window that overlaps `time`, or of those together that share files; by time.
+    fn parts(&self, time: &Range<i64>) -> Vec<Vec<&Sst>> {
+        let unit = self.inner.layout.spec().window;
+        let wanted = |start: &&i64| multi_window::overlaps(unit, **start, time);
+        let mut parts: Vec<(i64, Vec<&Sst>)> = Vec::new();
+        // Where a window that shares files is among them.
+        let mut places: HashMap<i64, usize> = HashMap::new();
+        for sst in self.version().ssts() {
+            let Some(joined) = &sst.joined else { continue };
+            let Some(first) = joined.windows.iter().find(wanted) else { continue };
+            let place = *places.entry(*first).or_insert_with(|| {
+                parts.push((*first, Vec::new()));
+                parts.len() - 1
+            });
+            parts[place].1.push(sst);
+            places.extend(joined.windows.iter().map(|start| (*start, place)));
+        }
+        for window in self.version().windows.iter().filter(|window| wanted(&&window.start)) {
+            let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
+            match places.get(&window.start) {
+                Some(place) => parts[*place].1.extend(own),
+                None => parts.push((window.start, own.collect())),
+            }
+        }
+        parts.sort_by_key(|(start, _)| *start);
+        parts.into_iter().map(|(_, ssts)| ssts).collect()
+    }
+
+    /// What one window holds of `keys`.
+    pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<ScanRange> {
+        if self.inner.layout.rows_keep_to_windows() {
+            let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
+            return self.slices(std::slice::from_ref(keys), &bounds);
+        }
+        slice(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
+    }
+
+    /// All rows of `keys` in key order, whatever windows they lie in, as one slice.
+    pub fn whole(&self, keys: &KeyRange) -> Option<ScanRange> {
+        slice(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
+    }
+
+    /// Reads a slice in key order, a block at a time.
+    ///
+    /// # Errors
+    /// If an SST cannot be opened.
+    pub fn scan(&self, slice: &ScanRange, projection: &Projection) -> Result<BlockScan> {
+        self.scan_with(slice, projection, &ScanOptions::default())
+    }
+
+    /// As [`Self::scan`], with counts of what is read, and perhaps without stripes that a reader says it needs nothing of.
+    ///
+    /// # Errors
+    /// As [`Self::scan`].
+    pub fn scan_with(&self, slice: &ScanRange, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
+        self.scan_in(slice, projection, options, ScanMode::default())
+    }
+
+    /// As [`Self::scan_with`], in a mode of the store's own.
+    pub(crate) fn scan_in(
+        &self,
+        slice: &ScanRange,
+        projection: &Projection,
+        options: &ScanOptions,
+        mode: ScanMode,
+    ) -> Result<BlockScan> {
+        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
+        let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
+        let (files, only) = (sources.len(), slice.keys.only_key());
+        let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
+        let bytes: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
+        // A slice may be a part of its files; the other parts count the rest.
+        let share = u128::from(slice.bytes.min(bytes)) * stripes as u128;
+        let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
+        // A file that certainly lacks the one row asked for holds nothing of it that could be merged.
+        sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
+        if let Some(counts) = &options.counts {
+            counts.considered(files, files - sources.len(), stripes, slice.bytes.min(bytes));
+            sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
+        }
+        let collector = self.inner.collector.clone();
+        let schema = Arc::clone(self.schema());
+        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options, mode);
+        Ok(scan.of_table(self.inner.table.name()))
+    }
+
+    /// An SST of this version with what hides cells of it, to be merged; of one that holds several windows, those that
+    /// overlap `time`.
+    pub(crate) fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
+        let joined = sst.joined.as_ref();
+        Ok(SstSource {
+            order: sst.order,
+            path: self.inner.table.sst_path(&sst.id),
+            reader: self.reader(sst)?,
+            mask: TombstoneFilter::of_sst(&self.inner.drops, sst),
+            windows: joined.and_then(|joined| WindowMask::new(&self.inner.layout, joined, time)),
+            emptied: sst.emptied,
+        })
+    }
+
+    /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose
+    /// key range and filter admit it.
+    ///
+    /// # Errors
+    /// If an SST cannot be read.
+    pub fn row(&self, key: &[u8], projection: &Projection) -> Result<Option<Block>> {
+        let keys = KeyRange::of_key(key);
+        let Some(mut slice) = self.whole(&keys) else { return Ok(None) };
+        let mut holding = Vec::with_capacity(slice.ssts.len());
+        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
+            if self.reader(sst)?.may_contain(key) {
+                holding.push(sst.id.clone());
+            }
+        }
+        slice.ssts = holding;
+        self.scan(&slice, projection)?.next().transpose()
+    }
+
+    /// The open reader of an SST of this version.
+    ///
+    /// # Errors
+    /// If it is missing, damaged, or not the file the manifest names.
+    pub fn reader(&self, sst: &Sst) -> Result<Reader> {
+        let mut readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = readers.get(&sst.id) {
+            return Ok(reader.clone());
+        }
+        let reader = self.inner.table.open_sst(sst)?;
+        readers.insert(sst.id.clone(), reader.clone());
+        Ok(reader)
+    }
+}
+
+impl Table {
+    /// Opens an SST and checks that it is the one `sst` describes.
+    ///
+    /// # Errors
+    /// If it is missing, damaged, or another file.
+    pub fn open_sst(&self, sst: &Sst) -> Result<Reader> {
+        let path = self.sst_path(&sst.id);
+        let file = self.blobs().open(&path)?;
+        let length = file.len();
+        let damaged = |source| StoreError::Sst { path: path.clone(), source };
+        let reader = Reader::open(file).map_err(damaged)?;
+        let swapped = |reason| StoreError::Swapped { path: path.clone(), reason };
+        if failpoints::is(failpoints::Bug::AcceptAnyFile) {
+            return Ok(reader);
+        }
+        if length != sst.bytes {
+            return Err(swapped("it has another length"));
+        }
+        if ulid_text(reader.uid()) != sst.id {
+            return Err(swapped("it has another id"));
+        }
+        Ok(reader)
+    }
+}
+
+/// The garbage-collection rules of a version at a logical time.
+fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<GcFilter>> {
+    let mut rules = BTreeMap::new();
+    for (family, text) in &version.table.gc {
+        let rule = GcRule::parse(text).map_err(|error| StoreError::Layout {
+            table: table.name().to_owned(),
+            reason: format!("gc of family {family}: {error}"),
+        })?;
+        rules.insert(family.clone(), rule);
+    }
+    Ok(GcFilter::new(layout.stored(), &rules, now))
+}
+
+/// Those of `ssts` that overlap `keys`; `None` if none does.
+fn slice(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<ScanRange> {
+    let found: Vec<&Sst> = ssts.iter().copied().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key)).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let bytes = found.iter().map(|sst| sst.bytes).sum();
+    let ssts = found.iter().map(|sst| sst.id.clone()).collect();
+    Some(ScanRange { keys: keys.clone(), ssts, time: time.clone(), bytes })
+}

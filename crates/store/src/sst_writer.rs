@@ -1,0 +1,134 @@
+//! An SST that is being written.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use tidetable_layout::StoredSchema;
+use tidetable_layout::schema::Merge;
+use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOptions, Writer};
+
+use crate::error::{Result, StoreError};
+use crate::ids::ulid_text;
+use crate::storage::blobs::BlobWriter;
+use crate::table::Table;
+use crate::version::{Largest, Sst};
+
+/// Bytes after which a new SST is begun.
+pub(crate) const SST_BYTES: u64 = 256 << 20;
+
+/// An SST that is being written. Nothing of it is there until [`SstFile::end`].
+pub(crate) struct SstFile<'a> {
+    table: &'a Table,
+    schema: Arc<StoredSchema>,
+    id: String,
+    writer: Writer<Box<dyn BlobWriter>>,
+    bytes: u64,
+    largest: Largest,
+    emptied: bool,
+}
+
+/// A stripe to be written, and the bytes that no row of it goes over.
+pub(crate) struct SizedStripe {
+    pub(crate) stripe: EncodedStripe,
+    pub(crate) largest_row: u64,
+    /// Whether it may hold rows that an upsert emptied.
+    pub(crate) emptied: bool,
+}
+
+impl<'a> SstFile<'a> {
+    pub(crate) fn begin(table: &'a Table, schema: &Arc<StoredSchema>, options: &WriteOptions) -> Result<Self> {
+        Self::begin_with(table, schema, options, None)
+    }
+
+    /// Begins a file that also says `more` (name, text) of itself.
+    pub(crate) fn begin_with(
+        table: &'a Table,
+        schema: &Arc<StoredSchema>,
+        options: &WriteOptions,
+        more: Option<(String, String)>,
+    ) -> Result<Self> {
+        let id = ulid_text(options.uid);
+        let out = table.blobs().writer(&table.sst_path(&id))?;
+        let metadata = [("table".to_owned(), table.name().to_owned())].into_iter().chain(more).collect();
+        let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
+            .map_err(|source| write_error(table, source))?;
+        let (schema, largest) = (Arc::clone(schema), Largest::default());
+        Ok(Self { table, schema, id, writer, bytes: 0, largest, emptied: false })
+    }
+
+    /// Whether it has grown enough.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes >= SST_BYTES
+    }
+
+    /// Whether the whole file stays within the limit with this stripe.
+    pub(crate) fn takes(&self, stripe: &SizedStripe) -> bool {
+        self.bytes == 0 || self.bytes + size(&stripe.stripe) <= SST_BYTES
+    }
+
+    pub(crate) fn push(&mut self, stripe: SizedStripe) -> Result<()> {
+        let SizedStripe { stripe, largest_row, emptied } = stripe;
+        self.emptied |= emptied;
+        self.bytes += size(&stripe);
+        self.largest = self.largest.max(Largest { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
+        self.writer.push(stripe).map_err(|source| write_error(self.table, source))
+    }
+
+    /// `None` if it would hold no row; then the file is dropped. The order is the commit's to set.
+    pub(crate) fn end(self) -> Result<Option<Sst>> {
+        let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.table, source))?;
+        if summary.rows == 0 {
+            return Ok(None);
+        }
+        let path = self.table.sst_path(&self.id);
+        out.flush().map_err(|source| StoreError::Io { action: "write", path, source })?;
+        out.finish()?;
+        Ok(Some(Sst {
+            id: self.id,
+            order: 0,
+            level: 0,
+            bytes: summary.bytes,
+            checksum: format!("{:032x}", summary.checksum),
+            rows: summary.rows,
+            cells: summary.cells,
+            first_key: summary.first_key,
+            last_key: summary.last_key,
+            min_timestamp: summary.min_timestamp,
+            max_timestamp: summary.max_timestamp,
+            joined: None,
+            largest: Some(self.largest),
+            emptied: self.emptied,
+        }))
+    }
+}
+
+/// How far from 0 the cells of sum families in a stripe are at most.
+pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
+    let groups = schema.groups.iter().zip(&stripe.columns);
+    let columns = groups.flat_map(|(group, found)| group.columns.iter().zip(found));
+    let ranges = columns.filter(|(column, _)| column.merge == Merge::Sum).filter_map(|(_, found)| found.range);
+    let magnitude = |value: Scalar| match value {
+        Scalar::Int64(value) => value.unsigned_abs(),
+        Scalar::UInt64(value) => value,
+        // No sum has such values.
+        Scalar::Float64(_) | Scalar::Decimal(_) | Scalar::Timestamp(_) | Scalar::Date(_) => u64::MAX,
+    };
+    ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
+}
+
+/// Bytes of a stripe with its share of the index and the filter, at most.
+fn size(stripe: &EncodedStripe) -> u64 {
+    let meta = stripe.meta();
+    let columns: usize = meta.columns.iter().map(Vec::len).sum();
+    let entry = 128 + meta.first_key.len() + meta.last_key.len() + 48 * columns;
+    stripe.len() as u64 + entry as u64 + 2 * meta.rows
+}
+
+/// A failure to encode or write an SST of `table`.
+pub(crate) fn write_error(table: &Table, source: WriteError) -> StoreError {
+    match source {
+        // The disk's fault is not that of what was written.
+        WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.name().to_owned(), source },
+        source => StoreError::Write { table: table.name().to_owned(), source },
+    }
+}

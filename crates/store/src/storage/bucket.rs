@@ -1,0 +1,319 @@
+//! A store in a bucket: S3, and what else speaks to `object_store`.
+//!
+//! A put that asks for a new name may answer wrongly. A client that lost a reply asks again, and is told that the name
+//! is taken, by itself (412); two that ask at the same time may both be refused (409); and a put that failed for all its
+//! client knows may be done all the same. So whatever is not a plain yes is settled by reading the name: bytes that are
+//! ours are taken to be by us. That is sound where bytes say who wrote them, as manifests do.
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use bytes::Bytes;
+use object_store::path::Path as Key;
+use object_store::{
+    Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, parse_url_opts,
+};
+use tidetable_sstable::ReadAt;
+use tokio::runtime::Handle;
+use url::Url;
+
+use crate::error::{Result, StoreError};
+use crate::storage::blobs::{BlobWriter, Blobs, Stat};
+
+/// Puts of a new name that are neither done nor refused before giving up; each was tried several times by the client.
+const ATTEMPTS: usize = 5;
+/// A file larger than this goes in parts of this size; S3 wants 5 MiB or more.
+const PART: usize = 8 << 20;
+
+/// A prefix of a bucket.
+#[derive(Debug, Clone)]
+pub struct BucketBlobs {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn ObjectStore>,
+    prefix: Key,
+    handle: Handle,
+    name: String,
+}
+
+impl BucketBlobs {
+    /// The place that a URL such as `s3://bucket/prefix` names; who may read and write it, and where the service is, says
+    /// the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT` and so on).
+    ///
+    /// Calls wait for work on the runtime of `handle`, so they must not be made on its own worker threads.
+    ///
+    /// # Errors
+    /// If it is no URL of a bucket, or the environment does not suffice.
+    pub fn open(url: &str, handle: Handle) -> Result<Self> {
+        let wrong = |source: io::Error| StoreError::Io { action: "open", path: url.to_owned(), source };
+        let parsed = Url::parse(url).map_err(|error| wrong(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
+        let environment =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let inside = handle.enter();
+        let (store, prefix) = parse_url_opts(&parsed, environment).map_err(|error| wrong(io::Error::other(error)))?;
+        drop(inside);
+        Ok(Self::new(Arc::from(store), prefix, handle, url.to_owned()))
+    }
+
+    /// The part of `store` under `prefix`, called `name`.
+    pub fn new(store: Arc<dyn ObjectStore>, prefix: Key, handle: Handle, name: String) -> Self {
+        Self { inner: Arc::new(Inner { store, prefix, handle, name }) }
+    }
+}
+
+impl Inner {
+    fn key(&self, path: &str) -> Key {
+        self.prefix.parts().chain(path.split('/').map(Into::into)).collect()
+    }
+
+    /// Waits for what `ask` does with the bucket.
+    fn wait<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &self,
+        ask: impl FnOnce(Arc<dyn ObjectStore>) -> F,
+    ) -> io::Result<T> {
+        let (sender, receiver) = sync_channel(1);
+        let asked = ask(Arc::clone(&self.store));
+        self.handle.spawn(async move {
+            // Nobody waits any more when the process ends.
+            let _ = sender.send(asked.await);
+        });
+        receiver.recv().map_err(|_| io::Error::other("the runtime ended"))
+    }
+
+    fn get(&self, key: Key) -> Result<Option<Bytes>, io::Error> {
+        let got = self.wait(|store| async move { store.get(&key).await?.bytes().await })?;
+        match got {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn put(&self, key: Key, bytes: Bytes, mode: PutMode) -> io::Result<Result<(), Error>> {
+        self.wait(|store| async move {
+            let options = PutOptions { mode, ..PutOptions::default() };
+            store.put_opts(&key, PutPayload::from_bytes(bytes), options).await.map(|_| ())
+        })
+    }
+
+    fn create_new(&self, key: &Key, bytes: &Bytes) -> io::Result<bool> {
+        let mut last = io::Error::from(io::ErrorKind::TimedOut);
+        for _ in 0..ATTEMPTS {
+            match self.put(key.clone(), bytes.clone(), PutMode::Create)? {
+                Ok(()) => return Ok(true),
+                // By itself, by another, or by nobody.
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
+                Err(error @ (Error::PermissionDenied { .. } | Error::Unauthenticated { .. })) => {
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, error));
+                }
+                Err(error @ Error::NotImplemented { .. }) => return Err(io::Error::other(error)),
+                Err(error) => last = io::Error::other(error),
+            }
+            if let Some(found) = self.get(key.clone())? {
+                return Ok(found == *bytes);
+            }
+        }
+        Err(last)
+    }
+
+    fn upload(self: &Arc<Self>, path: &str, replaces: bool) -> Upload {
+        let (bucket, key) = (Arc::clone(self), self.key(path));
+        Upload { bucket, key, path: path.to_owned(), replaces, waiting: Vec::new(), parts: None }
+    }
+}
+
+fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::Io { action, path: path.clone(), source }
+}
+
+impl Blobs for BucketBlobs {
+    fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let key = self.inner.key(path);
+        self.inner.create_new(&key, &Bytes::copy_from_slice(bytes)).map_err(io_error("write", path))
+    }
+
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let put = self.inner.put(self.inner.key(path), Bytes::copy_from_slice(bytes), PutMode::Overwrite);
+        put.and_then(|put| put.map_err(io::Error::other)).map_err(io_error("write", path))
+    }
+
+    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(self.inner.upload(path, false)))
+    }
+
+    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(self.inner.upload(path, true)))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Bytes>> {
+        self.inner.get(self.inner.key(path)).map_err(io_error("read", path))
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        let key = self.inner.key(path);
+        let asked = key.clone();
+        let head = self.inner.wait(|store| async move { store.head(&asked).await }).and_then(|head| {
+            head.map_err(|error| match error {
+                Error::NotFound { .. } => io::ErrorKind::NotFound.into(),
+                error => io::Error::other(error),
+            })
+        });
+        let len = head.map_err(io_error("open", path))?.size;
+        Ok(Arc::new(Object { bucket: Arc::clone(&self.inner), key, len }))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let key = self.inner.key(folder);
+        let asked = self.inner.wait(|store| async move { store.list_with_delimiter(Some(&key)).await });
+        let found = asked.and_then(|found| found.map_err(io::Error::other)).map_err(io_error("list", folder))?;
+        let last = |key: &Key| key.parts().next_back().map(|part| part.as_ref().to_owned());
+        let objects = found.objects.iter().filter_map(|object| last(&object.location));
+        let mut names: Vec<String> = objects.chain(found.common_prefixes.iter().filter_map(last)).collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let key = self.inner.key(path);
+        let head = self.inner.wait(|store| async move { store.head(&key).await });
+        let found = head.and_then(|head| match head {
+            Ok(head) => {
+                Ok(Some(Stat { bytes: head.size, modified: Some(head.last_modified.timestamp_micros()), stamp: None }))
+            }
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(io::Error::other(error)),
+        });
+        found.map_err(io_error("look at", path))
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        let key = self.inner.key(path);
+        let done = self.inner.wait(|store| async move { store.delete(&key).await });
+        let done = done.and_then(|done| match done {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(io::Error::other(error)),
+        });
+        done.map_err(io_error("delete", path))
+    }
+
+    fn display(&self) -> String {
+        self.inner.name.clone()
+    }
+}
+
+/// An object that is read by ranges.
+#[derive(Debug)]
+struct Object {
+    bucket: Arc<Inner>,
+    key: Key,
+    len: u64,
+}
+
+impl ReadAt for Object {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes> {
+        let range: Range<u64> = offset..offset.saturating_add(len as u64);
+        if range.end > self.len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let key = self.key.clone();
+        self.bucket.wait(|store| async move { store.get_range(&key, range).await })?.map_err(io::Error::other)
+    }
+}
+
+/// An object that is being written: it is there when all of it is.
+struct Upload {
+    bucket: Arc<Inner>,
+    key: Key,
+    path: String,
+    replaces: bool,
+    waiting: Vec<u8>,
+    /// Once the first part went.
+    parts: Option<Box<dyn MultipartUpload>>,
+}
+
+impl Upload {
+    /// Sends what waits as a part.
+    fn send(&mut self) -> io::Result<()> {
+        if self.parts.is_none() {
+            let key = self.key.clone();
+            let begun = self.bucket.wait(|store| async move { store.put_multipart(&key).await })?;
+            self.parts = Some(begun.map_err(io::Error::other)?);
+        }
+        let Some(parts) = &mut self.parts else { return Ok(()) };
+        let sent = parts.put_part(PutPayload::from(std::mem::take(&mut self.waiting)));
+        self.bucket.wait(|_| sent)?.map_err(io::Error::other)
+    }
+
+    fn complete(&mut self, mut parts: Box<dyn MultipartUpload>) -> Result<()> {
+        let failed = io_error("write", &self.path);
+        if !self.waiting.is_empty() {
+            self.parts = Some(parts);
+            self.send().map_err(&failed)?;
+            let Some(sent) = self.parts.take() else { return Ok(()) };
+            parts = sent;
+        }
+        // The end of an upload asks for no new name; nobody else writes to one that is made of a fresh id.
+        let key = self.key.clone();
+        let head = self.bucket.wait(|store| async move { store.head(&key).await }).map_err(&failed)?;
+        if head.is_ok() && !self.replaces {
+            return Err(StoreError::Exists { path: self.path.clone() });
+        }
+        let done = self.bucket.wait(|_| async move { parts.complete().await }).map_err(&failed)?;
+        done.map(|_| ()).map_err(|error| failed(io::Error::other(error)))
+    }
+}
+
+impl Write for Upload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= PART {
+            self.send()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl BlobWriter for Upload {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(parts) = self.parts.take() {
+            return self.complete(parts);
+        }
+        let (failed, bytes) = (io_error("write", &self.path), Bytes::from(std::mem::take(&mut self.waiting)));
+        if self.replaces {
+            let put = self.bucket.put(self.key.clone(), bytes, PutMode::Overwrite).map_err(&failed)?;
+            return put.map_err(|error| failed(io::Error::other(error)));
+        }
+        match self.bucket.create_new(&self.key, &bytes).map_err(failed)? {
+            true => Ok(()),
+            false => Err(StoreError::Exists { path: self.path.clone() }),
+        }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(mut parts) = self.parts.take() {
+            // What cannot be taken back is never seen, and what the bucket's own rules remove.
+            let _ = self.bucket.wait(|_| async move { parts.abort().await });
+        }
+    }
+}

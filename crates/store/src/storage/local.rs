@@ -1,0 +1,457 @@
+//! A store on a local disk.
+//!
+//! A file is written under a hidden temporary name, synced, linked under its own name (which fails
+//! if that is taken), and the folder is synced. `object_store` does the link before the bytes are
+//! safe, and never syncs, so it is not used here.
+
+use std::collections::HashSet;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tidetable_sstable::ReadAt;
+use tidetable_sstable::tools::failpoints::{self, Bug};
+
+use crate::error::{Result, StoreError};
+use crate::storage::blobs::{BlobWriter, Blobs, Staging, Stat};
+use crate::storage::disk::{Disk, DiskFile, OsDisk};
+use crate::storage::staging::LocalAside;
+
+/// Temporary files start with this, so that a listing never shows them.
+pub(crate) const TEMPORARY: &str = ".tmp-";
+const WRITE_BUFFER: usize = 1 << 20;
+
+/// A folder of the local disk.
+#[derive(Debug)]
+pub struct LocalBlobs {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    next: AtomicU64,
+    /// Folders whose names are known to be durable.
+    durable: Mutex<HashSet<PathBuf>>,
+}
+
+impl LocalBlobs {
+    /// The folder `root`, which is made when the first file is written.
+    pub fn new(root: PathBuf) -> Self {
+        Self::on(Arc::new(OsDisk), root)
+    }
+
+    /// The folder `root` of another disk.
+    pub fn on(disk: Arc<dyn Disk>, root: PathBuf) -> Self {
+        Self { disk, root, next: AtomicU64::new(0), durable: Mutex::default() }
+    }
+
+    fn full(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn local_writer(&self, path: &str, publish: Publish) -> Result<LocalWriter> {
+        let (temporary, file) = self.temporary(path)?;
+        let out = BufWriter::with_capacity(WRITE_BUFFER, file);
+        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+        let (target, path) = (self.full(path), path.to_owned());
+        Ok(LocalWriter { out: Some(out), disk, root, temporary, target, path, publish })
+    }
+
+    /// Makes a folder of the root and its ancestors, each name durable in the folder above it. One that is there may
+    /// have been left by a process that ended before it synced the name, so each is synced once all the same.
+    fn make_folder(&self, folder: &Path, path: &str) -> Result<()> {
+        let failed = || io_error("make the folder of", path);
+        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
+        if is_durable() || self.disk.is_folder(folder) && failpoints::is(Bug::TrustFolder) {
+            return Ok(());
+        }
+        if folder == self.root || !folder.starts_with(&self.root) {
+            make_outer_folder(&*self.disk, folder).map_err(failed())?;
+        } else {
+            if let Some(parent) = folder.parent() {
+                self.make_folder(parent, path)?;
+            }
+            match self.disk.make_folder(folder) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    if !self.disk.is_folder(folder) {
+                        let file = folder.strip_prefix(&self.root).unwrap_or(folder);
+                        return Err(StoreError::InTheWay { path: file.display().to_string() });
+                    }
+                }
+                made => made.map_err(failed())?,
+            }
+            sync_folder_of(&*self.disk, folder).map_err(failed())?;
+        }
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        Ok(())
+    }
+
+    /// The error for a folder that is none: it, or one that it lies in, is a file.
+    fn in_the_way(&self, folder: &str) -> StoreError {
+        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+        let mut above = ends.filter_map(|end| folder.get(..end));
+        let file = above.find(|path| !self.disk.is_folder(&self.full(path))).unwrap_or(folder);
+        StoreError::InTheWay { path: file.to_owned() }
+    }
+
+    /// A new file in the folder of `path`, under a name no other writer uses.
+    fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
+        let target = self.full(path);
+        let folder = target.parent().unwrap_or(&self.root);
+        self.make_folder(folder, path)?;
+        loop {
+            let serial = self.next.fetch_add(1, Ordering::Relaxed);
+            let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
+            match self.disk.create(&name) {
+                Ok(file) => return Ok((name, file)),
+                // Left by a killed process that had our number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_error("create", path)(error)),
+            }
+        }
+    }
+}
+
+impl Blobs for LocalBlobs {
+    fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let (temporary, mut file) = self.temporary(path)?;
+        if failpoints::is(Bug::NameBeforeFsync) {
+            let made = file.write_all(bytes).and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
+            return made.and_then(|()| file.sync()).map(|()| true).map_err(io_error("write", path));
+        }
+        let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
+        let made = written.and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
+        if made.is_err() {
+            // The temporary file has no other reader; if this fails too, vacuum sweeps it.
+            let _ = self.disk.remove(&temporary);
+        }
+        match made {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(io_error("write", path)(error)),
+        }
+    }
+
+    fn replace(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let (temporary, mut file) = self.temporary(path)?;
+        let target = self.full(path);
+        let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
+        written.and_then(|()| replace(&*self.disk, &temporary, &target)).map_err(|error| {
+            let _ = self.disk.remove(&temporary);
+            io_error("write", path)(error)
+        })
+    }
+
+    fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(self.local_writer(path, publish)?))
+    }
+
+    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        Ok(Box::new(self.local_writer(path, replace)?))
+    }
+
+    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Staging>>> {
+        self.make_folder(&self.full(folder), folder)?;
+        let folder = self.disk.real_folder(&self.full(folder)).map_err(io_error("make", folder))?;
+        // One inside would have to be moved, and be nowhere if that is stopped.
+        let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
+        if names.iter().any(|name| self.disk.is_folder(&folder.join(name))) {
+            return Ok(None);
+        }
+        loop {
+            let serial = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
+            match self.disk.make_folder(&self.full(&path)) {
+                Ok(()) => {}
+                // Another process may have our number: the folder is its own.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(io_error("make", &path)(error)),
+            }
+            let aside = LocalAside { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
+            if !aside.shares_disk().map_err(io_error("make", &aside.path))? {
+                return Ok(None);
+            }
+            // Before there are files, which may have the group of their folder.
+            let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
+            return copied
+                .map(|()| Some(Box::new(aside) as Box<dyn Staging>))
+                .map_err(io_error("make", &self.display()));
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Bytes>> {
+        match self.disk.read(&self.full(path)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(io_error("read", path)(error)),
+        }
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        self.disk.open(&self.full(path)).map_err(io_error("open", path))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(folder)) {
+            Ok(names) => names,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(folder)),
+            Err(error) => return Err(io_error("list", folder)(error)),
+        };
+        names.retain(|name| !name.starts_with('.'));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        match self.disk.stat(&self.full(path)) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(io_error("look at", path)(error)),
+        }
+    }
+
+    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(folder)) {
+            Ok(names) => names,
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(io_error("list", folder)(error)),
+        };
+        names.retain(|name| name.starts_with(TEMPORARY));
+        names.sort_unstable();
+        let inside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        Ok(names.into_iter().map(inside).collect())
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        let whole = self.full(path);
+        let is_aside = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
+        if is_aside && self.disk.is_folder(&whole) {
+            // What else is in it stays.
+            let _ = self.disk.remove_folder(&whole);
+            return Ok(());
+        }
+        match self.disk.remove(&whole) {
+            Ok(()) => Ok(()),
+            Err(error) if is_missing(&error) => Ok(()),
+            Err(error) => Err(io_error("delete", path)(error)),
+        }
+    }
+
+    fn display(&self) -> String {
+        self.root.display().to_string()
+    }
+
+    fn can_be_full(&self) -> bool {
+        true
+    }
+}
+
+/// A file under its temporary name; removed again if it is dropped unfinished.
+struct LocalWriter {
+    out: Option<BufWriter<Box<dyn DiskFile>>>,
+    disk: Arc<dyn Disk>,
+    /// Of the store.
+    root: PathBuf,
+    temporary: PathBuf,
+    target: PathBuf,
+    path: String,
+    publish: Publish,
+}
+
+/// Gives a synced file its name.
+type Publish = fn(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()>;
+
+impl Write for LocalWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.as_mut().ok_or(ErrorKind::BrokenPipe)?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.as_mut().ok_or(ErrorKind::BrokenPipe)?.flush()
+    }
+}
+
+impl BlobWriter for LocalWriter {
+    fn finish_as(mut self: Box<Self>, path: &str) -> Result<()> {
+        self.target = self.root.join(path);
+        path.clone_into(&mut self.path);
+        self.finish()
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        let synced = match self.out.take() {
+            Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
+            None => Err(ErrorKind::BrokenPipe.into()),
+        };
+        let synced = if failpoints::is(Bug::IgnoreWriteError) { Ok(()) } else { synced };
+        let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
+        made.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
+            _ => io_error("write", &self.path)(error),
+        })
+    }
+}
+
+impl Drop for LocalWriter {
+    fn drop(&mut self) {
+        // Gone already when the file was finished.
+        let _ = self.disk.remove(&self.temporary);
+    }
+}
+
+/// Gives a synced file its name, unless that is taken, and makes the name durable.
+fn publish(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
+    disk.link(temporary, target)?;
+    disk.remove(temporary)?;
+    sync_folder_of(disk, target)
+}
+
+/// Gives a synced file its name, in place of the file that has it, and makes that durable.
+fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
+    disk.rename(temporary, target)?;
+    sync_folder_of(disk, target)
+}
+
+/// Makes the bytes of a file durable.
+fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
+    if failpoints::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
+}
+
+fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
+    if failpoints::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
+}
+
+pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    if failpoints::is(Bug::SkipFolderFsync) {
+        return Ok(());
+    }
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
+}
+
+/// Makes the root, and the folders above it that are not there. Its name is synced even if it is there, as far as the
+/// folder above it may be opened at all.
+fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    if disk.is_folder(folder) {
+        use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+        return match sync_folder_of(disk, folder).map_err(|error| (error.kind(), error)) {
+            // Somebody else's folder.
+            Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
+            synced => synced.map_err(|(_, error)| error),
+        };
+    }
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_folder(parent)) {
+        make_outer_folder(disk, parent)?;
+    }
+    match disk.make_folder(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_folder(folder) => {}
+        made => made?,
+    }
+    sync_folder_of(disk, folder)
+}
+
+/// Whether there is nothing of a name: no such name, or a file where a folder of its path would be.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn io_error(action: &'static str, path: &str) -> impl Fn(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { action, path: path.clone(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn blobs() -> (tempfile::TempDir, LocalBlobs) {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(folder.path().join("root"));
+        (folder, blobs)
+    }
+
+    #[test]
+    fn a_name_is_given_once() {
+        let (_folder, blobs) = blobs();
+        assert!(blobs.create_new("a/b/1.json", b"one").unwrap());
+        assert!(!blobs.create_new("a/b/1.json", b"two").unwrap());
+        assert_eq!(blobs.read("a/b/1.json").unwrap().unwrap().as_ref(), b"one");
+        assert_eq!(blobs.list("a/b").unwrap(), ["1.json"]);
+        assert_eq!(blobs.list("a").unwrap(), ["b"]);
+    }
+
+    #[test]
+    fn an_unfinished_file_is_never_seen() {
+        let (folder, blobs) = blobs();
+        let mut writer = blobs.writer("sst/x.sst").unwrap();
+        writer.write_all(b"half").unwrap();
+        assert!(blobs.list("sst").unwrap().is_empty());
+        assert_eq!(blobs.leftovers("sst").unwrap().len(), 1);
+        drop(writer);
+        assert_eq!(fs::read_dir(folder.path().join("root/sst")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_finished_file_is_there_and_its_name_is_taken() {
+        let (_folder, blobs) = blobs();
+        for expected in [true, false] {
+            let mut writer = blobs.writer("sst/x.sst").unwrap();
+            writer.write_all(b"whole").unwrap();
+            assert_eq!(writer.finish().is_ok(), expected);
+        }
+        assert_eq!(blobs.open("sst/x.sst").unwrap().len(), 5);
+        assert_eq!(blobs.list("sst").unwrap(), ["x.sst"]);
+    }
+
+    #[test]
+    fn a_replacement_shows_when_it_is_finished() {
+        let (_folder, blobs) = blobs();
+        for round in [b"one", b"two"] {
+            let mut writer = blobs.replacer("exports/part.parquet").unwrap();
+            writer.write_all(round).unwrap();
+            let before = blobs.read("exports/part.parquet").unwrap();
+            assert!(before.is_none_or(|before| before.as_ref() != round));
+            writer.finish().unwrap();
+            assert_eq!(blobs.read("exports/part.parquet").unwrap().unwrap().as_ref(), round);
+        }
+        assert_eq!(blobs.list("exports").unwrap(), ["part.parquet"]);
+    }
+
+    #[test]
+    fn what_is_missing_reads_as_none() {
+        let (_folder, blobs) = blobs();
+        assert!(blobs.read("none").unwrap().is_none());
+        assert!(blobs.list("none").unwrap().is_empty());
+        blobs.delete("none").unwrap();
+    }
+
+    #[test]
+    fn a_file_where_a_folder_belongs_is_named() {
+        let (_folder, blobs) = blobs();
+        blobs.create_new("exports/day", b"in the way").unwrap();
+        for path in ["exports/day", "exports/day/deeper"] {
+            let error = blobs.list(path).unwrap_err();
+            assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+            assert!(blobs.leftovers(path).unwrap().is_empty());
+        }
+        let part = "exports/day/part-0.parquet";
+        assert!(blobs.read(part).unwrap().is_none() && blobs.stat(part).unwrap().is_none());
+        blobs.delete(part).unwrap();
+        for path in [part, "exports/day/deeper/part-0.parquet"] {
+            let error = blobs.replacer(path).err().unwrap();
+            assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+        }
+        let error = blobs.aside("exports/day").err().unwrap();
+        assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
+        assert_eq!(blobs.read("exports/day").unwrap().unwrap().as_ref(), b"in the way");
+    }
+
+    #[test]
+    fn replacing_shows_the_new_bytes() {
+        let (_folder, blobs) = blobs();
+        blobs.replace("state.json", b"1").unwrap();
+        blobs.replace("state.json", b"2").unwrap();
+        assert_eq!(blobs.read("state.json").unwrap().unwrap().as_ref(), b"2");
+    }
+}

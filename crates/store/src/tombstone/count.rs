@@ -1,0 +1,71 @@
+//! How many cells a block holds, and how many of them a drop hides.
+
+use arrow::array::Array;
+use tidetable_layout::{Block, Group, GroupBlock, StoredSchema};
+
+use super::DropTarget;
+use crate::tombstone::filter::place;
+
+/// Cells of `block`, all groups of which are there.
+pub(crate) fn cells_of(schema: &StoredSchema, block: &Block) -> u64 {
+    let groups = schema.groups.iter().zip(block.groups.iter().flatten());
+    groups.map(|(group, records)| cells_of_group(group, records)).sum()
+}
+
+fn cells_of_group(group: &Group, records: &GroupBlock) -> u64 {
+    if group.keeps_alike() {
+        return (0..records.row_ends.len()).map(|row| packed_cells(records, row, |_| true)).sum();
+    }
+    if group.packed.is_some() {
+        return records.len() as u64;
+    }
+    records.columns.iter().flatten().map(|values| (values.len() - values.null_count()) as u64).sum()
+}
+
+/// Of a row of a group whose records make one cell for each qualifier: the cells whose records are `wanted`.
+fn packed_cells(records: &GroupBlock, row: usize, wanted: impl Fn(usize) -> bool) -> u64 {
+    let mut cells = 0;
+    let mut last = None;
+    for record in records.records(row).filter(|record| wanted(*record)) {
+        let code = records.qualifiers.as_ref().map_or(0, |qualifiers| qualifiers.codes[record]);
+        if last != Some(code) {
+            cells += 1;
+            last = Some(code);
+        }
+    }
+    cells
+}
+
+/// Rows of `block` in which `target` hides a cell, and how many cells. All rows are of keys it is about.
+pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DropTarget) -> (u64, u64) {
+    if target.takes_rows() {
+        return (block.keys.len() as u64, cells_of(schema, block));
+    }
+    let (mut rows, mut cells) = (0, 0);
+    for row in 0..block.keys.len() {
+        let groups = schema.groups.iter().zip(block.groups.iter().flatten());
+        let hidden: u64 = groups.map(|(group, records)| hidden_in_row(group, records, row, target)).sum();
+        rows += u64::from(hidden > 0);
+        cells += hidden;
+    }
+    (rows, cells)
+}
+
+fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &DropTarget) -> u64 {
+    let hides = |record: usize, column: usize| {
+        let (qualifier, timestamp) = place(records, record);
+        target.hides(group, column, qualifier, timestamp)
+    };
+    if group.keeps_alike() {
+        return packed_cells(records, row, |record| hides(record, 0));
+    }
+    if group.packed.is_some() {
+        return records.records(row).filter(|record| hides(*record, 0)).count() as u64;
+    }
+    let columns = records.columns.iter().enumerate();
+    let of_column = |(at, values): (usize, &Option<arrow::array::ArrayRef>)| {
+        let there = |record: &usize| values.as_ref().is_some_and(|values| values.is_valid(*record));
+        records.records(row).filter(|record| there(record) && hides(*record, at)).count() as u64
+    };
+    columns.map(of_column).sum()
+}

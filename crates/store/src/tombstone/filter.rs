@@ -1,0 +1,138 @@
+//! Hiding cells of a block that was read from an SST.
+
+use std::ops::Range;
+
+use arrow::array::BooleanArray;
+use tidetable_layout::{Block, Group, GroupBlock, KeyRange, Projection, StoredSchema};
+
+use super::{AppliedDrop, DropTarget, overlaps};
+use crate::error::Result;
+use crate::gc::{remove, widen_group};
+use crate::merge::keep_rows;
+use crate::version::Sst;
+
+/// The drops that hold for one SST.
+#[derive(Debug, Clone)]
+pub(crate) struct TombstoneFilter {
+    /// Keys of rows that are hidden as a whole.
+    rows: Vec<KeyRange>,
+    /// Those that hide cells of one row each, with its key.
+    cells: Vec<(Vec<u8>, DropTarget)>,
+}
+
+impl TombstoneFilter {
+    /// Those of `drops` that are newer than `sst` and about keys it may hold; `None` if none is.
+    pub(crate) fn of_sst(drops: &[AppliedDrop], sst: &Sst) -> Option<Self> {
+        let holds = |drop: &&AppliedDrop| {
+            sst.order < drop.order && overlaps(&drop.target.keys(), &sst.first_key, &sst.last_key)
+        };
+        Self::new(drops.iter().filter(holds).map(|drop| &drop.target))
+    }
+
+    /// A mask of `targets`; `None` if there is none.
+    pub(crate) fn new<'a>(targets: impl Iterator<Item = &'a DropTarget>) -> Option<Self> {
+        let mut mask = Self { rows: Vec::new(), cells: Vec::new() };
+        for target in targets {
+            let keys = target.keys();
+            if target.takes_rows() {
+                mask.rows.push(keys);
+            } else {
+                mask.cells.push((keys.start, target.clone()));
+            }
+        }
+        mask.rows.sort_by(|a, b| a.start.cmp(&b.start));
+        (!mask.rows.is_empty() || !mask.cells.is_empty()).then_some(mask)
+    }
+
+    /// What must be read so that cells can be told apart.
+    pub(crate) fn widen(&self, schema: &StoredSchema, projection: &mut Projection) {
+        for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
+            if let Some(wanted) = wanted
+                && self.cells.iter().any(|(_, target)| target.concerns(group))
+            {
+                widen_group(group, wanted);
+            }
+        }
+    }
+
+    /// Whether every row from key `first` to key `last` is hidden as a whole, so that none need be read.
+    pub(crate) fn hides_all(&self, first: &[u8], last: &[u8]) -> bool {
+        self.rows.iter().any(|keys| keys.covers(first, last))
+    }
+
+    /// What it leaves of `block`.
+    pub(crate) fn apply(&self, schema: &StoredSchema, block: Block) -> Result<Block> {
+        let hidden: Vec<Range<usize>> =
+            self.rows.iter().map(|keys| rows_of(&block, keys)).filter(|rows| !rows.is_empty()).collect();
+        let mut block = if hidden.is_empty() { block } else { keep_rows(schema, &block, &others(&hidden, &block))? };
+        let rows: Vec<(usize, &DropTarget)> = self
+            .cells
+            .iter()
+            .filter_map(|(key, target)| rows_of(&block, &KeyRange::of_key(key)).next().map(|row| (row, target)))
+            .collect();
+        if rows.is_empty() {
+            return Ok(block);
+        }
+        let mut changed = false;
+        for (group, stored) in schema.groups.iter().zip(&mut block.groups) {
+            if let Some(records) = stored
+                && let Some(drops) = hidden_cells(group, records, &rows)
+            {
+                *records = remove(records, &drops, false)?;
+                changed = true;
+            }
+        }
+        Ok(if changed { block.without_empty_rows() } else { block })
+    }
+}
+
+/// The rows of `block` with these keys.
+fn rows_of(block: &Block, keys: &KeyRange) -> Range<usize> {
+    let start = block.keys.lower_bound(&keys.start);
+    start..keys.end.as_ref().map_or(block.keys.len(), |end| block.keys.lower_bound(end))
+}
+
+/// The rows of `block` that lie in none of `hidden`, whose starts ascend.
+fn others(hidden: &[Range<usize>], block: &Block) -> Vec<Range<usize>> {
+    let mut kept = Vec::new();
+    let mut at = 0;
+    for rows in hidden {
+        if at < rows.start {
+            kept.push(at..rows.start);
+        }
+        at = at.max(rows.end);
+    }
+    if at < block.keys.len() {
+        kept.push(at..block.keys.len());
+    }
+    kept
+}
+
+/// For each column of the group, which of its cells go; `None` if none does. `rows` are rows with a drop
+/// each that is about them.
+fn hidden_cells(
+    group: &Group,
+    records: &GroupBlock,
+    rows: &[(usize, &DropTarget)],
+) -> Option<Vec<Option<BooleanArray>>> {
+    let mut drops: Vec<Option<Vec<bool>>> = vec![None; group.columns.len()];
+    for (row, target) in rows {
+        for record in records.records(*row) {
+            let (qualifier, timestamp) = place(records, record);
+            for (column, drops) in drops.iter_mut().enumerate() {
+                if target.hides(group, column, qualifier, timestamp) {
+                    drops.get_or_insert_with(|| vec![false; records.len()])[record] = true;
+                }
+            }
+        }
+    }
+    let drops: Vec<Option<BooleanArray>> = drops.into_iter().map(|drop| drop.map(BooleanArray::from)).collect();
+    drops.iter().any(Option::is_some).then_some(drops)
+}
+
+/// The qualifier, empty in a group of constant ones, and the timestamp of a record.
+pub(crate) fn place(records: &GroupBlock, record: usize) -> (&[u8], i64) {
+    let named = |names: &'_ tidetable_layout::block::Qualifiers| names.codes[record] as usize;
+    let qualifier = records.qualifiers.as_ref().map_or(&[][..], |names| names.dictionary[named(names)].as_ref());
+    (qualifier, records.timestamps.as_ref().map_or(0, |timestamps| timestamps[record]))
+}

@@ -1,0 +1,108 @@
+//! What a drop would do, found out before it is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidetable_layout::Projection;
+use tidetable_sstable::tools::failpoints;
+
+use super::DropTarget;
+use crate::error::{Result, StoreError};
+use crate::merge::operator::Overflow;
+use crate::read::scan::{ScanMode, ScanOptions};
+use crate::read::snapshot::{ScanRange, Snapshot};
+use crate::tombstone::count;
+use crate::version::VersionEdit;
+
+/// What a drop hides of a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropPlan {
+    /// What is to be hidden.
+    pub target: DropTarget,
+    /// Rows that lose cells.
+    pub rows: u64,
+    /// Stored cells that are hidden, also such as the table's rules show no more.
+    pub cells: u64,
+    /// Days whose cells may change, by window: all days of a window in which it hides something.
+    pub days: BTreeMap<i64, BTreeSet<i32>>,
+    /// Whether the newest drops of the version say it already, for every input seen so far.
+    is_known: bool,
+    base: u64,
+}
+
+impl DropPlan {
+    /// Finds out what `target` hides of `snapshot`.
+    ///
+    /// # Errors
+    /// [`StoreError::DropNamesNoRow`] and [`StoreError::NoFamily`]; [`StoreError::UpsertCells`], for of
+    /// a row that is replaced whole no file says what it held before: cells hidden when read and cells
+    /// hidden when loaded again would leave different rows. Those of reading.
+    pub fn new(snapshot: &Snapshot, target: DropTarget) -> Result<Self> {
+        let (version, schema) = (snapshot.version(), snapshot.schema());
+        let table = || snapshot.table().name().to_owned();
+        if target.names_no_row() {
+            return Err(StoreError::DropNamesNoRow { table: table() });
+        }
+        if let DropTarget::Family { family, .. } | DropTarget::Column { family, .. } = &target {
+            let families: Vec<&str> = version.table.spec.families.iter().map(|family| family.name.as_str()).collect();
+            if !families.contains(&family.as_str()) {
+                let known = families.join(", ");
+                return Err(StoreError::NoFamily { table: table(), family: family.clone(), known });
+            }
+        }
+        if schema.upsert && !target.takes_rows() {
+            return Err(StoreError::UpsertCells { table: table() });
+        }
+        // What rules show no more is there still, and would come back if what is newer went.
+        let stored = snapshot.including_expired();
+        // What a sum cannot hold must be possible to delete.
+        let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
+        let counted = |slices: Vec<ScanRange>| -> Result<Option<(u64, u64)>> {
+            let mut sum = None;
+            for slice in slices {
+                for block in stored.scan_in(&slice, &Projection::all(schema), &ScanOptions::default(), mode)? {
+                    let (rows, cells) = count::hidden(schema, &block?, &target);
+                    let (rows_before, cells_before) = sum.unwrap_or_default();
+                    sum = Some((rows_before + rows, cells_before + cells));
+                }
+            }
+            Ok(sum)
+        };
+        let next = version.next_sequence();
+        let is_known = version.drops.iter().any(|drop| drop.target == target && drop.sequence == next);
+        let days = BTreeMap::new();
+        let mut plan = Self { target: target.clone(), rows: 0, cells: 0, days, is_known, base: version.number };
+        let (keys, keeps) = (target.keys(), snapshot.layout().rows_keep_to_windows());
+        for window in &version.windows {
+            let Some((rows, cells)) = counted(snapshot.window(window, &keys))? else { continue };
+            plan.rows += rows;
+            plan.cells += cells;
+            // Where rows span windows, hiding a cell here may bring out an older one of another window.
+            if cells > 0 || !keeps {
+                plan.days.insert(window.start, window.days.keys().copied().collect());
+            }
+        }
+        if !keeps {
+            (plan.rows, plan.cells) = counted(snapshot.whole(&keys).into_iter().collect())?.unwrap_or_default();
+        }
+        Ok(plan)
+    }
+
+    /// Whether it would hide nothing of what is there now.
+    pub fn is_empty(&self) -> bool {
+        self.cells == 0
+    }
+
+    /// The edit that makes the drop. A drop that hides nothing is made too: it holds for the inputs seen so far, whatever
+    /// they bring later. It changes nothing only if the version says all of it already.
+    pub fn edit(&self) -> VersionEdit {
+        if self.is_empty() && (self.is_known || failpoints::is(failpoints::Bug::ForgetIdleDrops)) {
+            return VersionEdit { base: self.base, ..VersionEdit::default() };
+        }
+        VersionEdit {
+            drops: vec![self.target.clone()],
+            days: self.days.clone(),
+            base: self.base,
+            ..VersionEdit::default()
+        }
+    }
+}

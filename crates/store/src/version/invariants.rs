@@ -1,0 +1,162 @@
+//! The rules every version keeps, each a function. A reader checks them all, and a commit before it writes those that
+//! what it changes could break.
+
+use crate::tombstone::AppliedDrop;
+use crate::version::cow_list::CowList;
+use crate::version::names::Named;
+use crate::version::{Sst, Version, WindowState};
+
+/// Checks every rule of `version`.
+///
+/// # Errors
+/// The first broken rule, in words.
+pub fn check(version: &Version) -> Result<(), String> {
+    sequences_ascend(&version.inputs)?;
+    sequences_ascend(&version.names)?;
+    names_differ(version)?;
+    windows_ascend(version)?;
+    version.windows.iter().try_for_each(orders_ascend)?;
+    version.windows.iter().try_for_each(keys_are_in_order)?;
+    files_are_named_once(version.ssts())?;
+    windows_are_joined_once(version)?;
+    drops_ascend(version)?;
+    drops_name_rows(version)
+}
+
+/// Checks the rules of `next`, which was made of `before`: windows that both share are as they were.
+///
+/// # Errors
+/// The first broken rule, in words.
+pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
+    sequences_ascend(&next.inputs)?;
+    sequences_ascend(&next.names)?;
+    if !next.names.is_empty() {
+        names_differ(next)?;
+    }
+    windows_ascend(next)?;
+    let mut old = 0;
+    let mut changed = Vec::new();
+    for (at, window) in next.windows.iter().enumerate() {
+        while before.windows.get(old).is_some_and(|other| other.start < window.start) {
+            old += 1;
+        }
+        if !next.windows.shares(at, &before.windows, old) {
+            changed.push(window);
+        }
+    }
+    changed.iter().try_for_each(|window| orders_ascend(window))?;
+    changed.iter().try_for_each(|window| keys_are_in_order(window))?;
+    files_are_named_once(changed.iter().flat_map(|window| &window.ssts))?;
+    windows_are_joined_once(next)?;
+    drops_ascend(next)?;
+    drops_name_rows(next)
+}
+
+fn sequences_ascend<T: Named>(items: &CowList<T>) -> Result<(), String> {
+    match items.pairs().find(|(first, second)| first.sequence() >= second.sequence()) {
+        Some((first, second)) => Err(format!("{} and {} have one sequence number", first.path(), second.path())),
+        None => Ok(()),
+    }
+}
+
+/// A name stands once among inputs and other names, with a sequence of its own.
+fn names_differ(version: &Version) -> Result<(), String> {
+    let inputs = version.inputs.iter().map(|input| (input.path(), input.sequence()));
+    let all = inputs.chain(version.names.iter().map(|name| (name.path(), name.sequence())));
+    let (mut paths, mut sequences) = (std::collections::HashSet::new(), std::collections::HashMap::new());
+    for (path, sequence) in all {
+        if !paths.insert(path) {
+            return Err(format!("{path} is named twice"));
+        }
+        // Those of one list ascend.
+        if !version.names.is_empty()
+            && let Some(other) = sequences.insert(sequence, path)
+        {
+            return Err(format!("{other} and {path} have one sequence number"));
+        }
+    }
+    Ok(())
+}
+
+fn windows_ascend(version: &Version) -> Result<(), String> {
+    match version.windows.pairs().find(|(first, second)| first.start >= second.start) {
+        Some((first, second)) => {
+            Err(format!("the window at {} us comes after the one at {} us", first.start, second.start))
+        }
+        None => Ok(()),
+    }
+}
+
+fn orders_ascend(window: &WindowState) -> Result<(), String> {
+    if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].order > pair[1].order) {
+        return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
+    }
+    // A compaction writes a window as a run of files, one after the other in key order.
+    let alike = |pair: &&[Sst]| pair[0].order == pair[1].order && pair[0].last_key >= pair[1].first_key;
+    match window.ssts.windows(2).find(alike) {
+        Some(pair) => Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id)),
+        None => Ok(()),
+    }
+}
+
+/// The files of one join share an order and no key; what one window shares with others lies in them alone, and is older
+/// than what it has of its own.
+fn windows_are_joined_once(version: &Version) -> Result<(), String> {
+    let mut homes: std::collections::HashMap<i64, (i64, u64)> = std::collections::HashMap::new();
+    for window in &version.windows {
+        let mut own = false;
+        for sst in &window.ssts {
+            let Some(joined) = &sst.joined else {
+                own = true;
+                continue;
+            };
+            let ascend = |starts: &[i64]| starts.is_sorted_by(|a, b| a < b);
+            if own || joined.windows.is_empty() || !ascend(&joined.windows) || !ascend(&joined.without) {
+                return Err(format!("SST {} of several windows is not in its place", sst.id));
+            }
+            for start in &joined.windows {
+                if *homes.entry(*start).or_insert((window.start, sst.order)) != (window.start, sst.order) {
+                    return Err(format!("the window at {start} us lies in two joins"));
+                }
+            }
+        }
+    }
+    let newer = |window: &&WindowState| {
+        let shared = homes.get(&window.start);
+        shared.is_some_and(|(_, order)| window.ssts.iter().any(|sst| sst.joined.is_none() && sst.order <= *order))
+    };
+    match version.windows.iter().find(newer) {
+        Some(window) => Err(format!("the window at {} us has SSTs older than those it shares", window.start)),
+        None => Ok(()),
+    }
+}
+
+fn drops_name_rows(version: &Version) -> Result<(), String> {
+    match version.drops.iter().find(|drop| drop.target.names_no_row()) {
+        Some(drop) => Err(format!("the drop of version {} names no row", drop.version)),
+        None => Ok(()),
+    }
+}
+
+fn drops_ascend(version: &Version) -> Result<(), String> {
+    let wrong = |pair: &&[AppliedDrop]| pair[0].order >= pair[1].order || pair[0].sequence > pair[1].sequence;
+    match version.drops.windows(2).find(wrong) {
+        Some(pair) => Err(format!("{} comes before {} but is newer", pair[0].target, pair[1].target)),
+        None => Ok(()),
+    }
+}
+
+fn files_are_named_once<'a>(mut ssts: impl Iterator<Item = &'a Sst>) -> Result<(), String> {
+    let mut seen = std::collections::HashSet::new();
+    match ssts.find(|sst| !seen.insert(&sst.id)) {
+        Some(sst) => Err(format!("SST {} is named twice", sst.id)),
+        None => Ok(()),
+    }
+}
+
+fn keys_are_in_order(window: &WindowState) -> Result<(), String> {
+    match window.ssts.iter().find(|sst| sst.first_key > sst.last_key || sst.rows == 0) {
+        Some(sst) => Err(format!("SST {} has no rows, or its last key is before its first", sst.id)),
+        None => Ok(()),
+    }
+}
