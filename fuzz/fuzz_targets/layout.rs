@@ -12,10 +12,9 @@ use arrow::array::{
 };
 use libfuzzer_sys::fuzz_target;
 use tidetable_layout::block::Qualifiers;
-use tidetable_layout::GroupBlock;
 use tidetable_layout::encode::{EncodedBatch, Encoder};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity};
-use tidetable_layout::{Block, Field, FieldType, Keys, Layout, SourceSchema, TableSpec, Window};
+use tidetable_layout::{Block, Field, FieldType, GroupBlock, Keys, Layout, SourceSchema, TableSpec, Window};
 
 fn source() -> SourceSchema {
     let fields = [

@@ -187,7 +187,7 @@ mod tests {
         let told = unrecorded(root.path(), "j").unwrap();
         assert_eq!((told.run.as_str(), told.now, told.finished, told.outcome), ("b", 1, Some(3), Outcome::Failed));
         assert!(told.error.as_ref().unwrap().starts_with("no space"));
-        assert_eq!(all_unrecorded(root.path()), [told.clone()]);
+        assert_eq!(all_unrecorded(root.path()), std::slice::from_ref(&told));
         // Its record may say how far it came.
         let mut begun = RunRecord { run: "b".to_owned(), rows_rejected: 7, ..RunRecord::default() };
         begun.end_as(&told);

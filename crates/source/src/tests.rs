@@ -15,9 +15,10 @@ use tidetable_layout::FieldType;
 
 use crate::content_hash::ContentHash;
 use crate::error::SourceError;
+use crate::read::Growth;
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, MaxRejected, SourceSpec};
-use crate::storage::Storage;
+use crate::storage::{InputFile, Storage};
 
 const MINUTE: i64 = 60_000_000;
 

@@ -9,7 +9,7 @@ use crate::template::dependence::determined;
 use crate::template::form::Form;
 use crate::template::parse::{Piece, Replacement};
 use crate::template::segment::Segment;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// The most families that Bigtable advises for a table.
 const ADVISED_FAMILIES: usize = 100;
@@ -190,14 +190,16 @@ impl Compiler {
     /// Checks that no two columns of a family can produce the same qualifier.
     pub(super) fn check_qualifiers(&mut self, spec: &TableSpec, columns: &[CompiledColumn]) {
         // There can be thousands of constants: they are looked up, not compared pairwise.
-        let (mut constants, mut templates) = (HashSet::new(), Vec::<&CompiledColumn>::new());
+        let (mut constants, mut templates) = (HashMap::new(), Vec::<&CompiledColumn>::new());
         for column in columns {
             let family = || spec.families.get(column.family).map(|family| family.name.clone()).unwrap_or_default();
             if let Some(own) = column.constant() {
-                if !constants.insert((column.family, own)) {
+                let earlier: &mut usize = constants.entry((column.family, own)).or_default();
+                for _ in 0..*earlier {
                     let problem = Problem::DuplicateQualifier { family: family(), qualifier: own.to_owned() };
                     self.error(column.place, column.span.clone(), problem);
                 }
+                *earlier += 1;
                 continue;
             }
             for other in templates.iter().filter(|other| other.family == column.family) {

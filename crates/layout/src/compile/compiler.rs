@@ -16,8 +16,8 @@ const MAX_QUALIFIER: usize = 16 * 1024;
 
 pub(super) struct Compiler {
     pub(super) fields: Vec<Field>,
-    /// The first field of each name.
-    names: HashMap<String, usize>,
+    /// The first and the last field of each name.
+    names: HashMap<String, (usize, usize)>,
     pub(super) errors: Vec<LayoutError>,
     pub(super) warnings: Vec<LayoutWarning>,
 }
@@ -94,7 +94,8 @@ impl Compiler {
     }
 
     pub(super) fn add(&mut self, field: Field) {
-        self.names.entry(field.name.clone()).or_insert(self.fields.len());
+        let at = self.fields.len();
+        self.names.entry(field.name.clone()).or_insert((at, at)).1 = at;
         self.fields.push(field);
     }
 
@@ -107,7 +108,7 @@ impl Compiler {
     }
 
     pub(super) fn find(&self, name: &str) -> Result<usize, Problem> {
-        self.names.get(name).copied().ok_or_else(|| Problem::UnknownColumn {
+        self.names.get(name).map(|(first, _)| *first).ok_or_else(|| Problem::UnknownColumn {
             name: name.to_owned(),
             suggestion: closest(name, self.fields.iter().map(|field| field.name.as_str())),
         })
@@ -140,8 +141,8 @@ impl Compiler {
                 Piece::Field(field) => field,
             };
             // `{value}` and `{metric}` name the unpivoted pair rather than source columns of those names.
-            let index = match self.fields.iter().rposition(|own| own.name == field.name) {
-                Some(index) => index,
+            let index = match self.names.get(&field.name).map(|(_, last)| *last) {
+                Some(last) => last,
                 None => {
                     if let Err(problem) = self.find(&field.name) {
                         self.error(place, field.name_span.clone(), problem);

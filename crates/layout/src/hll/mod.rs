@@ -2,7 +2,7 @@
 //!
 //! The format and the hash are those of <https://github.com/google/zetasketch> (`AggregatorStateProto` with the
 //! extension `HyperLogLogPlusUniqueStateProto`, encoding version 2), the estimator that of the paper *HyperLogLog in
-//! Practice* (Heule, Nunkesser, Hall 2013), see [`estimate`]. With 32,768 registers the standard error is
+//! Practice* (Heule, Nunkesser, Hall 2013), see `estimate`. With 32,768 registers the standard error is
 //! 1.04 / sqrt(32768) = 0.57 %; up to about 20,000 values a sketch is sparse, and nearly exact.
 //!
 //! ```text

@@ -253,7 +253,7 @@ where
             (array.values().iter().map(|right| one(left, *right)).collect(), array.nulls().cloned())
         }
     };
-    (!over.is_marked()).then(|| Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)) as ArrayRef)
+    (!over.overflowed()).then(|| Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)) as ArrayRef)
 }
 
 /// Results of integers, and marks: their highest bit is set if a result does not fit. There is no branch in them, so that
@@ -262,7 +262,7 @@ trait Overflowing: Sized + std::ops::BitOr<Output = Self> {
     fn add(self, other: Self) -> (Self, Self);
     fn subtract(self, other: Self) -> (Self, Self);
     fn multiply(self, other: Self) -> (Self, Self);
-    fn is_marked(self) -> bool;
+    fn overflowed(self) -> bool;
 }
 
 macro_rules! overflowing {
@@ -289,7 +289,7 @@ macro_rules! overflowing {
             }
 
             #[inline]
-            fn is_marked(self) -> bool {
+            fn overflowed(self) -> bool {
                 self.leading_zeros() == 0
             }
         })*
@@ -324,7 +324,7 @@ mod tests {
                 }).collect();
                 for one in &values {
                     for other in &values {
-                        let of = |(result, marks): ($kind, $kind)| (!marks.is_marked()).then_some(result);
+                        let of = |(result, marks): ($kind, $kind)| (!marks.overflowed()).then_some(result);
                         assert_eq!(of(Overflowing::add(*one, *other)), one.checked_add(*other), "{one} + {other}");
                         assert_eq!(of(one.subtract(*other)), one.checked_sub(*other), "{one} - {other}");
                         assert_eq!(of(one.multiply(*other)), one.checked_mul(*other), "{one} * {other}");

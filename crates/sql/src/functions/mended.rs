@@ -11,16 +11,21 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+/// Coerces the types of arguments.
+pub(crate) type Coercion = fn(&[DataType]) -> Result<Vec<DataType>>;
+
 /// What is worked out in place of the engine.
 pub(crate) trait Mend: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// The types that arguments are brought to; `None` for those of the engine's function.
-    fn coerced(&self) -> Option<fn(&[DataType]) -> Result<Vec<DataType>>>;
+    fn coerced(&self) -> Option<Coercion>;
 
     /// The result; `None` where that of the engine is right.
     fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
 
     /// The arguments as the engine takes them.
-    fn for_engine(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs>;
+    fn for_engine(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+        Ok(args)
+    }
 }
 
 /// Takes the place of `engine`.

@@ -1,5 +1,12 @@
 //! Times: text in every form in which people write them.
 
+pub(crate) mod date_bin;
+pub(crate) mod date_trunc;
+pub(crate) mod micros;
+pub(crate) mod time_counts;
+pub(crate) mod to_char;
+pub(crate) mod zones;
+
 use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
@@ -18,8 +25,8 @@ use tidetable_source::TimeCounts;
 
 use super::is_text;
 use crate::functions::conversion::{Conversion, check_constant, converted};
-use crate::functions::time_counts::count_times;
-use crate::functions::zones::{Clock, is_utc, zone};
+use crate::functions::times::time_counts::count_times;
+use crate::functions::times::zones::{Clock, is_utc, zone};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;

@@ -4,7 +4,7 @@ mod bytes;
 mod numeric;
 pub(crate) mod stream;
 mod target;
-mod validity;
+pub(crate) mod validity;
 mod values;
 
 pub(crate) use numeric::{decimals_of, put_gapless, read_gapless};

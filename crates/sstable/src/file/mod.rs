@@ -3,9 +3,9 @@
 pub(crate) mod checksum;
 mod counts;
 pub(crate) mod filter;
-mod footer;
+pub(crate) mod footer;
 pub(crate) mod header;
-mod meta;
+pub(crate) mod meta;
 pub(crate) mod reader;
 mod source;
 mod summary;

@@ -228,17 +228,17 @@ fn short_columns_have_none() {
 }
 
 fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/v4-outliers.sst")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/v4-extremes.sst")
 }
 
 #[test]
 #[ignore = "writes the golden file of sums and outliers, which never changes"]
-fn write_golden_extremes() {
+fn write_golden_outliers() {
     std::fs::write(golden(), encoded(Compression::Dense)).unwrap();
 }
 
 #[test]
-fn golden_extremes_are_what_they_were() {
+fn golden_outliers_are_what_they_were() {
     let source = FileSource::new(std::fs::File::open(golden()).unwrap()).unwrap();
     let bytes = source.read_at(0, source.len() as usize).unwrap();
     Reader::open(Arc::new(source)).unwrap().verify().unwrap();

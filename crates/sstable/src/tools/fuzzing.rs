@@ -18,6 +18,7 @@ use crate::file::footer::Footer;
 use crate::file::header;
 use crate::file::meta::Meta;
 use crate::format::{Codec, MAX_RAW_BYTES, VERSION};
+use crate::keys;
 use crate::options::Compression;
 
 /// What errors speak of.

@@ -1,7 +1,9 @@
 //! Files that grow: a table that follows them holds what one holds that is made of them at once.
 
 use proptest::prelude::*;
-use tidetable_layout::{ColumnSpec, Encoding, FamilySpec, Merge, TableSpec, TimestampSpec, Window};
+use tidetable_layout::schema::{Encoding, Merge};
+use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
+use tidetable_layout::{TableSpec, Window};
 use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, VerifyOptions};
 
 use super::event;
@@ -40,7 +42,6 @@ fn spec(window: Window, upsert: bool, families: &[(&str, Merge, TimestampSpec)])
             timestamp: timestamp.clone(),
             ..ColumnSpec::default()
         }],
-        ..FamilySpec::default()
     };
     TableSpec {
         name: "T".to_owned(),

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use crate::functions::zones::{Clock, beyond, is_utc, zone};
+use crate::functions::times::zones::{Clock, beyond, is_utc, zone};
 
 /// Where what a time lies in begins.
 pub(crate) trait Cut {

@@ -17,9 +17,9 @@ use datafusion::logical_expr::{
 use tidetable_layout::time::LocalTime;
 use tidetable_source::TimeCounts;
 
-use super::is_text;
 use crate::functions::conversion::{Conversion, converted};
-use crate::functions::time_counts::count_times;
+use crate::functions::is_text;
+use crate::functions::times::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;
 

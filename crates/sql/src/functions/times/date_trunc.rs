@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use chrono::{Datelike, NaiveDate};
 use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use crate::functions::mended::{Mend, mended};
-use crate::functions::micros::{Cut, cut};
+use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::times::micros::{Cut, cut};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -24,7 +23,7 @@ pub(crate) fn function() -> Arc<ScalarUDF> {
 struct DateTrunc;
 
 impl Mend for DateTrunc {
-    fn coerced(&self) -> Option<fn(&[DataType]) -> Result<Vec<DataType>>> {
+    fn coerced(&self) -> Option<Coercion> {
         None
     }
 
@@ -34,10 +33,6 @@ impl Mend for DateTrunc {
             Some(step) => cut(times, true, &step),
             None => Ok(None),
         }
-    }
-
-    fn for_engine(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
-        Ok(args)
     }
 }
 

@@ -10,9 +10,9 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use super::is_text;
-use crate::functions::mended::{Mend, mended};
-use crate::functions::micros::{Cut, cut};
+use crate::functions::is_text;
+use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::times::micros::{Cut, cut};
 
 const MILLI: i64 = 1_000;
 const DAY: i64 = 86_400_000_000;
@@ -26,7 +26,7 @@ pub(crate) fn function() -> Arc<ScalarUDF> {
 struct DateBin;
 
 impl Mend for DateBin {
-    fn coerced(&self) -> Option<fn(&[DataType]) -> Result<Vec<DataType>>> {
+    fn coerced(&self) -> Option<Coercion> {
         Some(coerced)
     }
 
