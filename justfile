@@ -86,6 +86,10 @@ lint:
     python3 sample-data/weather-balloons/make.py --check
     python3 sample-data/schema-patterns/check.py
 
+# List crates, folders, sizes, and circles between files; fails while there are any.
+house:
+    python3 -B tests/house.py
+
 # What CI runs: lints, tests, the first command of the README in an empty root, then the packages, of the binary that is there.
 ci: lint _venv test
     root="$(mktemp -d)" && trap 'rm -rf "$root"' EXIT && "{{ just_executable() }}" run smart-meters --root "$root"

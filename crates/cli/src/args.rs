@@ -1,9 +1,9 @@
 //! The command line.
 
-mod help;
-mod look_back;
-mod parse;
-mod run;
+pub(crate) mod help;
+pub(crate) mod look_back;
+pub(crate) mod parse;
+pub(crate) mod run;
 
 use std::path::PathBuf;
 

@@ -1,5 +1,14 @@
 //! The rows of one query in one file, for whoever asks.
 
+pub(crate) mod bigtable;
+pub(crate) mod cbt;
+pub(crate) mod cells;
+pub(crate) mod format;
+pub(crate) mod ordering;
+pub(crate) mod rows;
+pub(crate) mod shape;
+pub(crate) mod writer;
+
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -9,10 +18,10 @@ use tidetable_sql::{Session, SqlError};
 use tidetable_store::BlobWriter;
 
 use crate::error::{ExportError, Result};
-use crate::format::FileFormat;
-use crate::mode::{cell_columns, cells_in_order};
-use crate::rows::{Planned, Rows};
-use crate::writer::{FileSpec, FileWriter};
+use crate::file::format::FileFormat;
+use crate::file::rows::{Planned, Rows};
+use crate::file::writer::{FileSpec, FileWriter};
+use crate::part::mode::{cell_columns, cells_in_order};
 
 /// A query whose rows go into a file.
 #[derive(Debug, Clone, Copy)]

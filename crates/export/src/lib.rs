@@ -11,31 +11,18 @@
 //! A run that stops between the file and the list leaves a list that says less than there is: the
 //! part is stale, and the next run makes it again.
 
-mod adopt;
-mod bigtable;
-mod cbt;
-mod cells;
 mod delta;
 mod error;
 mod file;
-mod format;
-mod mode;
-mod ordering;
-mod part_files;
-mod publish;
-mod rows;
-mod settle;
-mod shape;
+mod part;
 mod stale;
-mod withdraw;
-mod writer;
 
-pub use adopt::{Adopted, Stranded, adopt, found_instead, stranded};
 pub use delta::write_log;
 pub use error::{ExportError, Result};
 pub use file::QueryFile;
-pub use format::FileFormat;
-pub use mode::FileMode;
-pub use publish::{Outcome, PublishRequest, PublishedPart, publish, record, sweep};
+pub use file::format::FileFormat;
+pub use part::adopt::{Adopted, Stranded, adopt, found_instead, stranded};
+pub use part::mode::FileMode;
+pub use part::withdraw::EmptyPart;
+pub use part::{Outcome, PublishRequest, PublishedPart, publish, record, sweep};
 pub use stale::{Reason, Stale, stale};
-pub use withdraw::EmptyPart;

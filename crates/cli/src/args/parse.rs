@@ -10,7 +10,7 @@ use tidetable_runner::{IfLocked, Selected};
 use super::{Column, Columns};
 
 /// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
-pub(super) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
+pub(crate) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
     match text.split_once('=') {
         None if text == "fail" => Ok(IfLocked::Fail),
         None if text == "skip" => Ok(IfLocked::Skip),
@@ -24,7 +24,7 @@ pub(super) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
 }
 
 /// A table or an export: `table:NAME` or `export:NAME`.
-pub(super) fn parse_selected(text: &str) -> Result<Selected, String> {
+pub(crate) fn parse_selected(text: &str) -> Result<Selected, String> {
     match text.split_once(':') {
         Some(("table", name)) if !name.is_empty() => Ok(Selected::Table(name.to_owned())),
         Some(("export", name)) if !name.is_empty() => Ok(Selected::Export(name.to_owned())),
@@ -33,7 +33,7 @@ pub(super) fn parse_selected(text: &str) -> Result<Selected, String> {
 }
 
 /// A version, of a table or of the only one.
-pub(super) fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
+pub(crate) fn parse_version(text: &str) -> Result<(Option<String>, u64), String> {
     let (table, number) = match text.rsplit_once('=') {
         Some((table, number)) => (Some(table.to_owned()), number),
         None => (None, text),
@@ -118,7 +118,7 @@ impl FromStr for Day {
 const DAYS: &str = "write a day as 2018-01-31, today, yesterday, or -3d";
 
 /// Memory, with a unit: a bare number would be bytes, which nobody means.
-pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("write a unit, as in {text}MiB or {text}GB: {text} would be bytes"));
     }
@@ -126,12 +126,12 @@ pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
 }
 
 /// A regular expression that must match all of a key.
-pub(super) fn parse_regex(text: &str) -> Result<Regex, String> {
+pub(crate) fn parse_regex(text: &str) -> Result<Regex, String> {
     Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string())
 }
 
 /// Families and columns, parted by commas. `\,` is a comma and `\\` a backslash of a name.
-pub(super) fn parse_columns(text: &str) -> Result<Columns, String> {
+pub(crate) fn parse_columns(text: &str) -> Result<Columns, String> {
     let (mut names, mut name) = (Vec::new(), String::new());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -158,7 +158,7 @@ fn parse_column(text: &str) -> Result<Column, String> {
 }
 
 /// A number of days, hours, minutes or seconds, as microseconds.
-pub(super) fn parse_age(text: &str) -> Result<i64, String> {
+pub(crate) fn parse_age(text: &str) -> Result<i64, String> {
     let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
     let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)));
     let age = found.and_then(|(number, seconds)| {

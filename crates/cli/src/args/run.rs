@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tidetable_runner::{IfLocked, Selected};
 
-use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
+use crate::args::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
 
 /// `tidetable run`
 #[derive(Debug, Args)]

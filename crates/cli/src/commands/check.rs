@@ -15,8 +15,8 @@ use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 
 use super::project;
-use super::run::clock;
 use crate::args::{Check, Global, Output};
+use crate::commands::run::clock;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};
@@ -56,7 +56,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     check_count(global, tables.len())?;
     // Circles, and jobs that are not there.
     if failed.is_empty() {
-        super::jobs::in_order(&project)?;
+        crate::commands::reports::jobs::in_order(&project)?;
     }
     match failed.first() {
         None => Ok(()),

@@ -1,34 +1,19 @@
 //! One module a command.
 
-pub mod backup;
 pub mod check;
-pub mod clean;
-pub mod compact;
 pub mod completions;
-pub mod delete;
-pub mod describe;
-pub mod doctor;
 pub mod export;
-pub mod history;
-pub mod inspect;
-pub mod jobs;
-pub mod lineage;
+pub(crate) mod maintenance;
 pub mod new;
 pub mod plan;
 pub mod proto;
 pub mod read;
-pub mod rejects;
-pub mod repair;
-pub mod replay;
-mod root;
+pub(crate) mod reports;
+pub(crate) mod root;
 pub mod run;
 pub mod schedule;
 pub mod schema;
 pub mod sql;
-pub mod status;
-pub mod tables;
-pub mod vacuum;
-pub mod verify;
 
 use chrono::NaiveDate;
 use tidetable_runner::{Project, ProjectError, RunFound, RunRecord, Runs, open_store};

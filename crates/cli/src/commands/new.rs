@@ -11,7 +11,8 @@ use tidetable_source::Storage;
 use super::project;
 use crate::args::{Global, Output};
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{Rows, stdout};
 
 /// `tidetable new`

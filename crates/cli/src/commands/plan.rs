@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 use tidetable_runner::{InputState, Job, Plan, RunOptions, UlidIds, plan_job};
 
 use super::project;
-use super::run::{How, options, run_all};
-use crate::args;
+use crate::commands::run::{How, options, run_all};
 use crate::error::CliError;
-use crate::objects;
 use crate::output::{Rows, stdout};
 use crate::progress::bytes;
+use crate::{args, objects};
 
 /// Shows the plan of a job.
 pub fn plan(global: &args::Global, args: &args::Plan) -> Result<(), CliError> {

@@ -13,7 +13,7 @@ use crate::error::CliError;
 const FOLDERS: [&str; 5] = ["locks", "runs", "tables", "exports", "rejected"];
 
 /// Refuses a root that is not there, is no folder, or holds nothing of a store.
-pub(super) fn is_there(global: &Global, project: &Project) -> Result<(), CliError> {
+pub(crate) fn is_there(global: &Global, project: &Project) -> Result<(), CliError> {
     if project.root_is_url() {
         // Refused where it is opened.
         return Ok(());

@@ -1,8 +1,7 @@
 //! What a table's manifest and an SST say.
 
-use super::Key;
 use super::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
-use super::key;
+use super::{Key, key};
 
 /// A version of a table: `describe`.
 pub const MANIFEST: &[Key] = &[

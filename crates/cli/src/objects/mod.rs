@@ -4,12 +4,11 @@
 //! form by [`shaped`], and `docs/reference/json-output.md` is written from them. So a stored format may change while what
 //! is printed stays.
 
-mod files;
-mod record;
-mod rows;
-
+pub(crate) mod files;
+pub(crate) mod record;
+pub(crate) mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io::Write;
 

@@ -1,8 +1,7 @@
 //! What a run did.
 
-use super::Key;
 use super::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
-use super::key;
+use super::{Key, key};
 
 /// A run: `run`, `retry`, `replay` and `history --run`.
 pub const RUN: &[Key] = &[

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use tidetable_export::FileFormat;
 
-use super::destination::Destination;
 use crate::args::Output;
 use crate::error::CliError;
+use crate::output::destination::Destination;
 
 /// The form of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

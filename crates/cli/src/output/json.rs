@@ -9,8 +9,8 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine;
 use serde_json::Value;
 
-use super::cell_text::{CellText, Length};
 use crate::error::CliError;
+use crate::output::cell_text::{CellText, Length};
 
 /// Bytes as JSON.
 pub fn bytes_value(bytes: &[u8]) -> Value {

@@ -1,13 +1,13 @@
 //! Results: a table for people, JSON a line, CSV and others, on standard output or in a file.
 
-mod cell_text;
-mod destination;
-mod form;
-mod json;
-mod rows;
-mod screen;
-mod table;
-mod text;
+pub(crate) mod cell_text;
+pub(crate) mod destination;
+pub(crate) mod form;
+pub(crate) mod json;
+pub(crate) mod rows;
+pub(crate) mod screen;
+pub(crate) mod table;
+pub(crate) mod text;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::FILES_OF_SQL;
-use super::screen::Screen;
-use super::table::{Fit, Heading, TableWriter};
-use super::text::{lines, markdown_header, markdown_row};
 use crate::args::Output;
 use crate::error::CliError;
+use crate::output::screen::Screen;
+use crate::output::table::{Fit, Heading, TableWriter};
+use crate::output::text::{lines, markdown_header, markdown_row};
 use crate::progress::count;
 
 /// Writes rows one after the other.

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use super::cell_text::Length;
+use crate::output::cell_text::Length;
 
 /// Rows of a table that a terminal shows, unless told otherwise.
 const ROWS: u64 = 1_000;

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::screen::Screen;
 use crate::error::CliError;
+use crate::output::screen::Screen;
 use crate::progress::count;
 
 /// Rows that are held back to find the widths of columns.

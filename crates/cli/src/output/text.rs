@@ -4,8 +4,8 @@ use std::io::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::table::Heading;
 use crate::error::CliError;
+use crate::output::table::Heading;
 
 /// The first lines of a table in Markdown.
 pub fn markdown_header(out: &mut impl Write, headings: &[Heading]) -> Result<(), CliError> {

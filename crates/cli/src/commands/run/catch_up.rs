@@ -31,7 +31,7 @@ struct CatchUp<'a> {
 
 /// Runs `job` for the moments of its schedule that are due, or lists them. A moment that fails keeps those after it from
 /// being run; days that could not be published do not, since the next run tries them again.
-pub(super) fn catch_up(
+pub(crate) fn catch_up(
     global: &Global,
     project: &Project,
     job: &Job,

@@ -1,7 +1,7 @@
 //! `tidetable run`: runs a job, or all of them, and `tidetable retry`.
 
-mod catch_up;
-pub(super) mod summary;
+pub(crate) mod catch_up;
+pub(crate) mod summary;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -70,7 +70,7 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
         return catch_up::catch_up(global, &project, &job, &options, args.dry_run, &ids);
     }
     if args.dry_run {
-        return super::plan::show(global, &plan_job(&project, &job, &options, &ids)?);
+        return crate::commands::plan::show(global, &plan_job(&project, &job, &options, &ids)?);
     }
     run_one(global, &project, &job, &options, &ids)?;
     Ok(())
@@ -138,7 +138,7 @@ pub fn run_all(
     dry_run: bool,
     ids: &UlidIds,
 ) -> Result<(), CliError> {
-    let jobs = super::jobs::in_order(project).inspect_err(|_| {
+    let jobs = crate::commands::reports::jobs::in_order(project).inspect_err(|_| {
         if !dry_run {
             project.jobs().iter().for_each(|name| drop(load(global, project, name, unread)));
         }
@@ -158,7 +158,7 @@ pub fn run_all(
                     if plan.tables.iter().any(|table| table.reason == Some(TableReason::Missing)) {
                         unmade.push(&job.name);
                     }
-                    super::plan::show(global, &plan)
+                    crate::commands::plan::show(global, &plan)
                 }
                 // What it reads is not there before those have run.
                 Err(_) if after.iter().any(|before| unmade.contains(&before.as_str())) => {
@@ -260,7 +260,7 @@ pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<Run
     })
 }
 
-pub(super) fn clock() -> i64 {
+pub(crate) fn clock() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 

@@ -8,12 +8,13 @@ use tidetable_store::{EmptyRow, LargestRow, RejectedRow};
 
 use crate::args::{Global, Output};
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 
 /// Writes what a run did to standard output, in the form that was asked for.
-pub(super) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
+pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
     let mut out = stdout();
     let record = &report.record;
     match global.output {
@@ -251,7 +252,7 @@ fn figures(record: &RunRecord) -> Rows {
 }
 
 /// Parts of an export in the words of the job file, or of several: `3 days`, `1 month`.
-pub(super) fn parts(job: &Job, record: &RunRecord, of: impl Fn(PartState) -> bool) -> String {
+pub(crate) fn parts(job: &Job, record: &RunRecord, of: impl Fn(PartState) -> bool) -> String {
     let parts: Vec<&str> =
         record.exports.iter().filter(|part| of(part.state)).map(|part| part.export.as_str()).collect();
     let mut nouns: Vec<&str> = parts.iter().map(|export| noun(Some(job), export)).collect();

@@ -1,7 +1,7 @@
 //! `tidetable schedule`: jobs for cron and systemd, and what is due.
 
-mod crontab;
-mod systemd;
+pub(crate) mod crontab;
+pub(crate) mod systemd;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tidetable_runner::{Cron, Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
-use super::new::parse_zone;
 use super::{named_root_is_there, project, time};
 use crate::args::{Global, Output, parse_time};
+use crate::commands::new::parse_zone;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

@@ -10,7 +10,7 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
-use super::run::Runner;
+use crate::commands::sql::run::Runner;
 use crate::error::CliError;
 
 const KEYWORDS: [&str; 46] = [
@@ -63,14 +63,14 @@ const KEYWORDS: [&str; 46] = [
 ];
 
 /// Completes words.
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     runner: &'a Runner<'a>,
     /// Looked up when first asked for.
     known: OnceCell<Vec<String>>,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(runner: &'a Runner<'a>) -> Self {
+    pub(crate) fn new(runner: &'a Runner<'a>) -> Self {
         Self { runner, known: OnceCell::new() }
     }
 

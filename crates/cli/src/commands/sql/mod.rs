@@ -1,10 +1,10 @@
 //! `tidetable sql`: runs statements and writes their rows.
 
-mod complete;
-mod prompt;
-mod run;
-mod summarize;
-mod words;
+pub(crate) mod complete;
+pub(crate) mod prompt;
+pub(crate) mod run;
+pub(crate) mod summarize;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};

@@ -8,10 +8,10 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 use tidetable_sql::{is_complete, statements};
 
-use super::complete::Words;
-use super::run::{Runner, Showing};
-use super::words::{HELP, Word, word};
 use crate::args::Output;
+use crate::commands::sql::complete::Words;
+use crate::commands::sql::run::{Runner, Showing};
+use crate::commands::sql::words::{HELP, Word, word};
 use crate::error::CliError;
 use crate::output::{Destination, OF_ROWS, form_of};
 
@@ -20,7 +20,7 @@ const PROMPT: &str = "tidetable> ";
 const MORE: &str = "      ...> ";
 
 /// Asks for statements until there are no more.
-pub(super) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
+pub(crate) fn prompt(runner: &Runner<'_>) -> Result<(), CliError> {
     let config = Config::builder().build();
     let mut editor: Editor<Words<'_>, FileHistory> = Editor::with_config(config).map_err(|error| failed(&error))?;
     editor.set_helper(Some(Words::new(runner)));
@@ -125,7 +125,7 @@ fn act(runner: &Runner<'_>, how: &mut Showing, asked: Word) -> Result<(), CliErr
 fn check(path: &Path, how: &Showing) -> Result<Destination, CliError> {
     let destination = Destination::of(path, "\\o")?;
     if !how.asked {
-        form_of(path, &destination, OF_ROWS, super::run::form(how.output), ".mode")?;
+        form_of(path, &destination, OF_ROWS, crate::commands::sql::run::form(how.output), ".mode")?;
     }
     Ok(destination)
 }

@@ -12,42 +12,43 @@ use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement
 use tidetable_store::{BlobWriter, Store};
 use tokio::runtime::Runtime;
 
-use super::{summarize, versions};
+use super::versions;
 use crate::args::{Output, Sql};
+use crate::commands::sql::summarize;
 use crate::error::CliError;
 use crate::output::{BatchWriter, Destination, Form, OF_ROWS, Screen, form_of};
 use crate::progress::count;
 
 /// Runs statements one by one. Each sees the store as it is when it begins.
 #[derive(Clone)]
-pub(super) struct Runner<'a> {
-    pub(super) store: &'a Store,
-    pub(super) args: &'a Sql,
-    pub(super) runtime: &'a Runtime,
+pub(crate) struct Runner<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) args: &'a Sql,
+    pub(crate) runtime: &'a Runtime,
     /// Tables over files, which statements before the present one have declared.
-    pub(super) external: &'a ExternalTables,
-    pub(super) how: Showing,
+    pub(crate) external: &'a ExternalTables,
+    pub(crate) how: Showing,
 }
 
 /// How rows are shown.
 #[derive(Debug, Clone)]
-pub(super) struct Showing {
-    pub(super) output: Output,
+pub(crate) struct Showing {
+    pub(crate) output: Output,
     /// Whether that form was asked for, whatever a file is called.
-    pub(super) asked: bool,
+    pub(crate) asked: bool,
     /// The file that rows go to.
-    pub(super) to: Option<PathBuf>,
+    pub(crate) to: Option<PathBuf>,
     /// Rows that are shown at most; `None`: what is usual, 0: all.
-    pub(super) max_rows: Option<u64>,
+    pub(crate) max_rows: Option<u64>,
     /// Whether the time of each statement is told.
-    pub(super) timing: bool,
+    pub(crate) timing: bool,
     /// Whether the number of rows is told, too: at a prompt.
-    pub(super) counts: bool,
+    pub(crate) counts: bool,
 }
 
 impl Runner<'_> {
     /// Runs the statements of a script.
-    pub(super) fn run_all(&self, script: &str, statements: &[Statement<'_>]) -> Result<(), CliError> {
+    pub(crate) fn run_all(&self, script: &str, statements: &[Statement<'_>]) -> Result<(), CliError> {
         for statement in statements {
             let clock = Instant::now();
             let rows = self.run(statement.text).map_err(|error| self.placed(error, script, statement))?;
@@ -77,7 +78,7 @@ impl Runner<'_> {
     }
 
     /// A session over the store as it is now.
-    pub(super) fn session(&self, query: &str) -> Result<Session, CliError> {
+    pub(crate) fn session(&self, query: &str) -> Result<Session, CliError> {
         let versions = versions(self.store, self.args, query)?;
         let options = SessionOptions {
             versions,
@@ -183,7 +184,7 @@ impl Runner<'_> {
 }
 
 /// The form of a file that holds what is shown so.
-pub(super) fn form(output: Output) -> Form {
+pub(crate) fn form(output: Output) -> Form {
     match output {
         Output::Parquet => Form::File(FileFormat::Parquet),
         Output::Arrow => Form::File(FileFormat::Arrow),

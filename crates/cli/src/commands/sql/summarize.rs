@@ -14,13 +14,13 @@ use crate::output::{Rows, value_text};
 const OF_EACH: usize = 4;
 
 /// What is to be summarized, if a statement asks for that.
-pub(super) fn asked(statement: &str) -> Option<&str> {
+pub(crate) fn asked(statement: &str) -> Option<&str> {
     let (word, of) = statement.trim().split_once(char::is_whitespace)?;
     word.eq_ignore_ascii_case("summarize").then(|| of.trim()).filter(|of| !of.is_empty())
 }
 
 /// The query of all rows.
-pub(super) fn source(of: &str) -> String {
+pub(crate) fn source(of: &str) -> String {
     let first = of.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
     match first.to_ascii_lowercase().as_str() {
         "select" | "with" | "values" => of.to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn source(of: &str) -> String {
 }
 
 /// Reads all rows once. Distinct values are counted about.
-pub(super) async fn summary(session: &Session, of: &str) -> Result<Rows, CliError> {
+pub(crate) async fn summary(session: &Session, of: &str) -> Result<Rows, CliError> {
     let source = source(of);
     let schema = session.sql(&source).await?.schema().as_arrow().clone();
     let mut asked = vec!["count(*)".to_owned()];

@@ -6,7 +6,7 @@ use crate::args::Output;
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
+pub(crate) enum Word {
     Quit,
     Help,
     /// Tables, exports and runs; of those in the first place the columns of one.
@@ -25,7 +25,7 @@ pub(super) enum Word {
     Unknown(String),
 }
 
-pub(super) const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 \\d, .tables        tables, exports and runs
 \\d NAME            columns of one; so does DESCRIBE NAME
 SUMMARIZE NAME     least, greatest and distinct values of each column
@@ -40,7 +40,7 @@ A statement ends with a semicolon, on any line. Tab completes words. Ctrl-C leav
 ";
 
 /// What a line asks for; `None` if it is SQL.
-pub(super) fn word(line: &str) -> Option<Word> {
+pub(crate) fn word(line: &str) -> Option<Word> {
     let line = line.trim().trim_end_matches(';').trim_end();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();

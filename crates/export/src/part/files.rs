@@ -11,10 +11,10 @@ use arrow::error::ArrowError;
 use tidetable_store::{PartFile, Staging};
 
 use crate::error::{ExportError, Result};
-use crate::format::FileFormat;
-use crate::publish::PublishRequest;
-use crate::rows::Rows;
-use crate::writer::{FileSpec, FileWriter, WrittenFile};
+use crate::file::format::FileFormat;
+use crate::file::rows::Rows;
+use crate::file::writer::{FileSpec, FileWriter, WrittenFile};
+use crate::part::PublishRequest;
 
 /// The files of a part under way. One is made with its first rows, so that a part without rows leaves no folder behind.
 pub(crate) struct PartFiles<'a> {

@@ -1,5 +1,11 @@
 //! Publishing one part of an export, and listing it.
 
+pub(crate) mod adopt;
+pub(crate) mod files;
+pub(crate) mod mode;
+pub(crate) mod settle;
+pub(crate) mod withdraw;
+
 use std::collections::{BTreeMap, HashSet};
 
 use datafusion::error::DataFusionError;
@@ -9,16 +15,16 @@ use tidetable_sql::{Session, SqlError};
 use tidetable_store::{MadeFrom, Part, Published, Store, leave_out};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::adopt::{MADE, already_made};
 use crate::error::{ExportError, Result};
-use crate::format::FileFormat;
-use crate::mode::{FileMode, cell_columns, cells_in_order, combined};
-use crate::part_files::{PartFiles, part_path};
-use crate::rows::Planned;
-use crate::settle::settle;
-use crate::shape::columns;
-use crate::withdraw::EmptyPart;
-use crate::writer::FileSpec;
+use crate::file::format::FileFormat;
+use crate::file::rows::Planned;
+use crate::file::shape::columns;
+use crate::file::writer::FileSpec;
+use crate::part::adopt::{MADE, already_made};
+use crate::part::files::{PartFiles, part_path};
+use crate::part::mode::{FileMode, cell_columns, cells_in_order, combined};
+use crate::part::settle::settle;
+use crate::part::withdraw::EmptyPart;
 
 /// A part to publish.
 #[derive(Debug, Clone, Copy)]

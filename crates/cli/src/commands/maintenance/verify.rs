@@ -7,8 +7,8 @@ use tidetable_layout::time::window_name;
 use tidetable_runner::{Runs, rejected_rows};
 use tidetable_store::{FileState, Published, Store, StoreError, TableReport, VerifyOptions};
 
-use super::{store, table_or_all};
 use crate::args::{Global, Output, Verify};
+use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

@@ -5,11 +5,10 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_runner::{DaysOf, Status, ranges, statuses};
 
-use super::{project_if_any, store_if_any, time};
-use crate::args;
+use crate::commands::{project_if_any, store_if_any, time};
 use crate::error::CliError;
-use crate::objects;
 use crate::output::{Rows, stdout};
+use crate::{args, objects};
 
 const MICROS: i64 = 1_000_000;
 

@@ -11,7 +11,8 @@ use tidetable_sstable::{FileSource, Reader};
 
 use crate::args::{Global, Inspect, Output};
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{Rows, stdout};
 use crate::progress::bytes;
 

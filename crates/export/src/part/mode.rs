@@ -11,9 +11,9 @@ use datafusion::scalar::ScalarValue;
 use futures::TryStreamExt;
 use tidetable_sql::{Session, SqlError, name};
 
-use crate::cbt::CellColumn;
-use crate::cells::{COLUMNS, are_cells};
-use crate::publish::PublishRequest;
+use crate::file::cbt::CellColumn;
+use crate::file::cells::{COLUMNS, are_cells};
+use crate::part::PublishRequest;
 
 /// What becomes of the rows that were published before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use tidetable_layout::spec::{ColumnSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::time::window_name;
 use tidetable_store::{Snapshot, Sst, Version};
 
-use super::store;
 use crate::args::{Describe, Global, Output};
+use crate::commands::store;
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{Rows, stdout};
 
 /// Describes the table.

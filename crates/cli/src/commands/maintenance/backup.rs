@@ -7,8 +7,8 @@ use serde_json::json;
 use tidetable_runner::{Backup as Taken, UlidIds, Vault};
 use tidetable_store::{Ids, ulid_text};
 
-use super::{project_of_store, store, time};
 use crate::args::{Backup, Global, Output, Restore};
+use crate::commands::{project_of_store, store, time};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

@@ -26,8 +26,8 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::cells::Cells;
-use crate::writer::{FileSpec, named};
+use crate::file::cells::Cells;
+use crate::file::writer::{FileSpec, named};
 
 const MESSAGE: &str = "message root { required binary key; required group cells (LIST) { repeated group array { \
     required binary family (STRING); required binary qualifier; required int64 timestamp; required binary value; } } }";

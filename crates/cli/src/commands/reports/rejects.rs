@@ -7,10 +7,11 @@ use serde_json::json;
 use tidetable_runner::{Project, RunRecord, Runs, rejected_rows};
 use tidetable_store::{RejectedRow, Store};
 
-use super::{find_run, project_if_any, store};
 use crate::args::{Global, Output, Rejects};
+use crate::commands::{find_run, project_if_any, store};
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{FILES_OF_SQL, Rows, stdout};
 use crate::progress::count;
 

@@ -13,7 +13,7 @@ use std::io::Write;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
-use crate::cells::Cells;
+use crate::file::cells::Cells;
 
 /// Family and qualifier of a column.
 pub(crate) type CellColumn = (String, Vec<u8>);

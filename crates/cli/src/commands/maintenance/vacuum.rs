@@ -6,8 +6,8 @@ use serde_json::json;
 use tidetable_runner::UlidIds;
 use tidetable_store::{Removal, RemovalKind, StoreError, VacuumOptions, VacuumPlan, leave_out};
 
-use super::{store, table_or_all};
 use crate::args::{Global, Output, Vacuum};
+use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

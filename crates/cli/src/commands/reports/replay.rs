@@ -2,9 +2,9 @@
 
 use tidetable_runner::{Job, RunOptions, UlidIds, open_store, rejected_rows};
 
-use super::run::{How, options, run_one};
-use super::{find_run, project};
 use crate::args::{Global, Replay, RunDays};
+use crate::commands::run::{How, options, run_one};
+use crate::commands::{find_run, project};
 use crate::error::CliError;
 use crate::progress::count;
 

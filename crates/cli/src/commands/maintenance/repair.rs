@@ -7,8 +7,8 @@ use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_store::{RepairDone, RepairPlan, SstReport};
 
-use super::store;
 use crate::args::{Global, Output, Repair};
+use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, bytes_value, stdout};

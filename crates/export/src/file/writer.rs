@@ -18,9 +18,9 @@ use parquet::schema::types::ColumnPath;
 use tidetable_store::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::bigtable::BigtableParquet;
-use crate::cbt::{CbtCsv, CellColumn};
-use crate::format::FileFormat;
+use crate::file::bigtable::BigtableParquet;
+use crate::file::cbt::{CbtCsv, CellColumn};
+use crate::file::format::FileFormat;
 
 pub(crate) const CREATED_BY: &str = "tidetable";
 const ROW_GROUP: usize = 1 << 20;

@@ -7,8 +7,8 @@ use serde_json::json;
 use tidetable_runner::UlidIds;
 use tidetable_store::{DropPlan, DropTarget};
 
-use super::{day, store};
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
+use crate::commands::{day, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

@@ -7,10 +7,11 @@ use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_store::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Sst};
 
-use super::store;
 use crate::args::{Compact, Global, Output};
+use crate::commands::store;
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{Rows, stdout};
 use crate::progress::{bytes, count};
 use crate::signals::stop_on_signals;

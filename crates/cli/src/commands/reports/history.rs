@@ -7,11 +7,12 @@ use serde_json::json;
 use tidetable_runner::{Job, PartState, RunError, RunRecord, Runs, state_of};
 use tidetable_store::Store;
 
-use super::run::summary;
-use super::{find_run, project_if_any, store, time};
 use crate::args::{Global, History, Output, Since};
+use crate::commands::run::summary;
+use crate::commands::{find_run, project_if_any, store, time};
 use crate::error::CliError;
-use crate::objects::{self, write_object};
+use crate::objects;
+use crate::objects::write_object;
 use crate::output::{Rows, stdout};
 
 /// Lists runs.

@@ -4,10 +4,10 @@ use tidetable_store::{FileState, Part, PartFile, Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{ExportError, Result};
-use crate::format::FileFormat;
-use crate::part_files::{Written, part_path, take_place};
-use crate::publish::{Outcome, PublishRequest};
-use crate::writer::{WrittenFile, hexadecimal};
+use crate::file::format::FileFormat;
+use crate::file::writer::{WrittenFile, hexadecimal};
+use crate::part::files::{Written, part_path, take_place};
+use crate::part::{Outcome, PublishRequest};
 
 /// A part whose files are in their place.
 pub(crate) struct Settled {

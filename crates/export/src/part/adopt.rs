@@ -7,10 +7,10 @@ use parquet::errors::ParquetError;
 use tidetable_store::{Part, PartFile, Store};
 
 use crate::error::{ExportError, Result};
-use crate::format::FileFormat;
-use crate::part_files::{FILES, part_path};
-use crate::settle::{checksum_of, names_in};
-use crate::shape::columns;
+use crate::file::format::FileFormat;
+use crate::file::shape::columns;
+use crate::part::files::{FILES, part_path};
+use crate::part::settle::{checksum_of, names_in};
 
 /// A part that was published.
 #[derive(Debug, Clone, PartialEq, Eq)]

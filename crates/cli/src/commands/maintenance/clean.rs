@@ -6,8 +6,8 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_runner::{CleanOptions, CleanPlan, CleanedKind};
 
-use super::{project_if_any, store};
 use crate::args::{Clean, Global, Output};
+use crate::commands::{project_if_any, store};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

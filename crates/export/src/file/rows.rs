@@ -14,9 +14,9 @@ use futures::TryStreamExt;
 use parquet::file::metadata::SortingColumn;
 
 use crate::error::{ExportError, Result};
-use crate::ordering::sorting_columns;
-use crate::shape::{duplicate, file_schema, to_file};
-use crate::writer::FileWriter;
+use crate::file::ordering::sorting_columns;
+use crate::file::shape::{duplicate, file_schema, to_file};
+use crate::file::writer::FileWriter;
 
 /// Takes the rows of a file.
 pub(crate) trait Rows {

@@ -5,8 +5,8 @@ use std::io::Write;
 use serde_json::json;
 use tidetable_store::{Published, leave_out};
 
-use super::store;
 use crate::args::Global;
+use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::{Rows, stdout};

@@ -6,11 +6,11 @@ use serde_json::json;
 use tidetable_runner::Lineage;
 use tidetable_store::Published;
 
-use super::{find_run, project_if_any, store, time};
-use crate::args::{self, Global};
+use crate::args::Global;
+use crate::commands::{find_run, project_if_any, store, time};
 use crate::error::CliError;
-use crate::objects;
 use crate::output::{Rows, stdout};
+use crate::{args, objects};
 
 /// Shows the links of a table, an export, a part or an input.
 pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use tidetable_store::{MadeFrom, Part, Published, Store};
 
 use crate::error::Result;
-use crate::part_files::{part_path, take_place};
-use crate::publish::{Outcome, PublishedPart};
-use crate::settle::part_names;
+use crate::part::files::{part_path, take_place};
+use crate::part::settle::part_names;
+use crate::part::{Outcome, PublishedPart};
 
 /// A part that has no rows, or none any more.
 #[derive(Debug)]

@@ -1,0 +1,11 @@
+//! Commands that report on runs, tables and files.
+
+pub mod describe;
+pub mod history;
+pub mod inspect;
+pub mod jobs;
+pub mod lineage;
+pub mod rejects;
+pub mod replay;
+pub mod status;
+pub mod tables;
