@@ -9,7 +9,8 @@ use std::collections::{BTreeSet, HashSet};
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
 use super::Job;
-use crate::job::sections::export::{Export, Per};
+use crate::job::per::Per;
+use crate::job::sections::export::Export;
 
 /// Two exports, or tables, of which one would publish or load over the other.
 #[derive(Debug, Clone, PartialEq, Eq)]

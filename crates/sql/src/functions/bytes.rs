@@ -8,7 +8,7 @@ use datafusion::common::exec_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use super::one_of_bytes;
+use crate::functions::argument_types::one_of_bytes;
 
 /// `to_int64(bytes)`: eight bytes, big-endian, two's complement. Other lengths are an error.
 pub(crate) fn to_int64() -> Arc<ScalarUDF> {

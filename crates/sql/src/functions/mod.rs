@@ -1,5 +1,6 @@
 //! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise; and that of sketches.
 
+pub(crate) mod argument_types;
 pub(crate) mod bytes;
 pub(crate) mod checked;
 pub(crate) mod conversion;
@@ -14,9 +15,6 @@ pub(crate) mod unpack;
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
-use datafusion::common::plan_err;
-use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
@@ -48,21 +46,4 @@ pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     ];
     builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);
     builder
-}
-
-/// The one argument of a function as bytes.
-fn one_of_bytes(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
-    match kinds {
-        [kind] if is_bytes(kind) || *kind == DataType::Null => Ok(vec![DataType::Binary]),
-        [kind] => plan_err!("{function} takes bytes, not {kind}"),
-        _ => plan_err!("{function} takes one argument, bytes"),
-    }
-}
-
-fn is_bytes(kind: &DataType) -> bool {
-    matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
-}
-
-pub(crate) fn is_text(kind: &DataType) -> bool {
-    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

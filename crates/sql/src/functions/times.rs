@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 };
 use tidetable_source::TimeCounts;
 
-use super::is_text;
+use crate::functions::argument_types::is_text;
 use crate::functions::conversion::{Conversion, check_constant, converted};
 use crate::functions::times::time_counts::count_times;
 use crate::functions::times::zones::{Clock, is_utc, zone};

@@ -10,7 +10,8 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 
-use crate::functions::{as_nanos, by_clocks, checked, is_text, read_text, rounded};
+use crate::functions::argument_types::is_text;
+use crate::functions::{as_nanos, by_clocks, checked, read_text, rounded};
 
 /// `expr`, whose types were brought together by the engine, with functions of ours where the engine's do something else.
 ///

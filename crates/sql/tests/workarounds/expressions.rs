@@ -94,7 +94,7 @@ async fn still_broken_casts_to_integers_truncate() {
 
 #[tokio::test]
 async fn still_broken_date_trunc_ends_in_2262() {
-    let remove = "crates/sql/src/functions/date_trunc.rs";
+    let remove = "crates/sql/src/functions/times/date_trunc.rs";
     for zone in ["None", "Some(\"UTC\")"] {
         let time = format!("arrow_cast('2300-02-03T00:00:01Z', 'Timestamp(Microsecond, {zone})')");
         let query = format!("SELECT date_trunc('month', column1) FROM (VALUES ({time}))");

@@ -17,10 +17,9 @@ use tidetable_sstable::tools::failpoints::{self, Bug};
 use crate::error::{Result, StoreError};
 use crate::storage::blobs::{BlobWriter, Blobs, Staging, Stat};
 use crate::storage::disk::{Disk, DiskFile, OsDisk};
+use crate::storage::durability::{TEMPORARY, sync_folder_of};
 use crate::storage::staging::LocalAside;
 
-/// Temporary files start with this, so that a listing never shows them.
-pub(crate) const TEMPORARY: &str = ".tmp-";
 const WRITE_BUFFER: usize = 1 << 20;
 
 /// A folder of the local disk.
@@ -319,13 +318,6 @@ fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
 
 fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
     if failpoints::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
-}
-
-pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    if failpoints::is(Bug::SkipFolderFsync) {
-        return Ok(());
-    }
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
 }
 
 /// Makes the root, and the folders above it that are not there. Its name is synced even if it is there, as far as the

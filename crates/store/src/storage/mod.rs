@@ -3,6 +3,7 @@
 pub(crate) mod blobs;
 pub(crate) mod bucket;
 pub(crate) mod disk;
+pub(crate) mod durability;
 pub(crate) mod local;
 pub(crate) mod reserve;
 pub(crate) mod staging;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::error::{Result, StoreError};
 use crate::storage::blobs::Staging;
 use crate::storage::disk::Disk;
-use crate::storage::local::{TEMPORARY, sync_folder_of};
+use crate::storage::durability::{TEMPORARY, sync_folder_of};
 
 /// Files of parts begin with this.
 pub(crate) const PART: &str = "part-";

@@ -21,7 +21,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     let event = (0u64..3, 0i64..4, 0i64..3, prop::option::of(0i64..3));
     let event = event.prop_map(|(id, day, hour, w)| {
         let time = START + day * DAY + hour * DAY / 24;
-        Event { id, time, q: if w == Some(1) { "a" } else { "" }.to_owned(), v: 0, w }
+        Event { id, time, q: if w == Some(1) { "a" } else { "b" }.to_owned(), v: 0, w }
     });
     let extents =
         prop_oneof![Just(CompactionExtent::Due), Just(CompactionExtent::Needed), Just(CompactionExtent::Full)];

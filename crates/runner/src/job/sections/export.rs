@@ -10,6 +10,7 @@ use tidetable_export::FileFormat;
 use crate::job::fields::{Fields, Named, Reader, Text};
 use crate::job::keys::{EXPORT, QUERY};
 use crate::job::names::Id;
+use crate::job::per::Per;
 use crate::job::problem::Mistake;
 use crate::period::Period;
 use crate::size::parse_size;
@@ -52,20 +53,6 @@ impl Export {
             ExportMode::Upsert => self.per == Per::Query,
         }
     }
-}
-
-/// What one published table covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Per {
-    /// A day of the job's time zone.
-    #[default]
-    Day,
-    /// An hour of UTC.
-    Hour,
-    /// A month of the job's time zone.
-    Month,
-    /// All that the query returns.
-    Query,
 }
 
 /// What becomes of what was published before.

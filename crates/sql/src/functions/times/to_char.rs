@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use crate::functions::is_text;
+use crate::functions::argument_types::is_text;
 use crate::functions::mended::{Coercion, Mend, mended};
 
 /// Takes the place of the engine's function.

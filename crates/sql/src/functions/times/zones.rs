@@ -17,8 +17,8 @@ use datafusion::logical_expr::{
 use tidetable_layout::time::LocalTime;
 use tidetable_source::TimeCounts;
 
+use crate::functions::argument_types::is_text;
 use crate::functions::conversion::{Conversion, converted};
-use crate::functions::is_text;
 use crate::functions::times::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tidetable_sstable::tools::failpoints::{self, Bug};
 
-use super::VacuumOptions;
+use crate::maintenance::vacuum::options::VacuumOptions;
 
 /// A file that may go.
 #[derive(Debug, Clone, PartialEq, Eq)]

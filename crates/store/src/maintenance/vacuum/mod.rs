@@ -6,6 +6,7 @@
 //! than that is refused: before an SST goes, a version is committed that says which may be gone (see `commit`).
 
 pub(crate) mod decide;
+pub(crate) mod options;
 
 use std::collections::HashSet;
 
@@ -19,19 +20,7 @@ use crate::table::{Store, Table};
 use crate::version::{Version, VersionEdit};
 use decide::{Found, FoundFile, decide, oldest_kept};
 pub use decide::{Removal, RemovalKind};
-
-/// What vacuum may remove.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VacuumOptions {
-    /// Only versions that were replaced, and files that were written, before this: microseconds since the epoch.
-    pub before: i64,
-    /// Only half-written files that were last written before this. Their writer may be at it still, and would finish
-    /// another's file if that got the name: an hour is the least to leave them.
-    pub half_written_before: i64,
-    /// The newest versions, so many, stay in any case; one at least. Those that vacuum itself commits do not count: they
-    /// hold what the one before them does.
-    pub keep_versions: u64,
-}
+pub use options::VacuumOptions;
 
 /// What a vacuum of a table removes.
 #[derive(Debug, Clone)]

@@ -1,0 +1,22 @@
+//! Types of arguments.
+
+use arrow::datatypes::DataType;
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+
+/// The one argument of a function as bytes.
+pub(crate) fn one_of_bytes(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
+    match kinds {
+        [kind] if is_bytes(kind) || *kind == DataType::Null => Ok(vec![DataType::Binary]),
+        [kind] => plan_err!("{function} takes bytes, not {kind}"),
+        _ => plan_err!("{function} takes one argument, bytes"),
+    }
+}
+
+pub(crate) fn is_bytes(kind: &DataType) -> bool {
+    matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
+}
+
+pub(crate) fn is_text(kind: &DataType) -> bool {
+    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
