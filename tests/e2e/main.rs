@@ -1,0 +1,88 @@
+//! Runs the command as a person would: files in, files and text out.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[macro_use]
+mod harness;
+
+mod architecture;
+
+/// Files to cells: sources, layouts, inputs that change, derived tables.
+mod load {
+    mod aggregates;
+    mod changed_inputs;
+    mod csv_errors;
+    mod derived_columns;
+    mod derived_tables;
+    mod grown_inputs;
+    mod input_identity;
+    mod layouts;
+    mod new;
+    mod object_stores;
+    mod schema_guides;
+    mod schema_modes;
+    mod times;
+    mod upserts;
+}
+
+/// Published parts: what they hold, and when they are published again.
+mod export {
+    mod changed_exports;
+    mod parts;
+    mod republishing;
+    mod several_files;
+    mod shared_scans;
+}
+
+/// `sql` and `read`, the command line, and where results go.
+mod query {
+    mod command_line;
+    mod external_tables;
+    mod large_queries;
+    mod output;
+    mod read;
+    mod sample;
+    mod statements;
+    mod views;
+}
+
+/// Running and keeping a store: runs, records, damage, deletes, backups.
+mod ops {
+    mod backfill;
+    mod backup;
+    mod compatibility;
+    mod damage;
+    mod deletes;
+    mod doctor;
+    mod history;
+    mod maintenance;
+    mod pipes_and_disks;
+    mod retries;
+    mod run_records;
+    mod runs;
+    mod verify;
+}
+
+/// Runs that nobody watches: cron and systemd, missed runs, hooks, alerts.
+mod schedule {
+    mod alerts;
+    mod catch_up;
+    mod cron_and_systemd;
+    mod hooks;
+}
+
+/// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.
+mod interop {
+    mod bigtable_emulator;
+    mod duckdb;
+    mod packed_groups;
+    pub mod readers;
+}
+
+/// Pages, help, JSON and snapshots of output.
+mod docs {
+    mod completions;
+    mod documents;
+    mod json_output;
+    mod json_schema;
+    mod snapshots;
+}

@@ -1,0 +1,133 @@
+//! `tidetable sql`: scripts, places of mistakes, files, older versions by name, and the prompt.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::harness::{Project, repository};
+
+fn project() -> Project {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    project
+}
+
+#[test]
+fn scripts_stop_at_the_first_mistake_and_say_where_it_is() {
+    let project = project();
+    let script = "-- two good ones\nselect count(*) as n from SENSOR;\nselect ';' as semicolon;\n\nselect meter,\n  mater from SENSOR;\nselect 3 as three;\n";
+    project.write("script.sql", script);
+    let ran = project.run(&["sql", "-f", "script.sql", "--output", "json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), "{\"n\":7200}\n{\"semicolon\":\";\"}\n"));
+    assert!(ran.stderr.contains("line 6, column 3\n  |   mater from SENSOR;\n  |   ^"), "{}", ran.stderr);
+    let ran = project.run(&["sql", "-c", "select meter from SENSOR where\n  and meter = 1"]);
+    assert!(ran.stderr.contains("line 2, column 7"), "{}", ran.stderr);
+    let ran = project.run(&["sql", "-c", "select 1;\nselect 'open"]);
+    assert!(ran.stderr.contains("line 2, column"), "{}", ran.stderr);
+    assert_eq!(project.fails(2, &["sql", "-c", " ; -- nothing"]), "error: there is no statement to run\n");
+    let ran = project.run(&["sql", "--timing", "-c", "select 1 as one", "--output", "csv"]);
+    assert_eq!(ran.stdout, "one\n1\n");
+    assert!(ran.stderr.contains(" seconds"), "{}", ran.stderr);
+}
+
+#[test]
+fn statements_come_from_standard_input_too() {
+    let project = project();
+    let mut command = project.command(&["sql", "--output", "csv"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"select 1 as a; select 2 as b;").unwrap();
+    assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), "a\n1\nb\n2\n");
+}
+
+#[test]
+fn rows_go_into_files_and_files_are_tables() {
+    let project = project();
+    let query = "select meter, ts, kwh from SENSOR where meter < 30 order by meter, ts";
+    let rows = project.sql(query);
+    for file in ["x.parquet", "x.arrow", "x.csv", "x.json"] {
+        assert_eq!(project.ok(&["sql", "-c", query, "-O", file]), "");
+        if file != "x.json" {
+            let read = format!("select count(*) as n, min(meter) as low, sum(kwh) > 0 as some from '{file}'");
+            let found = project.sql(&read);
+            assert_eq!(found, [json!({ "n": rows.len(), "low": rows[0]["meter"], "some": true })], "{file}");
+        }
+    }
+    assert_eq!(project.read("x.json").lines().count(), rows.len());
+    let mut command = project.command(&["sql", "-c", query, "--output", "parquet"]);
+    let parquet = command.output().unwrap().stdout;
+    assert_eq!(parquet, std::fs::read(project.path("x.parquet")).unwrap());
+    assert!(project.fails(2, &["tables", "--output", "parquet"]).contains("tidetable sql"));
+    project.fails(2, &["sql", "-c", "select 1; select 2", "-O", "x.csv"]);
+    project.fails(2, &["sql", "-c", "select 1", "-O", "nowhere/x.csv"]);
+    // A query that fails leaves the file as it was.
+    let before = project.read("x.csv");
+    project.fails(1, &["sql", "-c", "select 1 / (meter - meter) as x from SENSOR", "-O", "x.csv"]);
+    assert_eq!(project.read("x.csv"), before);
+    let joined = "select count(*) as n from SENSOR s join 'x.parquet' x on s.meter = x.meter and s.ts = x.ts";
+    assert_eq!(project.sql(joined)[0]["n"], rows.len());
+}
+
+#[test]
+fn an_older_version_is_a_table_of_its_own() {
+    let project = project();
+    project.ok(&["drop-rows", "SENSOR", "--prefix", "0000000077#", "--yes"]);
+    let both = "select (select count(*) from SENSOR) as now, (select count(*) from \"SENSOR@1\") as before, \
+                (select count(*) from cells.\"SENSOR@1\" where family = 'METER') as cells";
+    assert_eq!(project.sql(both)[0], json!({ "now": 6840, "before": 7200, "cells": 7500 }));
+    assert!(project.fails(1, &["sql", "-c", "select * from \"SENSOR@9\""]).contains('9'));
+    // With its history, and unpacked.
+    for rows in [
+        "\"SENSOR@1\"(with_history => TRUE)",
+        "unpack(\"SENSOR@1\")",
+        "rows(\"SENSOR@1\", latest_n => 1, with_history => true)",
+    ] {
+        let now = rows.replace("@1", "@2");
+        let count = |rows: &str| project.sql(&format!("select count(*) as n from {rows}"))[0]["n"].as_i64().unwrap();
+        assert!(count(rows) > count(&now), "{rows}");
+    }
+}
+
+#[test]
+fn a_prompt_completes_remembers_and_goes_on_after_mistakes() {
+    let project = project();
+    let keys = [
+        "\\\\d",
+        "select meter, count(*) as n",
+        "from SENSOR where meter = 42 group by meter;",
+        "select mater from SENSOR;",
+        "select count(*) as all_of_it from SENS\\t;",
+        "\\\\timing",
+        "select 4 + 4 as eight;",
+        "\\\\d SENSOR",
+        "\\\\nothing",
+        "\\\\q",
+    ];
+    // A statement that goes on has no prompt of its own: its lines are typed at once.
+    let keys = format!("{}\n", keys.join("\n").replace("as n\nfrom", "as n\\rfrom"));
+    let state = project.path("state");
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(repository().join("tests/e2e/query/prompt_check.py")).arg("60");
+    command.arg(project.command(&[]).get_program()).arg("sql");
+    command.current_dir(project.path("")).env("XDG_STATE_HOME", &state).env("NO_COLOR", "1").env("TERM", "xterm");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for wanted in [
+        "SENSOR_ROLLUP",
+        "360",
+        "line 1, column 8",
+        "7200",
+        "timing is on",
+        " 8 ",
+        " seconds",
+        "kwh",
+        "there is no \\nothing",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    let history = std::fs::read_to_string(state.join("tidetable/history")).unwrap();
+    assert!(history.contains("all_of_it from SENSOR"), "{history}");
+}
