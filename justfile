@@ -75,8 +75,9 @@ docs:
 picture: _build
     python3 -B docs/images/layouts.py "{{ tidetable }}"
 
-# Formatting, lints, documentation, and the sample data against its description.
+# Formatting, lints, circles between files, documentation, and the sample data against its description.
 lint:
+    python3 -B tests/house.py --circles
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
@@ -86,7 +87,7 @@ lint:
     python3 sample-data/weather-balloons/make.py --check
     python3 sample-data/schema-patterns/check.py
 
-# List crates, folders, sizes, and circles between files; fails while there are any.
+# List crates, directories, sizes, and circles between files; fails while there are any.
 house:
     python3 -B tests/house.py
 

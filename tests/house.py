@@ -1,15 +1,15 @@
-"""Lists the crates by folder and size, and the circles between files: `just house`, or `python3 tests/house.py --circles`.
+"""Lists crates, directories, sizes, and circles between files: `just house`, or only what is wrong: `python3 tests/house.py --circles`.
 
-A file depends on another if it names an item which that file defines; re-exports are followed to the definition, and test
-modules do not count. Exits with 1 if files depend on each other in a circle or a folder holds more than MOST_FILES.
+A file depends on another if it names an item that the other defines; re-exports are followed to the definition, and test modules do
+not count. Exits with 1 if files depend on each other in a circle, or a directory of code or tests holds more than MOST_FILES.
 """
 
 import re
+import signal
 import sys
 from pathlib import Path
 
 MOST_FILES = 15
-MOST_NAMES = 25
 ROOT = Path(__file__).resolve().parent.parent
 ITEM = re.compile(r"(?:^|[;{}\]])\s*(?:pub(?:\([^)]*\))?\s+)?(?:unsafe\s+|async\s+|const\s+(?=fn))*"
                   r"(?:struct|enum|trait|fn|const|static|type|union|macro_rules!)\s+(?:mut\s+)?([A-Za-z_]\w*)", re.M)
@@ -171,9 +171,21 @@ def circles(graph):
     return found
 
 
+def crowded():
+    """Directories of the crates and of tests with too many files; the tests of a file may stand beside it."""
+    for top in ("crates", "tests"):
+        for directory in sorted(path for path in (ROOT / top).rglob("*") if path.is_dir()):
+            files = sum(file.suffix in (".rs", ".py") and file.name != "tests.rs" for file in directory.iterdir())
+            if files > MOST_FILES:
+                yield f"{directory.relative_to(ROOT)} holds {files} files, {MOST_FILES} are enough"
+
+
 def main():
+    # A reader such as `head` may end early.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.setrecursionlimit(10_000)
-    wrong, total = [], 0
+    lists = "--circles" not in sys.argv[1:]
+    wrong, total = list(crowded()), 0
     for folder in sorted((ROOT / "crates").iterdir()):
         source = folder / "src"
         top = next((source / name for name in ("lib.rs", "main.rs") if (source / name).exists()), None)
@@ -183,24 +195,22 @@ def main():
         load(top, (), crate)
         lines = sum(module.lines for module in crate.values())
         total += lines
-        names = len(crate[()].public)
-        print(f"{folder.name:10} {lines:6} lines of code {len(crate):4} files {names:4} names")
-        rooms = {}
-        for module in crate.values():
-            rooms.setdefault(module.file.parent, []).append(module)
-        for room, modules in sorted(rooms.items()):
-            label = str(room.relative_to(source))
-            print(f"    {label:30} {sum(m.lines for m in modules):6} {len(modules):4}")
-            if len(modules) > MOST_FILES:
-                wrong.append(f"{room.relative_to(ROOT)} holds {len(modules)} files, {MOST_FILES} are enough")
+        if lists:
+            print(f"{folder.name:10} {lines:6} lines of code {len(crate):4} files {len(crate[()].public):4} names")
+            rooms = {}
+            for module in crate.values():
+                rooms.setdefault(module.file.parent, []).append(module)
+            for room, modules in sorted(rooms.items()):
+                print(f"    {str(room.relative_to(source)):30} {sum(m.lines for m in modules):6} {len(modules):4}")
         graph = edges(crate)
         for group in circles(graph):
             wrong.append(f"{folder.name}: {len(group)} files in a circle:")
             for file in group:
                 to = [str(other.relative_to(source)) for other in group if other in graph[file]]
                 wrong.append(f"    {file.relative_to(source)} -> {', '.join(to)}")
-    print(f"{'together':10} {total:6} lines of code")
-    print("\n".join(wrong) if wrong else "no circles, no crowded folder")
+    if lists:
+        print(f"{'together':10} {total:6} lines of code")
+    print("\n".join(wrong) if wrong else "no circles, no crowded directory")
     sys.exit(bool(wrong))
 
 

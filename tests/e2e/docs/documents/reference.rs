@@ -37,7 +37,9 @@ fn block(page: &mut String, text: &str) {
 #[test]
 fn the_page_of_commands_is_their_help() {
     let project = Project::empty();
-    let help = project.ok(&["-h"]);
+    // The binary of the tests has a name of its own.
+    let help_of = |args: &[&str]| project.ok(args).replace("tidetable-e2e", "tidetable");
+    let help = help_of(&["-h"]);
     let mut page = String::from(
         "# Command line\n\nThe help of every command, as `tidetable COMMAND -h` prints it. Results go to standard output, everything else\n\
          to standard error.\n\n",
@@ -47,7 +49,7 @@ fn the_page_of_commands_is_their_help() {
         writeln!(page, "\n## {group}").unwrap();
         for command in commands.iter().filter(|command| *command != "help") {
             writeln!(page, "\n### {command}\n").unwrap();
-            block(&mut page, &without_global_options(&project.ok(&[command, "-h"])));
+            block(&mut page, &without_global_options(&help_of(&[command, "-h"])));
         }
     }
     assert_page("docs/reference/cli.md", &page);
