@@ -1,4 +1,8 @@
-//! A project in a temporary folder, and the command run in it.
+//! A project in a temporary directory, and the command run in it.
+
+pub mod cells;
+pub mod inputs;
+pub mod system;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,6 +43,18 @@ pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl Ran {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
 }
 
 impl Project {
@@ -102,19 +118,29 @@ impl Project {
 
     /// Runs the command to its end.
     pub fn run(&self, args: &[&str]) -> Ran {
-        let output = self.command(args).output().unwrap();
-        Ran {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of(&mut self.command(args))
+    }
+
+    /// Runs the command, which must succeed.
+    pub fn succeeds(&self, args: &[&str]) -> Ran {
+        let ran = self.run(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran
     }
 
     /// Runs the command, which must succeed; its standard output.
     pub fn ok(&self, args: &[&str]) -> String {
-        let ran = self.run(args);
-        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
-        ran.stdout
+        self.succeeds(args).stdout
+    }
+
+    /// Runs the command, which must succeed; its messages on standard error.
+    pub fn messages(&self, args: &[&str]) -> String {
+        self.succeeds(args).stderr
+    }
+
+    /// Runs the command, which must succeed; the objects it prints as JSON.
+    pub fn json(&self, args: &[&str]) -> Vec<Value> {
+        json_lines(&self.ok(&[args, &["--output", "json"]].concat()))
     }
 
     /// Runs the command, which must fail with `code`; its standard error.
@@ -126,17 +152,27 @@ impl Project {
 
     /// The rows of a query.
     pub fn sql(&self, query: &str) -> Vec<Value> {
-        json_lines(&self.ok(&["sql", "--output", "json", "-c", query]))
+        self.json(&["sql", "-c", query])
+    }
+
+    /// The rows of a query, as CSV.
+    pub fn csv(&self, query: &str) -> String {
+        self.ok(&["sql", "--output", "csv", "-c", query])
     }
 
     /// Runs the job; its record.
     pub fn run_job(&self, job: &str) -> Value {
-        json_lines(&self.ok(&["run", job, "--output", "json"])).remove(0)
+        self.json(&["run", job]).remove(0)
     }
 
     /// The record of a run as it is stored.
     pub fn stored_record(&self, run: &Value) -> Value {
         serde_json::from_str(&self.read(&format!("data/runs/{}.json", run.as_str().unwrap()))).unwrap()
+    }
+
+    /// The rejected rows of a run, by its record.
+    pub fn rejected(&self, record: &Value) -> Vec<Value> {
+        json_lines(&self.read(&format!("data/{}", record["rejected"].as_str().unwrap())))
     }
 
     /// Every file below `folder` with its bytes, but for run records and what goes with them.
@@ -164,85 +200,10 @@ pub fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// A time in JSON, in microseconds since the epoch.
-pub fn micros(time: &Value) -> i64 {
-    chrono::DateTime::parse_from_rfc3339(time.as_str().unwrap()).unwrap().timestamp_micros()
-}
-
-/// The bytes of a cell in JSON: text, or base64 where they are none.
-pub fn cell_bytes(value: &Value) -> Vec<u8> {
-    if let Some(text) = value.as_str() {
-        return text.as_bytes().to_vec();
-    }
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let text = value["base64"].as_str().unwrap_or_else(|| panic!("no bytes: {value}"));
-    let mut bytes = Vec::new();
-    let (mut held, mut bits) = (0u32, 0);
-    for byte in text.bytes().filter(|byte| *byte != b'=') {
-        held = held << 6 | u32::from(digit(byte));
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((held >> bits) as u8);
-        }
-    }
-    bytes
-}
-
-/// The integer of a cell of eight bytes.
-pub fn cell_integer(value: &Value) -> i64 {
-    i64::from_be_bytes(cell_bytes(value).try_into().unwrap())
-}
-
-/// A Python that can import `modules`: the one `just test` has made, or one in a venv of the test's own.
-pub fn python(project: &Project, modules: &str) -> Result<PathBuf, String> {
-    let has_modules = |python: &PathBuf| {
-        let tried = Command::new(python).args(["-c", &format!("import {modules}")]).output();
-        tried.is_ok_and(|output| output.status.success())
-    };
-    if let Some(python) = std::env::var_os("TIDETABLE_PYTHON").map(PathBuf::from).filter(has_modules) {
-        return Ok(python);
-    }
-    let venv = project.path("venv");
-    let step = |command: &mut Command| match command.output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    step(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    let python = venv.join("bin/python");
-    let requirements = repository().join("tests/requirements.txt");
-    step(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(requirements))?;
-    Ok(python)
-}
-
-/// A small file system of its own, if this machine lets us have one. Taken away again at the end.
-pub struct Mount(pub PathBuf);
-
-impl Mount {
-    pub fn new(project: &Project, size: &str) -> Result<Self, String> {
-        let at = project.path("data");
-        fs::create_dir_all(&at).unwrap();
-        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &at).map(|()| Self(at))
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
-    }
-}
-
-pub fn mount(args: &[&str], at: &Path) -> Result<(), String> {
-    match Command::new("mount").args(args).arg(at).output() {
-        Ok(done) if done.status.success() => Ok(()),
-        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
+/// Flips a bit in the middle of a file.
+pub fn flip_bit(path: impl AsRef<Path>) {
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).unwrap();
 }

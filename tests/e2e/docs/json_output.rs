@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Project, json_lines, repository};
+use crate::harness::{Project, flip_bit, json_lines, repository};
 
 const JOB: &str = readings_job!(
     "in/*.csv",
@@ -149,14 +149,6 @@ fn project() -> Project {
     project
 }
 
-/// Changes a byte in the middle of a file.
-fn damage(project: &Project, file: &str) {
-    let mut bytes = fs::read(project.path(file)).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 16;
-    fs::write(project.path(file), bytes).unwrap();
-}
-
 #[test]
 fn commands_print_what_the_reference_says() {
     let (project, mut reference) = (project(), Reference::read());
@@ -226,12 +218,12 @@ fn commands_print_what_the_reference_says() {
     check("backup --list", &["backup", "vault", "--list"]);
     check("restore", &["restore", "vault", "restored"]);
     let object = project.files("vault").into_keys().find(|file| file.contains("/objects/")).unwrap();
-    damage(&project, &object);
+    flip_bit(project.path(&object));
     check("backup --verify", &["backup", "vault", "--verify"]);
 
     let table = check("describe", &["describe", "T"]).remove(0);
     let sst = table["windows"][0]["ssts"][0]["id"].as_str().unwrap();
-    damage(&project, &format!("data/tables/T/sst/{sst}.sst"));
+    flip_bit(project.path(&format!("data/tables/T/sst/{sst}.sst")));
     project.write("data/runs/00000000000000000000000000.json", "{");
     check("verify", &["verify", "--all"]);
     check("doctor", &["doctor"]);

@@ -46,10 +46,6 @@ fn parts(record: &Value) -> Vec<(String, String)> {
     record["exports"].as_array().unwrap().iter().map(|part| (text(part, "part"), text(part, "state"))).collect()
 }
 
-fn csv(project: &Project, query: &str) -> String {
-    project.ok(&["sql", "--output", "csv", "-c", query])
-}
-
 fn published(names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| ((*name).to_owned(), "published".to_owned())).collect()
 }
@@ -59,7 +55,7 @@ fn months_are_those_of_the_zone_and_hours_those_of_utc() {
     let project = project("month", "E_{month:%Y%m}", "", "select * from T order by meter, ts");
     assert_eq!(parts(&project.run_job("j")), published(&["E_202603", "E_202604", "E_202605"]));
     assert_eq!(project.sql("select count(*) as n from exports.E_202603")[0]["n"], 4);
-    assert_eq!(csv(&project, "select price from exports.E_202605"), "price\n6.00\n");
+    assert_eq!(project.csv("select price from exports.E_202605"), "price\n6.00\n");
     assert_eq!(project.run_job("j")["exports"], json!([]));
     project.write("in/b.csv", "meter,ts,price\n7,2026-04-10T10:00:00Z,1\n");
     assert_eq!(parts(&project.run_job("j")), published(&["E_202604"]));
@@ -107,11 +103,11 @@ fn a_query_of_everything_is_one_table() {
     let project = project("query", "TOTALS", "", sql);
     assert_eq!(parts(&project.run_job("j")), published(&["TOTALS"]));
     let totals = "select meter, total from exports.TOTALS order by meter";
-    assert_eq!(csv(&project, totals), "meter,total\n1,15.00\n2,7.25\n");
+    assert_eq!(project.csv(totals), "meter,total\n1,15.00\n2,7.25\n");
     assert_eq!(project.run_job("j")["exports"], json!([]));
     project.write("in/b.csv", "meter,ts,price\n2,2026-06-10T10:00:00Z,0.75\n");
     assert_eq!(parts(&project.run_job("j")), published(&["TOTALS"]));
-    assert_eq!(csv(&project, totals), "meter,total\n1,15.00\n2,8.00\n");
+    assert_eq!(project.csv(totals), "meter,total\n1,15.00\n2,8.00\n");
     project.ok(&["compact", "T", "--full"]);
     assert_eq!(project.run_job("j")["exports"], json!([]));
     project.write("jobs/j/job.toml", export("query", "TOTALS", "", "select count(*) as n from cells.T"));
@@ -175,7 +171,7 @@ fn a_union_of_sorted_queries_is_published_in_one_order() {
     let sql = format!("{} union all {}", half(1), half(2));
     let project = project("query", "U", "", &sql);
     project.run_job("j");
-    let sorted = csv(&project, "select price from exports.U order by price");
+    let sorted = project.csv("select price from exports.U order by price");
     assert_eq!(sorted, "price\n1.50\n2.50\n3.00\n4.25\n5.00\n6.00\n");
     let before = project.files("data/exports/U");
     for _ in 0..5 {
@@ -196,7 +192,7 @@ fn rows_with_the_same_keys_are_replaced() {
     );
     project.write("in/b.csv", "meter,ts,price\n2,2026-04-03T00:00:00Z,7\n3,2026-04-03T00:00:00Z,8\n");
     project.run_job("j");
-    let rows = csv(&project, "select meter, peak from exports.TOP order by meter");
+    let rows = project.csv("select meter, peak from exports.TOP order by meter");
     assert_eq!(rows, "meter,peak\n1,1.00\n2,7.00\n3,8.00\n");
     project.write("jobs/j/job.toml", export("query", "TOP", "mode = \"upsert\"", select));
     assert!(project.fails(2, &["check", "j"]).contains("needs `keys`"));

@@ -46,10 +46,6 @@ fn published_files(project: &Project) -> Vec<String> {
     files.filter(|file| file.contains("/part-")).map(|file| file.replace("data/exports/", "")).collect()
 }
 
-fn csv(project: &Project, query: &str) -> String {
-    project.ok(&["sql", "--output", "csv", "-c", query])
-}
-
 #[test]
 fn keys_are_named_as_they_are_written() {
     let latest = "select nullif(\\\"Id\\\", 'y') as \\\"Id\\\", max(v) as \\\"Peak V\\\" from T group by \\\"Id\\\"";
@@ -64,7 +60,7 @@ fn keys_are_named_as_they_are_written() {
             write(&project, &format!("b{value}"), &format!("x,2026-05-05T11:00:00Z,{value}\n"));
             project.run_job("j");
         }
-        let rows = csv(&project, "select \"Id\", \"Peak V\" from exports.E where \"Id\" = 'x'");
+        let rows = project.csv("select \"Id\", \"Peak V\" from exports.E where \"Id\" = 'x'");
         assert_eq!(rows, "Id,Peak V\nx,3.0\n", "{per}");
         // A key that is null is one key too.
         assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 2, "{per}");
@@ -99,7 +95,7 @@ fn a_restated_day_is_as_if_built_afresh() {
         write(&project, "b", "z,2026-05-05T12:00:00Z,4\n");
         let states = parts(&project.run_job("j"));
         assert_eq!(states, [part("E_20260505", "published"), part("E_20260506", "withdrawn")], "{mode}");
-        assert_eq!(csv(&project, "select \"Id\", v from exports.E order by ts"), "Id,v\nx,1.0\nz,4.0\n", "{mode}");
+        assert_eq!(project.csv("select \"Id\", v from exports.E order by ts"), "Id,v\nx,1.0\nz,4.0\n", "{mode}");
         assert_eq!(published_files(&project).len(), 1, "{mode}");
         assert_eq!(project.sql("select * from exports.E_20260506"), [] as [Value; 0], "{mode}");
         assert_eq!(project.run_job("j")["exports"], json!([]), "{mode}");
@@ -123,7 +119,7 @@ fn rows_that_were_added_to_a_day_stay() {
     project.run_job("j");
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\ny,2026-05-05T10:00:00Z,3\n");
     project.run_job("j");
-    let rows = |day: &str| csv(&project, &format!("select n from exports.E_202605{day} order by n"));
+    let rows = |day: &str| project.csv(&format!("select n from exports.E_202605{day} order by n"));
     assert_eq!((rows("05"), rows("06")), ("n\n1\n2\n".to_owned(), "n\n1\n".to_owned()));
     assert_eq!(project.run_job("j")["exports"], json!([]));
 }
@@ -138,7 +134,7 @@ fn a_day_of_several_files_and_one_of_a_delta_table_are_withdrawn() {
         write(&project, "b", "x,2026-05-05T11:00:00Z,2\n");
         let states = parts(&project.run_job("j"));
         assert_eq!(states.iter().map(|(_, state)| state.as_str()).collect::<Vec<_>>(), ["published", "withdrawn"]);
-        assert_eq!(csv(&project, "select v from exports.E order by v"), "v\n1.0\n2.0\n");
+        assert_eq!(project.csv("select v from exports.E order by v"), "v\n1.0\n2.0\n");
         if name.contains("dt=") {
             let log = project.read("data/exports/E/_delta_log/00000000000000000001.json");
             assert_eq!(log.matches("\"remove\"").count(), 2, "{log}");
@@ -178,13 +174,13 @@ fn only_days_that_hold_records_are_parts() {
     let labels: Vec<&Value> = record["checks"].as_array().unwrap().iter().map(|check| &check["label"]).collect();
     assert_eq!(labels.iter().filter(|label| **label == "2026-05-05").count(), 2, "{labels:?}");
     assert!(labels.iter().all(|label| ["2026-05-05", "2026-05-06"].contains(&label.as_str().unwrap())), "{labels:?}");
-    assert_eq!(csv(&project, "select n from exports.E order by n"), "n\n1\n2\n");
+    assert_eq!(project.csv("select n from exports.E order by n"), "n\n1\n2\n");
     assert_eq!(project.run_job("j")["exports"], json!([]));
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
     assert!(project.ok(&["status", "j"]).contains("gaps"));
     // A change of the last UTC day plans and publishes the days that it holds.
     write(&project, "a", &rows.replace("21:59", "20:59"));
-    let plan = json_lines(&project.ok(&["plan", "j", "--output", "json"]));
+    let plan = project.json(&["plan", "j"]);
     assert!(plan.iter().all(|row| row["name"] != "E_20260507" && row["name"] != "E_20260504"), "{plan:?}");
     assert_eq!(parts(&project.run_job("j")).len(), 2);
     // And when there is a reading, there is a day.
@@ -196,7 +192,7 @@ fn only_days_that_hold_records_are_parts() {
 fn story(project: &Project) -> (bool, Option<i32>, bool) {
     let plan = !project.ok(&["plan", "j"]).contains("nothing to do");
     let code = project.run(&["run", "j"]).code;
-    let status = json_lines(&project.ok(&["status", "j", "--output", "json"])).remove(0);
+    let status = project.json(&["status", "j"]).remove(0);
     (plan, code, !status["failed"].as_array().is_none_or(Vec::is_empty))
 }
 
@@ -261,7 +257,7 @@ fn a_plan_knows_what_becomes_of_derived_tables() {
     project.run_job("j");
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
     project.ok(&["drop-rows", "T", "--prefix", "x#1778061600000", "--yes"]);
-    let plan = json_lines(&project.ok(&["plan", "j", "--output", "json"]));
+    let plan = project.json(&["plan", "j"]);
     let row = |kind: &str, name: &str| {
         let found = plan.iter().find(|row| row["kind"] == kind && row["name"] == name);
         found.map(|row| (row["why"].as_str().unwrap(), row["days"].as_str().unwrap()))
@@ -282,7 +278,7 @@ fn a_plan_tells_sealed_days_apart() {
     project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z"]);
     write(&project, "b", "y,2026-05-05T10:00:00Z,1\ny,2026-06-20T10:00:00Z,3\n");
     project.run(&["run", "j", "--now", "2026-07-01T00:00:00Z", "--day", "2026-06-20"]);
-    let plan = json_lines(&project.ok(&["plan", "j", "--now", "2026-07-01T00:00:00Z", "--output", "json"]));
+    let plan = project.json(&["plan", "j", "--now", "2026-07-01T00:00:00Z"]);
     let of_part = |row: &&Value| row["name"] == "E_20260505";
     let kinds: Vec<&Value> = plan.iter().filter(of_part).map(|row| &row["kind"]).collect();
     assert_eq!(kinds, ["sealed"], "{plan:?}");
@@ -308,11 +304,11 @@ fn a_damaged_or_missing_file_is_told_and_published_again() {
         let project = project("UTC", &text, &[("a", &rows), ("b", "x,2026-05-06T10:00:00Z,3\n")]);
         project.run_job("j");
         let all = "select sum(v) as v, count(*) as n from exports.E";
-        let before = csv(&project, all);
+        let before = project.csv(all);
         let sound = project.ok(&["verify", "--exports"]);
         assert!(sound.starts_with("exports.E: sound; "), "{sound}");
         let listed = || {
-            let rows = json_lines(&project.ok(&["verify", "--exports", "--output", "json"]));
+            let rows = project.json(&["verify", "--exports"]);
             rows[0]["file"].as_str().unwrap().to_owned()
         };
         let file = listed();
@@ -325,7 +321,7 @@ fn a_damaged_or_missing_file_is_told_and_published_again() {
         }
         assert!(project.ok(&["plan", "j"]).contains("its file is not as published"), "{more}");
         assert_eq!(project.run_job("j")["exports"].as_array().unwrap().len(), 1, "{more}");
-        assert_eq!(csv(&project, all), before, "{more}");
+        assert_eq!(project.csv(all), before, "{more}");
         // One that is gone, and one that is cut off.
         let path = project.path(&format!("data/{}", listed()));
         let bytes = std::fs::read(&path).unwrap();
@@ -333,7 +329,7 @@ fn a_damaged_or_missing_file_is_told_and_published_again() {
         project.fails(1, &["sql", "-c", "select min(v) from exports.E"]);
         project.fails(1, &["verify", "--exports"]);
         assert_eq!(project.run_job("j")["exports"].as_array().unwrap().len(), 1, "{more}");
-        assert_eq!(csv(&project, all), before, "{more}");
+        assert_eq!(project.csv(all), before, "{more}");
         project.ok(&["verify", "--all"]);
         assert_eq!(project.run_job("j")["exports"], json!([]), "{more}");
     }

@@ -19,7 +19,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tidetable_testkit::Seeded;
 
-use crate::harness::{Project, cell_integer, json_lines, micros};
+use crate::harness::Project;
+use crate::harness::cells::{cell_integer, micros};
 
 /// A call of `cbt` takes about a second; it retries forever when nobody answers.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -152,7 +153,7 @@ struct Cell {
 /// All cells in the order in which `tidetable read` returns them.
 fn cells(project: &Project, table: &str) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for row in json_lines(&project.ok(&["read", table, "--output", "json"])) {
+    for row in project.json(&["read", table]) {
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap().to_owned();
             let time = project_time(micros(&cell["timestamp"]));
@@ -394,7 +395,8 @@ fn the_emulator_adds_up_the_same_sums() {
         if file == 1 {
             project.ok(&["compact", "S"]);
         }
-        let ours: Vec<(String, String, String, i64)> = json_lines(&project.ok(&["read", "S", "--output", "json"]))
+        let ours: Vec<(String, String, String, i64)> = project
+            .json(&["read", "S"])
             .iter()
             .flat_map(|row| {
                 let key = row["key"].as_str().unwrap().to_owned();

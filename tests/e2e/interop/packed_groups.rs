@@ -1,10 +1,9 @@
 //! Cells of several columns: loaded, asked by SQL, and read by another program.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
-use crate::harness::{Project, python, repository};
+use crate::harness::Project;
+use crate::harness::system::python_script;
 
 const JOB: &str = r#"
 name = "samples"
@@ -135,7 +134,7 @@ fn cells_of_several_columns_read_back_by_sql() {
     );
 
     // Cells, not fields, are counted: two an event; one a week and host, and the host of it.
-    let tables = crate::harness::json_lines(&project.ok(&["tables", "--output", "json"]));
+    let tables = project.json(&["tables"]);
     let cells = |name: &str| tables.iter().find(|table| table["name"] == name).unwrap()["cells"].clone();
     assert_eq!((cells("EVENT"), cells("WEEK")), (json!(120), json!(2 * 2 * 3)));
     assert_eq!(project.sql("select count(*) as n from cells.WEEK"), [json!({ "n": 12 })]);
@@ -146,26 +145,14 @@ fn cells_of_several_columns_read_back_by_sql() {
 #[test]
 fn another_program_reads_the_messages() {
     let project = loaded();
-    let python = match python(&project, "google.protobuf, grpc_tools") {
-        Ok(python) => python,
-        Err(reason) => {
-            eprintln!("skipped: protobuf for Python could not be installed from PyPI: {reason}");
-            return;
-        }
-    };
     for table in ["EVENT", "WEEK"] {
         project.write(&format!("check/{}.proto", table.to_lowercase()), project.ok(&["proto", table]));
         project.write(&format!("check/{table}.jsonl"), project.ok(&["read", table, "--output", "json"]));
     }
     assert_eq!(project.read("check/week.proto"), PROTO, "the user's own file");
-    let output = Command::new(python)
-        .arg(repository().join("tests/e2e/interop/packed_groups_check.py"))
-        .arg(project.path("check"))
-        .arg(project.path("in/a.csv"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let args = [project.path("check"), project.path("in/a.csv")];
+    let modules = "google.protobuf, grpc_tools";
+    let Some(said) = python_script(&project, modules, "interop/packed_groups_check.py", args) else { return };
     assert_eq!(said.trim(), "60 messages, 60 objects and 60 messages of 6 cells are as the source has them");
 }
 

@@ -1,12 +1,11 @@
 //! Published tables, read by engines that are not ours: DuckDB, Polars, pyarrow.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines, python, repository};
+use crate::harness::system::python_script;
+use crate::harness::{Project, json_lines};
 
 const JOB: &str = r#"
 name = "j"
@@ -39,21 +38,11 @@ fn project(export: &str) -> Project {
     project
 }
 
-/// What the engines see; nothing, with a reason on standard error, where they cannot be installed.
+/// What the engines see; nothing where they cannot be installed.
 pub fn check(project: &Project, what: &str, path: &Path) -> Option<Vec<Value>> {
-    let python: PathBuf = match python(project, "duckdb, polars, pyarrow, deltalake") {
-        Ok(python) => python,
-        Err(reason) => {
-            let mut stderr = std::io::stderr();
-            let skipped = "skipped: DuckDB, Polars and pyarrow could not be installed from PyPI";
-            writeln!(stderr, "{skipped}: {reason}").unwrap();
-            return None;
-        }
-    };
-    let script = repository().join("tests/e2e/interop/readers_check.py");
-    let output = Command::new(python).arg("-B").arg(script).arg(what).arg(path).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(json_lines(&String::from_utf8(output.stdout).unwrap()))
+    let modules = "duckdb, polars, pyarrow, deltalake";
+    let said = python_script(project, modules, "interop/readers_check.py", [Path::new(what), path])?;
+    Some(json_lines(&said))
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Project, cell_integer};
+use crate::harness::Project;
+use crate::harness::cells::cell_integer;
 
 const FILES: usize = 24;
 const EMPLOYEES: usize = 3;
@@ -221,9 +222,7 @@ fn the_newest_sample_replaces_the_row() {
     let write = |name: &str, rows: &str| {
         project.write(&format!("sample-data/metrics/{name}.csv"), format!("host,ts,cpu,disk\n{rows}"))
     };
-    let shown = || {
-        project.ok(&["sql", "--output", "csv", "-c", "select host, ts, cpu, disk from CURRENT_METRIC order by host"])
-    };
+    let shown = || project.csv("select host, ts, cpu, disk from CURRENT_METRIC order by host");
     let cells = || project.sql("select qualifier from cells.CURRENT_METRIC where row_key = 'a'").len();
     write("1", "a,2020-01-01T00:00:00Z,0.10,5\na,2020-01-02T00:00:00Z,0.20,\nb,2020-01-02T00:00:00Z,0.30,7\n");
     project.run_job("current");
@@ -237,10 +236,7 @@ fn the_newest_sample_replaces_the_row() {
     project.run_job("current");
     let newest = "host,ts,cpu,disk\na,2020-01-02T00:00:00Z,,6\nb,2020-01-03T00:00:00Z,,8\n";
     assert_eq!(shown(), newest);
-    assert_eq!(
-        project.ok(&["sql", "--output", "csv", "-c", "select cpu from CURRENT_METRIC order by host"]),
-        "cpu\n\n\n"
-    );
+    assert_eq!(project.csv("select cpu from CURRENT_METRIC order by host"), "cpu\n\n\n");
     project.ok(&["run", "current", "--rebuild"]);
     assert_eq!(shown(), newest, "one load gives the same");
     write("2", "b,2020-01-01T00:00:00Z,0.50,8\n");

@@ -38,10 +38,7 @@ fn load(files: &[(&str, &[u8])]) -> (Vec<Value>, Vec<Value>) {
         project.write(&format!("in/{name}"), bytes);
     }
     let record = project.run_job("meters");
-    let rejected = match record["rejected"].as_str() {
-        Some(path) => json_lines(&project.read(&format!("data/{path}"))),
-        None => Vec::new(),
-    };
+    let rejected = if record["rejected"].is_null() { Vec::new() } else { project.rejected(&record) };
     let load = &record["loads"][0];
     let count = |name: &str| load[name].as_u64().unwrap();
     assert_eq!(count("rows_read"), count("rows_accepted") + count("rows_rejected"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines};
+use crate::harness::Project;
 
 /// One stream of messages, two tables: what is a quote goes to one, what is a trade to the other.
 const JOB: &str = r#"
@@ -56,7 +56,7 @@ NYSE,AB,2015-03-16,19:53:33,,10.10,10.30,10.20
 
 fn cells(project: &Project, table: &str) -> Vec<(String, Vec<(String, String)>)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let rows = json_lines(&project.ok(&["read", table, "--output", "json"]));
+    let rows = project.json(&["read", table]);
     let cells = |row: &Value| {
         let cells = row["cells"].as_array().unwrap();
         cells.iter().map(|cell| (text(&cell["qualifier"]), text(&cell["value"]))).collect()
@@ -85,7 +85,7 @@ fn one_stream_fills_two_tables() {
     assert_eq!(trades[0], ("NYSE  #AB   #1426535612045".to_owned(), vec![cell("LASTSALE", "600.58")]));
     assert_eq!(trades[1].1, [cell("LASTSALE", "10.20")]);
 
-    let rejected = json_lines(&project.read(&format!("data/{}", record["rejected"].as_str().unwrap())));
+    let rejected = project.rejected(&record);
     assert_eq!(rejected[0]["line"], 4);
     assert_eq!(rejected[0]["column"], "at");
     assert!(rejected[0]["raw"].as_str().unwrap().contains("25:00:00"));

@@ -67,10 +67,9 @@ fn hours(project: &Project) -> Vec<Value> {
 /// The same inputs into an empty store.
 fn fresh(project: &Project) -> Vec<Value> {
     project.ok(&["run", "hours", "--root", "fresh"]);
-    let rows =
-        project.ok(&["sql", "--root", "fresh", "--output", "json", "-c", "SELECT * FROM HOURS ORDER BY host, hour"]);
+    let rows = project.json(&["sql", "--root", "fresh", "-c", "SELECT * FROM HOURS ORDER BY host, hour"]);
     std::fs::remove_dir_all(project.path("fresh")).unwrap();
-    crate::harness::json_lines(&rows)
+    rows
 }
 
 /// Of the inputs of a load, those in a state.
@@ -156,7 +155,7 @@ fn tables_of_one_source_share_its_reading_and_its_rejects() {
     );
     let record = project.run_job("hours");
     assert_eq!(record["rows_rejected"], 2);
-    let rejected = crate::harness::json_lines(&project.read(&format!("data/{}", record["rejected"].as_str().unwrap())));
+    let rejected = project.rejected(&record);
     let told: Vec<_> = rejected.iter().map(|row| (row["table"].as_str(), row["line"].as_u64().unwrap())).collect();
     assert_eq!(told, [(None, 2), (Some("BY_TIME"), 3)]);
     for (load, rejected) in record["loads"].as_array().unwrap().iter().zip([1, 2]) {

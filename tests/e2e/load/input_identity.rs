@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use crate::harness::{Project, json_lines};
+use crate::harness::Project;
+use crate::harness::inputs::{assert_same_as_fresh, assert_up_to_date, contents, put, rename};
 
 /// A job of sums: rows by name, day by day in windows of `window`.
 fn sums(files: &str, window: &str) -> Project {
@@ -13,45 +14,6 @@ fn sums(files: &str, window: &str) -> Project {
          kind = \"sum\"\ncolumns = [{{ qualifier = \"v\", value = \"{{v}}\", timestamp = 0 }}]\n"
     );
     Project::new("j", &job)
-}
-
-/// Rows of `d day value` words, days of January 2020.
-fn put(project: &Project, path: &str, rows: &[(&str, u32, i64)]) {
-    let rows = rows.iter().map(|(d, day, v)| format!("{d},2020-01-{day:02}T00:00:00Z,{v}\n"));
-    project.write(path, format!("d,ts,v\n{}", rows.collect::<String>()));
-}
-
-fn rename(project: &Project, from: &str, to: &str) {
-    fs::rename(project.path(from), project.path(to)).unwrap();
-}
-
-/// All cells, as `row=value`.
-fn cells(project: &Project) -> String {
-    cells_in(project, "data")
-}
-
-fn cells_in(project: &Project, root: &str) -> String {
-    let query = "select d || '#' || to_char(ts, '%Y%m%d') as row_key, v from T order by 1";
-    let rows = json_lines(&project.ok(&["sql", "--root", root, "--output", "json", "-c", query]));
-    let text = |row: &serde_json::Value| format!("{}={}", row["row_key"].as_str().unwrap_or_default(), row["v"]);
-    rows.iter().map(text).collect::<Vec<_>>().join(" ")
-}
-
-/// What a run says.
-fn said(project: &Project, args: &[&str]) -> String {
-    let ran = project.run(args);
-    assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
-    ran.stderr
-}
-
-/// Nothing is left to do, and a table of a fresh root is the same.
-fn settled(project: &Project) {
-    let before = project.files("data");
-    project.ok(&["run", "j"]);
-    assert_eq!(project.files("data"), before, "a second run changes nothing");
-    project.ok(&["run", "j", "--root", "fresh"]);
-    assert_eq!(cells(project), cells_in(project, "fresh"));
-    fs::remove_dir_all(project.path("fresh")).unwrap();
 }
 
 #[test]
@@ -68,10 +30,10 @@ fn a_pattern_without_a_match_hides_no_other() {
     project.ok(&["run", "j"]);
     fs::remove_file(project.path("in/2.txt")).unwrap();
     put(&project, "in/3.csv", &[("x", 3, 3)]);
-    let said = said(&project, &["run", "j"]);
+    let said = project.messages(&["run", "j"]);
     assert!(said.contains("no file matches \"in/*.txt\"") && said.contains("in/2.txt is gone"), "{said}");
     assert!(!said.contains("in/1.csv is gone"), "{said}");
-    assert_eq!(cells(&project), "x#20200101=1 x#20200102=2 x#20200103=3");
+    assert_eq!(contents(&project), "x#01=1 x#02=2 x#03=3");
 }
 
 #[test]
@@ -82,16 +44,16 @@ fn a_renamed_input_goes_on_beside_a_changed_one() {
     project.ok(&["run", "j"]);
     rename(&project, "in/a.csv", "in/z.csv");
     put(&project, "in/b.csv", &[("y", 1, 1), ("y", 3, 2)]);
-    let said = said(&project, &["run", "j"]);
+    let said = project.messages(&["run", "j"]);
     assert!(said.contains("in/z.csv is in/a.csv under another name"), "{said}");
-    assert_eq!(cells(&project), "x#20200101=5 x#20200102=5 y#20200101=1 y#20200103=2");
-    settled(&project);
+    assert_eq!(contents(&project), "x#01=5 x#02=5 y#01=1 y#03=2");
+    assert_same_as_fresh(&project);
     // It keeps its place in time: what is deleted of it stays deleted, whatever it is called.
     project.ok(&["delete", "T", "--row", "x#20200101", "--yes"]);
     rename(&project, "in/z.csv", "in/c.csv");
     put(&project, "in/b.csv", &[("y", 1, 7)]);
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200102=5 y#20200101=7");
+    assert_eq!(contents(&project), "x#02=5 y#01=7");
 }
 
 #[test]
@@ -104,8 +66,8 @@ fn an_input_that_is_left_out_counts_for_nothing() {
         rename(&project, "in/a.csv", "in/y.csv");
         put(&project, "in/b.csv", &[("y", 1, 2)]);
         project.ok(&[&["run", "j"], follow].concat());
-        assert_eq!(cells(&project), "x#20200101=5 x#20200102=5 y#20200101=2", "{follow:?}");
-        settled(&project);
+        assert_eq!(contents(&project), "x#01=5 x#02=5 y#01=2", "{follow:?}");
+        assert_same_as_fresh(&project);
     }
     // Left out as a whole, in one commit, also where no window is built anew otherwise; then its content is new again.
     let project = sums("\"in/*.csv\"", "day");
@@ -113,13 +75,13 @@ fn an_input_that_is_left_out_counts_for_nothing() {
     put(&project, "in/b.csv", &[("y", 1, 1)]);
     project.ok(&["run", "j"]);
     rename(&project, "in/a.csv", "a.csv");
-    let told = said(&project, &["run", "j", "--without", "in/a.csv"]);
+    let told = project.messages(&["run", "j", "--without", "in/a.csv"]);
     assert!(told.contains("in/a.csv is gone: its rows are taken out for good"), "{told}");
-    assert_eq!(cells(&project), "y#20200101=1");
+    assert_eq!(contents(&project), "y#01=1");
     rename(&project, "a.csv", "in/new.csv");
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200101=5 x#20200102=5 y#20200101=1");
-    settled(&project);
+    assert_eq!(contents(&project), "x#01=5 x#02=5 y#01=1");
+    assert_same_as_fresh(&project);
 }
 
 #[test]
@@ -130,7 +92,7 @@ fn all_inputs_that_stand_in_the_way_are_named_at_once() {
     }
     put(&project, "in/e.csv", &[("e", 1, 1)]);
     project.ok(&["run", "j"]);
-    let before = cells(&project);
+    let before = contents(&project);
     for file in ["a", "b", "d"] {
         rename(&project, &format!("in/{file}.csv"), &format!("{file}.csv"));
     }
@@ -138,9 +100,9 @@ fn all_inputs_that_stand_in_the_way_are_named_at_once() {
     let told = project.fails(1, &["run", "j"]);
     // Without a, the second of January must be built anew, which b is of.
     assert!(told.contains("--without in/a.csv --without in/b.csv") && !told.contains("in/d.csv"), "{told}");
-    assert_eq!(cells(&project), before);
+    assert_eq!(contents(&project), before);
     project.ok(&["run", "j", "--without", "in/a.csv", "--without", "in/b.csv"]);
-    assert_eq!(cells(&project), "c#20200103=1 c#20200104=1 d#20200105=1 d#20200106=1 e#20200101=2");
+    assert_eq!(contents(&project), "c#03=1 c#04=1 d#05=1 d#06=1 e#01=2");
     let rebuilt = project.fails(1, &["run", "j", "--rebuild"]);
     assert!(rebuilt.contains("--without in/d.csv") && !rebuilt.contains("in/a.csv"), "{rebuilt}");
 }
@@ -151,27 +113,21 @@ fn a_copy_takes_over_with_the_sequence_of_its_first_sight() {
     put(&project, "in/k.csv", &[("x", 1, 5), ("y", 1, 5)]);
     project.ok(&["run", "j"]);
     fs::copy(project.path("in/k.csv"), project.path("in/j.csv")).unwrap();
-    assert!(said(&project, &["run", "j"]).contains("in/j.csv has the same content as in/k.csv"));
+    assert!(project.messages(&["run", "j"]).contains("in/j.csv has the same content as in/k.csv"));
     project.ok(&["delete", "T", "--row", "x#20200101", "--yes"]);
-    assert_eq!(cells(&project), "y#20200101=5");
+    assert_eq!(contents(&project), "y#01=5");
     // The copy was there before the delete.
     put(&project, "in/k.csv", &[("z", 1, 1)]);
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "y#20200101=5 z#20200101=1");
-    settled_but_for_deletes(&project);
+    assert_eq!(contents(&project), "y#01=5 z#01=1");
+    assert_up_to_date(&project);
     // One that comes later was not.
     put(&project, "in/l.csv", &[("x", 1, 5), ("y", 1, 5)]);
     project.ok(&["run", "j"]);
     fs::remove_file(project.path("in/j.csv")).unwrap();
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200101=5 y#20200101=5 z#20200101=1");
-    settled(&project);
-}
-
-fn settled_but_for_deletes(project: &Project) {
-    let before = project.files("data");
-    project.ok(&["run", "j"]);
-    assert_eq!(project.files("data"), before, "a second run changes nothing");
+    assert_eq!(contents(&project), "x#01=5 y#01=5 z#01=1");
+    assert_same_as_fresh(&project);
 }
 
 #[test]
@@ -183,10 +139,10 @@ fn a_delete_of_nothing_holds_for_the_inputs_seen_so_far() {
     assert!(told.contains("0 cells") && told.contains("bring later"), "{told}");
     put(&project, "in/a.csv", &[("x", 1, 2), ("y", 1, 2)]);
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "y#20200101=2");
+    assert_eq!(contents(&project), "y#01=2");
     put(&project, "in/b.csv", &[("x", 1, 3)]);
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200101=3 y#20200101=2", "what comes later is not deleted");
+    assert_eq!(contents(&project), "x#01=3 y#01=2", "what comes later is not deleted");
     project.ok(&["drop-rows", "T", "--prefix", "nothing", "--yes"]);
     let before = project.files("data");
     project.ok(&["drop-rows", "T", "--prefix", "nothing", "--yes"]);
@@ -203,17 +159,17 @@ fn a_change_that_keeps_size_and_time_is_found() {
     };
     put_at("in/a.csv", 1);
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200101=1");
+    assert_eq!(contents(&project), "x#01=1");
     // Written over, and the time put back.
     put_at("in/a.csv", 2);
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200101=2");
+    assert_eq!(contents(&project), "x#01=2");
     // Another file in its place.
     put_at("b.csv", 3);
     rename(&project, "b.csv", "in/a.csv");
     project.ok(&["run", "j"]);
-    assert_eq!(cells(&project), "x#20200101=3");
-    settled(&project);
+    assert_eq!(contents(&project), "x#01=3");
+    assert_same_as_fresh(&project);
 }
 
 #[test]
@@ -232,7 +188,7 @@ fn a_file_that_is_only_touched_is_nothing_new() {
     project.ok(&["run", "j"]);
     let manifest = project.read("data/tables/T/manifest/00000000000000000002.json");
     assert!(manifest.contains("\"path\":\"in/a.csv\"") && manifest.contains("\"1500000000000000000 "), "{manifest}");
-    settled(&project);
+    assert_same_as_fresh(&project);
 }
 
 /// A job whose table a table and an export are made from.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines};
+use crate::harness::Project;
 
 /// Loads `rows` of `columns` into table T laid out by `key` and `cells`.
 fn load(columns: &str, key: &str, cells: &str, rows: &str) -> Project {
@@ -118,7 +118,7 @@ fn narrow_tables(columns: usize, tables: usize) -> String {
 #[test]
 fn check_says_in_one_line_which_columns_no_table_holds() {
     let project = Project::new("j", &narrow_tables(20, 3));
-    let found = json_lines(&project.ok(&["check", "j", "--output", "json"]));
+    let found = project.json(&["check", "j"]);
     let lost: Vec<&Value> = found
         .iter()
         .filter(|row| row["finding"].as_str().unwrap().starts_with("no key, qualifier or value holds"))

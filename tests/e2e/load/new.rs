@@ -12,7 +12,7 @@ use crate::harness::{Project, json_lines, repository};
 /// Proposes a job for a file, checks it, runs it twice, and counts what SQL gives back: `rows` rows, and of each column
 /// as many values as the file has. Returns the object that `new` prints.
 pub fn loads(project: &Project, job: &str, file: &str, rows: usize) -> Value {
-    let said = json_lines(&project.ok(&["new", job, "--from", file, "--output", "json"])).remove(0);
+    let said = project.json(&["new", job, "--from", file]).remove(0);
     let text = || project.read(&format!("jobs/{job}/job.toml"));
     let checked = project.run(&["check", job]);
     assert_eq!(checked.code, Some(0), "{file}: {}{}", checked.stderr, text());
@@ -288,7 +288,7 @@ fn a_job_that_is_there_stays() {
     project.ok(&["new", "a", "--from", "in/a.csv", "--force"]);
     assert!(project.read("jobs/a/job.toml").contains("in/a.csv"));
     // Another job gets another table.
-    let other = json_lines(&project.ok(&["new", "A", "--from", "in/a.csv", "--output", "json"])).remove(0);
+    let other = project.json(&["new", "A", "--from", "in/a.csv"]).remove(0);
     assert_eq!(other["table"], "A_2");
     project.fails(2, &["new", "../b", "--from", "in/a.csv"]);
     project.write("jobs/single.toml", "");

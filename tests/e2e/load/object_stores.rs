@@ -94,15 +94,6 @@ fn command(project: &Project, endpoint: &str, args: &[&str]) -> Command {
     command
 }
 
-fn ran(command: &mut Command) -> Ran {
-    let output = command.output().unwrap();
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
 /// Looks at all that was said and all that was written.
 fn nothing_is_shown(project: &Project, ran: &Ran) {
     for secret in [KEY, TOKEN] {
@@ -133,7 +124,7 @@ fn a_source_is_read_with_its_own_settings_and_secrets_are_not_shown() {
         &["check", "j", "--verbose"],
         &["describe", "T"],
     ] {
-        let ran = ran(&mut command(&project, &server.endpoint, args));
+        let ran = Ran::of(&mut command(&project, &server.endpoint, args));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         nothing_is_shown(&project, &ran);
     }
@@ -151,7 +142,7 @@ fn a_store_that_refuses_is_told_of_without_secrets() {
     let server = serve(Some("403 Forbidden"));
     let project = project(S3);
     for args in [&["run", "j", "--verbose"][..], &["run", "j", "--verbose", "--log", "json"], &["plan", "j"]] {
-        let ran = ran(&mut command(&project, &server.endpoint, args));
+        let ran = Ran::of(&mut command(&project, &server.endpoint, args));
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert!(ran.stderr.contains("s3://readings/in/a.csv"), "{}", ran.stderr);
         assert!(ran.stderr.contains("check the address, the credentials"), "{}", ran.stderr);
@@ -166,21 +157,21 @@ fn what_is_not_there_is_told_before_anything_is_read() {
     let missing = |name: &str| {
         let mut command = command(&project, &server.endpoint, &["run", "j"]);
         command.env_remove(name);
-        ran(&mut command)
+        Ran::of(&mut command)
     };
     let told = missing("T_TOKEN");
     assert_eq!(told.code, Some(2), "{}", told.stderr);
     assert!(told.stderr.contains("`session_token` of its storage: the environment variable T_TOKEN is not set"));
     project.write("secrets/key", "\n");
-    let empty = ran(&mut command(&project, &server.endpoint, &["run", "j"]));
+    let empty = Ran::of(&mut command(&project, &server.endpoint, &["run", "j"]));
     assert_eq!((empty.code, empty.stderr.contains("secrets/key is empty")), (Some(2), true), "{}", empty.stderr);
     std::fs::remove_file(project.path("secrets/key")).unwrap();
-    let gone = ran(&mut command(&project, &server.endpoint, &["plan", "j"]));
+    let gone = Ran::of(&mut command(&project, &server.endpoint, &["plan", "j"]));
     assert_eq!((gone.code, gone.stderr.contains("cannot read")), (Some(2), true), "{}", gone.stderr);
     assert!(server.requests.lock().unwrap().is_empty());
     assert!(!project.path("data").exists());
     // A job file can be checked where its secrets are not.
-    assert_eq!(ran(&mut command(&project, &server.endpoint, &["check", "j"])).code, Some(0));
+    assert_eq!(Ran::of(&mut command(&project, &server.endpoint, &["check", "j"])).code, Some(0));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::harness::{Project, cell_integer, json_lines, micros, repository};
+use crate::harness::cells::{cell_bytes, cell_integer, micros};
+use crate::harness::{Project, repository};
 
 /// The job and its sample data in a project of their own, not yet run.
 fn copied(job: &str) -> Project {
@@ -41,10 +42,8 @@ fn ran(job: &str) -> Project {
 
 /// The cells of a table, each as `KEY FAMILY:QUALIFIER=VALUE @MILLISECONDS`.
 fn cells(project: &Project, table: &str, more: &[&str]) -> Vec<String> {
-    let mut args = vec!["read", table, "--output", "json"];
-    args.extend(more);
     let mut lines = Vec::new();
-    for row in json_lines(&project.ok(&args)) {
+    for row in project.json(&[&["read", table], more].concat()) {
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap().to_owned();
             let key = row["key"].as_str().unwrap();
@@ -69,7 +68,7 @@ fn printed(time: &str) -> String {
 
 /// Checks that the query returns these lines of CSV, in any order.
 fn returns(project: &Project, query: &str, mut expected: Vec<String>) {
-    let answer = project.ok(&["sql", "--output", "csv", "-c", query]);
+    let answer = project.csv(query);
     let mut lines: Vec<String> = answer.lines().skip(1).map(str::to_owned).collect();
     lines.sort_unstable();
     expected.sort_unstable();
@@ -230,7 +229,7 @@ fn soundings_in_five_layouts() {
     }
     returns(&project, "select station, ts, metric, value from BALLOON_NEW_COLUMNS", long.clone());
 
-    let tables = json_lines(&project.ok(&["tables", "--output", "json"]));
+    let tables = project.json(&["tables"]);
     let sizes = |name: &str| {
         let table = tables.iter().find(|table| table["name"] == name).unwrap();
         (table["rows"].as_u64().unwrap(), table["cells"].as_u64().unwrap())
@@ -274,20 +273,15 @@ fn one_level_in_three_layouts() {
 
 /// The bytes of the cells of a table, each with `KEY FAMILY:QUALIFIER @MILLISECONDS`.
 fn blobs(project: &Project, table: &str) -> Vec<(String, Vec<u8>)> {
-    use base64::Engine;
     let mut found = Vec::new();
-    for row in json_lines(&project.ok(&["read", table, "--output", "json"])) {
+    for row in project.json(&["read", table]) {
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap();
-            let bytes = match cell["value"].as_str() {
-                Some(text) => text.as_bytes().to_vec(),
-                None => {
-                    let base64 = cell["value"]["base64"].as_str().unwrap();
-                    base64::engine::general_purpose::STANDARD.decode(base64).unwrap()
-                }
-            };
             let (key, millis) = (row["key"].as_str().unwrap(), micros(&cell["timestamp"]) / 1000);
-            found.push((format!("{key} {}:{} @{millis}", text("family"), text("qualifier")), bytes));
+            found.push((
+                format!("{key} {}:{} @{millis}", text("family"), text("qualifier")),
+                cell_bytes(&cell["value"]),
+            ));
         }
     }
     found
@@ -536,7 +530,7 @@ fn columns_of_the_guides() {
 fn aggregates_of_the_guides() {
     let project = ran("schema-patterns");
     let mut sums = Vec::new();
-    for row in json_lines(&project.ok(&["read", "SALES", "--output", "json"])) {
+    for row in project.json(&["read", "SALES"]) {
         let key = row["key"].as_str().unwrap();
         let cells = row["cells"].as_array().unwrap();
         assert!(cells.iter().all(|cell| cell["timestamp"] == "1970-01-01T00:00:00Z"));

@@ -181,8 +181,7 @@ fn a_rejected_file_is_rejected_row_by_row_and_others_load() {
     ] {
         assert!(told.contains(part), "{told}");
     }
-    let log = project.read(&format!("data/{}", record["rejected"].as_str().unwrap()));
-    let log = json_lines(&log);
+    let log = project.rejected(record);
     assert_eq!(log.len(), 6);
     let first = log.iter().find(|row| row["file"] == "in/c.csv").unwrap();
     assert_eq!((&first["line"], &first["raw"]), (&json!(2), &json!("3,2020-01-03T10:00:00Z,no kwh")));

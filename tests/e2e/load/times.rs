@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Project, json_lines};
+use crate::harness::Project;
 
 /// A job `t` over in/*.csv, whose time `ts` is what `source` says.
 fn job(source: &str) -> String {
@@ -15,10 +15,6 @@ fn job(source: &str) -> String {
 
 fn note(record: &Value, part: &str) -> bool {
     record["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains(part))
-}
-
-fn rejected(project: &Project, record: &Value) -> Vec<Value> {
-    json_lines(&project.read(&format!("data/{}", record["rejected"].as_str().unwrap())))
 }
 
 /// The half hours of Paris around both clock changes of 2021, as they are written.
@@ -65,7 +61,7 @@ fn local_times_mean_the_same_wherever_they_are_read() {
             "f 2021-10-31T02:30:00Z",
         ];
         assert_eq!(times, wanted, "{source}");
-        let rejected = rejected(&project, &record);
+        let rejected = project.rejected(&record);
         assert_eq!((rejected.len(), &rejected[0]["line"], &rejected[0]["column"]), (1, &3.into(), &"ts".into()));
         assert!(rejected[0]["reason"].as_str().unwrap().contains("does not exist in Europe/Paris"), "{rejected:?}");
         assert_eq!(record["loads"][0]["repeated_times"], 1, "{source}");
@@ -88,12 +84,13 @@ fn times_that_queries_cannot_work_with_are_rejected_with_their_place() {
     );
     let record = project.run_job("t");
     assert_eq!((&record["rows_rejected"], project.sql("SELECT id FROM T").len()), (&2.into(), 2));
-    let places: Vec<(Value, Value, Value)> = rejected(&project, &record)
+    let places: Vec<(Value, Value, Value)> = project
+        .rejected(&record)
         .iter()
         .map(|row| (row["file"].clone(), row["line"].clone(), row["column"].clone()))
         .collect();
     assert_eq!(places, [3, 4].map(|line| ("in/a.csv".into(), line.into(), "ts".into())));
-    assert!(rejected(&project, &record)[0]["reason"].as_str().unwrap().contains("the years 1 to 9999"));
+    assert!(project.rejected(&record)[0]["reason"].as_str().unwrap().contains("the years 1 to 9999"));
 
     // Made by an expression.
     let project = Project::new(
@@ -104,7 +101,7 @@ fn times_that_queries_cannot_work_with_are_rejected_with_their_place() {
     project.write("in/a.csv", "id,day\na,1950-01-01T00:00:00Z\nb,2000-01-01T00:00:00Z\n");
     let record = project.run_job("t");
     assert_eq!(project.sql("SELECT id FROM T").len(), 1);
-    let row = &rejected(&project, &record)[0];
+    let row = &project.rejected(&record)[0];
     assert_eq!((&row["file"], &row["line"], &row["column"]), (&"in/a.csv".into(), &3.into(), &"ts".into()));
 }
 
@@ -210,5 +207,5 @@ fn what_is_cut_is_told_and_a_leap_second_is_a_time() {
     assert!(note(&record, "1 times have digits beyond the microsecond"), "{}", record["notes"]);
     assert_eq!(project.sql("SELECT ts FROM T WHERE id = 'c'")[0]["ts"], "2017-01-01T00:00:00Z");
     assert_eq!(project.sql("SELECT ts FROM T WHERE id = 'a'")[0]["ts"], "2020-01-01T00:00:00.123456Z");
-    assert_eq!((rejected(&project, &record).len(), &rejected(&project, &record)[0]["line"]), (1, &5.into()));
+    assert_eq!((project.rejected(&record).len(), &project.rejected(&record)[0]["line"]), (1, &5.into()));
 }

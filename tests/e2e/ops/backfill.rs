@@ -39,7 +39,7 @@ fn state(project: &Project) -> (BTreeMap<String, Vec<u8>>, String) {
     let mut files = project.files("data/exports");
     files.retain(|name, _| name.ends_with(".parquet"));
     let cells = "select family, qualifier, count(*) as n, max(row_key) as last, sum(cast(cast(value as varchar) as decimal(18, 6))) as total from cells.SENSOR group by family, qualifier order by family, qualifier";
-    (files, project.ok(&["sql", "--output", "csv", "-c", cells]))
+    (files, project.csv(cells))
 }
 
 #[test]

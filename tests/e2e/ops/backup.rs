@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Mount, Project, json_lines, mount};
+use crate::harness::system::{Mount, mount};
+use crate::harness::{Project, json_lines};
 
 const EXPORT: &str = r#"
 [exports.E]
@@ -31,7 +32,7 @@ fn write_day(project: &Project, day: u32, kwh: u32) {
 }
 
 fn backup(project: &Project) -> Value {
-    json_lines(&project.ok(&["backup", "vault", "--output", "json"])).remove(0)
+    project.json(&["backup", "vault"]).remove(0)
 }
 
 const CONTENTS: [&str; 4] = [
@@ -70,7 +71,7 @@ fn what_is_restored_is_what_was_there() {
         assert!(project.ok(&[command, "--root", "restored"]).contains("sound"));
     }
     // It is a store like any: the next run finds nothing to do, and one after it goes on.
-    let record = json_lines(&project.ok(&["run", "j", "--root", "restored", "--output", "json"])).remove(0);
+    let record = project.json(&["run", "j", "--root", "restored"]).remove(0);
     assert_eq!((&record["loads"][0]["version"], &record["loads"][0]["before"]), (&2.into(), &2.into()));
     write_day(&project, 1, 9);
     project.ok(&["run", "j", "--root", "restored"]);
@@ -95,7 +96,7 @@ fn a_backup_copies_what_is_new_and_an_older_one_can_be_restored() {
     assert_eq!(contents(&project, "old", &CONTENTS), before);
     project.ok(&["restore", "vault", "new"]);
     assert_eq!(contents(&project, "new", &CONTENTS), contents(&project, "data", &CONTENTS));
-    assert_eq!(json_lines(&project.ok(&["backup", "vault", "--list", "--output", "json"])).len(), 3);
+    assert_eq!(project.json(&["backup", "vault", "--list"]).len(), 3);
 
     let objects = files(&project.path("vault/objects")).len();
     project.ok(&["backup", "vault", "--keep", "1"]);
@@ -143,7 +144,7 @@ fn damage_is_never_backed_up_nor_restored_as_sound() {
     fs::write(&part, "PAR1").unwrap();
     let said = project.fails(1, &["backup", "vault", "--keep", "1"]);
     assert!(said.contains(sst.file_name().unwrap().to_str().unwrap()) && said.contains("E_20200102"), "{said}");
-    assert_eq!(json_lines(&project.ok(&["backup", "vault", "--list", "--output", "json"])).len(), 2);
+    assert_eq!(project.json(&["backup", "vault", "--list"]).len(), 2);
     project.ok(&["restore", "vault", "old", "--at", sound["backup"].as_str().unwrap()]);
 
     // In the backups.
@@ -182,20 +183,14 @@ fn a_restore_that_was_stopped_goes_on() {
 fn a_store_that_cannot_be_written_can_be_backed_up() {
     let project = Project::new("j", &(readings_job!("in/*.csv", "", "").to_owned() + EXPORT));
     write_day(&project, 1, 1);
-    let at = match Mount::new(&project, "8m") {
-        Ok(at) => at,
-        Err(reason) => {
-            println!("skipped: no small file system can be mounted here: {reason}");
-            return;
-        }
-    };
+    let Some(at) = Mount::new(&project, "8m") else { return };
     project.ok(&["run", "j"]);
     let full = fs::File::create(project.path("data/filler")).unwrap();
     assert!(std::io::copy(&mut std::io::repeat(7), &mut &full).is_err(), "the disk is full");
     project.ok(&["backup", "vault"]);
     project.ok(&["restore", "vault", "full"]);
     drop(full);
-    mount(&["-o", "remount,ro"], &at.0).unwrap();
+    assert!(mount(&["-o", "remount,ro"], &at.0));
     let ran = project.run(&["backup", "vault"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("no vacuum may run meanwhile"), "{}", ran.stderr);

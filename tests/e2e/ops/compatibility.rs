@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::harness::{Project, json_lines, repository};
+use crate::harness::{Project, repository};
 
 /// The project of `tests/fixtures/root-N.tar.gz`, and what it answered when it was written.
 fn stored(root: &str) -> (Project, Value) {
@@ -82,14 +82,14 @@ fn a_stored_root_answers_as_it_did() {
 #[test]
 fn a_run_over_a_stored_root_finds_nothing_to_do() {
     let (project, _) = stored("root-1");
-    let tables = |project: &Project| -> Vec<Value> { json_lines(&project.ok(&["tables", "--output", "json"])) };
+    let tables = |project: &Project| -> Vec<Value> { project.json(&["tables"]) };
     let stored_files = |project: &Project| {
         let mut files = project.files("data/exports");
         files.extend(project.files("data/tables").into_iter().filter(|(name, _)| name.ends_with(".sst")));
         files
     };
     let (tables_before, files_before) = (tables(&project), stored_files(&project));
-    let runs = json_lines(&project.ok(&["run", "--all", "--output", "json"]));
+    let runs = project.json(&["run", "--all"]);
     assert_eq!(runs.len(), 7);
     for run in &runs {
         assert_eq!(run["outcome"], "ok", "{run}");

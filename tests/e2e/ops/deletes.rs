@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines, micros};
+use crate::harness::Project;
+use crate::harness::cells::micros;
 
 const DAY: &str = "sample-data/smart-meters/2018-01-05.csv";
 
@@ -20,9 +21,7 @@ fn of_meter(project: &Project, meter: u64) -> i64 {
 
 /// What was deleted, as the command says it.
 fn said(project: &Project, args: &[&str]) -> Value {
-    let mut all = args.to_vec();
-    all.extend(["--yes", "--output", "json"]);
-    json_lines(&project.ok(&all)).remove(0)
+    project.json(&[args, &["--yes"]].concat()).remove(0)
 }
 
 /// Every cell of a table, as `cells.T` shows it.
@@ -32,10 +31,8 @@ fn cells(project: &Project, table: &str) -> Vec<Value> {
 
 /// Every cell of a table, as `read` shows it.
 fn read(project: &Project, table: &str, more: &[&str]) -> Vec<(String, String, i64, String)> {
-    let mut args = vec!["read", table, "--output", "json"];
-    args.extend(more);
     let mut out = Vec::new();
-    for row in json_lines(&project.ok(&args)) {
+    for row in project.json(&[&["read", table], more].concat()) {
         for cell in row["cells"].as_array().unwrap() {
             let text = |name: &str| cell[name].as_str().unwrap().to_owned();
             let column = format!("{}:{}", text("family"), text("qualifier"));
@@ -182,8 +179,7 @@ fn a_dry_run_says_what_would_be_hidden_and_hides_nothing() {
         &["delete", "SENSOR", "--row", row, "--column", "METER:0300"],
         &["drop-rows", "SENSOR", "--prefix", "0000000042#"],
     ] {
-        let json = |more: &str| json_lines(&project.ok(&[args, &["--output", "json", more]].concat())).remove(0);
-        let would = json("--dry-run");
+        let would = project.json(&[args, &["--dry-run"]].concat()).remove(0);
         assert_eq!(would["version"], json!(null), "{args:?}");
         assert!(would["cells"].as_i64().unwrap() > 0 && !would["days"].as_array().unwrap().is_empty(), "{would}");
         assert_eq!(count(&project), before, "{args:?}");
@@ -191,8 +187,7 @@ fn a_dry_run_says_what_would_be_hidden_and_hides_nothing() {
         assert!(text.contains(" would be hidden in "), "{text}");
     }
     project.fails(2, &["drop-rows", "SENSOR", "--prefix", "x", "--dry-run", "--yes"]);
-    let would = ["drop-rows", "SENSOR", "--prefix", "0000000042#", "--dry-run", "--output", "json"];
-    let would = json_lines(&project.ok(&would)).remove(0);
+    let would = project.json(&["drop-rows", "SENSOR", "--prefix", "0000000042#", "--dry-run"]).remove(0);
     let done = said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
     assert_eq!((&would["rows"], &would["cells"], &would["days"]), (&done["rows"], &done["cells"], &done["days"]));
 }
@@ -239,7 +234,7 @@ fn ruled(gc: &str) -> Project {
 }
 
 fn run_at(project: &Project, now: &str) -> Value {
-    json_lines(&project.ok(&["run", "j", "--now", now, "--output", "json"])).remove(0)
+    project.json(&["run", "j", "--now", now]).remove(0)
 }
 
 /// Loads three files of two days, an event an hour.
@@ -269,7 +264,7 @@ fn a_compaction_keeps_the_answers() {
         let dry = project.ok(&["compact", "T", "--now", now, "--dry-run"]);
         assert!(dry.contains("2020-01-01") && dry.contains("several SSTs"), "{dry}");
         assert_eq!(before, (cells(&project, "T"), read(&project, "T", &[])));
-        let done = json_lines(&project.ok(&["compact", "T", "--now", now, "--output", "json"])).remove(0);
+        let done = project.json(&["compact", "T", "--now", now]).remove(0);
         assert_eq!((&done["ssts_before"], &done["windows"]), (&json!(6), &json!(2)), "{gc}");
         assert_eq!(before, (cells(&project, "T"), read(&project, "T", &[])), "{gc}");
         assert_eq!(read(&project, "T", &["--include-expired"]), before.1, "{gc}: what had expired is gone");
@@ -317,8 +312,8 @@ fn all_of_a_table_becomes_dense_when_it_is_asked_for() {
     assert!(project.ok(&["compact", "SENSOR"]).contains("nothing to compact"), "one file a window is enough to read");
     let dry = project.ok(&["compact", "SENSOR", "--full", "--dry-run"]);
     assert!(dry.contains("2018-01-05") && dry.contains("as loaded"), "{dry}");
-    assert_eq!(json_lines(&project.ok(&["tables", "--output", "json"]))[0]["version"], json!(1));
-    let done = json_lines(&project.ok(&["compact", "SENSOR", "--full", "--output", "json"])).remove(0);
+    assert_eq!(project.json(&["tables"])[0]["version"], json!(1));
+    let done = project.json(&["compact", "SENSOR", "--full"]).remove(0);
     assert_eq!((&done["version"], &done["windows"], &done["cells_removed"]), (&json!(2), &json!(15), &json!(0)));
     assert_eq!(cells(&project, "SENSOR"), before);
     assert!(project.ok(&["compact", "SENSOR", "--full"]).contains("nothing to compact"));

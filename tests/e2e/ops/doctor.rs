@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, flip_bit, json_lines};
 
 const EXPORT: &str = r#"
 [exports.E]
@@ -46,13 +46,6 @@ fn files(project: &Project, folder: &str) -> Vec<PathBuf> {
 fn truncate(path: &PathBuf) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
-}
-
-fn flip(path: &PathBuf) {
-    let mut bytes = fs::read(path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(path, bytes).unwrap();
 }
 
 fn kwh(project: &Project, table: &str) -> Vec<Value> {
@@ -183,7 +176,7 @@ fn a_damaged_newest_manifest_hurts_its_table_alone_and_goes_back_a_version() {
     let project = project();
     write_day(&project, "in", 2, 2);
     project.run_job("j");
-    flip(files(&project, "tables/T/manifest").last().unwrap());
+    flip_bit(files(&project, "tables/T/manifest").last().unwrap());
 
     let tables = project.run(&["tables", "--output", "json"]);
     assert_eq!(tables.code, Some(0), "{}", tables.stderr);
@@ -220,11 +213,11 @@ fn several_versions_are_lost_with_the_manifest_before_them() {
         write_day(&project, "in", day, day);
         project.run_job("j");
     }
-    flip(&files(&project, "tables/T/manifest")[2]);
+    flip_bit(&files(&project, "tables/T/manifest")[2]);
     assert_eq!(doctor(&project, &[]).0, 1);
     fix(&project);
     assert_eq!(kwh(&project, "T"), [1.0, 2.0]);
-    let newest = json_lines(&project.ok(&["tables", "--output", "json"]))[0]["version"].clone();
+    let newest = project.json(&["tables"])[0]["version"].clone();
     assert_eq!(newest, 5, "lost numbers are not given to others");
     project.ok(&["run", "j"]);
     assert_eq!(kwh(&project, "T"), [1.0, 2.0, 3.0, 4.0, 5.0]);
@@ -235,7 +228,7 @@ fn several_versions_are_lost_with_the_manifest_before_them() {
 #[test]
 fn a_table_whose_first_manifest_is_damaged_is_built_again() {
     let project = project();
-    flip(&files(&project, "tables/T/manifest")[0]);
+    flip_bit(&files(&project, "tables/T/manifest")[0]);
     let (code, found) = doctor(&project, &[]);
     assert_eq!(code, 1);
     assert!(found[0]["remedy"].as_str().unwrap().contains("--rebuild"), "{found:?}");
@@ -271,7 +264,7 @@ fn rejected_rows_that_can_be_read_are_kept() {
     let path = &files(&project, "rejected")[0];
     let text = fs::read_to_string(path).unwrap();
     fs::write(path, text.replacen("{\"file\"", "{file", 1)).unwrap();
-    assert_eq!(json_lines(&project.ok(&["rejects", "j", "--output", "json"])).len(), 1);
+    assert_eq!(project.json(&["rejects", "j"]).len(), 1);
     project.write("data/locks/j.lock", "{\"run\": \"half");
     let (code, found) = doctor(&project, &[]);
     assert_eq!(code, 1);

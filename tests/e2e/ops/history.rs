@@ -46,7 +46,7 @@ fn run(project: &Project, args: &[&str]) -> Value {
 }
 
 fn status(project: &Project, args: &[&str]) -> Value {
-    json_lines(&project.ok(&[&["status", "j", "--output", "json"], args].concat())).remove(0)
+    project.json(&[&["status", "j"], args].concat()).remove(0)
 }
 
 fn text(value: &Value) -> &str {
@@ -128,7 +128,7 @@ fn history_lists_runs_newest_first() {
     let second = run(&project, &[]);
     began(&project, &second, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
     let runs = |args: &[&str]| -> Vec<String> {
-        let found = json_lines(&project.ok(&[&["history", "--output", "json"], args].concat()));
+        let found = project.json(&[&["history"], args].concat());
         found.iter().map(|run| text(&run["run"]).to_owned()).collect()
     };
     let names = ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ", text(&second["run"]), text(&first["run"])];
@@ -139,7 +139,7 @@ fn history_lists_runs_newest_first() {
     assert_eq!(runs(&["--since", "7d"]), names);
     assert_eq!(runs(&["--since", "2999-01-01T00:00:00Z"]), [""; 0]);
     assert!(project.fails(2, &["history", "--since", "soon"]).contains("as in 7d"));
-    let found = json_lines(&project.ok(&["history", "--output", "json"]));
+    let found = project.json(&["history"]);
     assert_eq!(
         (&found[2]["read"], &found[2]["published"], &found[2]["now"]),
         (&json!(15), &json!(3), &json!("2020-01-05T01:00:00Z"))
@@ -197,7 +197,7 @@ fn runs_are_tables_in_sql() {
 fn lineage_goes_both_ways() {
     let project = project();
     let record = run(&project, &["--now", "2020-01-05T01:00:00Z"]);
-    let links = |args: &[&str]| json_lines(&project.ok(&[&["lineage", "--output", "json"], args].concat()));
+    let links = |args: &[&str]| project.json(&[&["lineage"], args].concat());
     let pairs = |links: &[Value]| -> Vec<String> {
         links.iter().map(|link| format!("{} > {}", text(&link["name"]), text(&link["into_name"]))).collect()
     };
@@ -226,7 +226,7 @@ fn rejected_rows_are_shown_and_land_when_they_are_mended() {
     let first = text(&record["run"]);
     assert_eq!(record["rows_rejected"], 2);
     run(&project, &[]);
-    let rows = json_lines(&project.ok(&["rejects", "j", "--output", "json"]));
+    let rows = project.json(&["rejects", "j"]);
     assert_eq!(rows.len(), 2, "the last run that has some");
     assert_eq!(
         (&rows[0]["run"], &rows[0]["line"], &rows[0]["raw"]),
@@ -314,10 +314,10 @@ fn untidy() -> (Project, Vec<String>) {
     (project, runs)
 }
 
-const CLEAN: [&str; 7] = ["clean", "--older-than", "0s", "--keep", "2", "--output", "json"];
+const CLEAN: [&str; 5] = ["clean", "--older-than", "0s", "--keep", "2"];
 
 fn cleaned(project: &Project, more: &[&str]) -> Vec<String> {
-    let found = json_lines(&project.ok(&[&CLEAN[..], more].concat()));
+    let found = project.json(&[&CLEAN[..], more].concat());
     found.iter().map(|file| text(&file["file"]).to_owned()).collect()
 }
 
@@ -351,7 +351,7 @@ fn clean_removes_what_nobody_names_after_saying_so() {
     let named: Vec<String> =
         before.0.into_keys().filter(|path| path.contains("tables/") || path.contains("E_2020")).collect();
     assert!(named.len() > 5 && named.iter().all(|path| project.path(path).exists()));
-    let history = json_lines(&project.ok(&["history", "--output", "json"]));
+    let history = project.json(&["history"]);
     assert_eq!(history.len(), 2);
     assert_eq!(project.run_job("j")["loads"][0]["version"], 1);
 }
@@ -407,7 +407,7 @@ fn runs_without_a_record_are_in_the_history() {
     project.fails(1, &["run", "j"]);
     fs::remove_file(project.path("data/runs")).unwrap();
     fs::rename(project.path("runs"), project.path("data/runs")).unwrap();
-    let history = |args: &[&str]| json_lines(&project.ok(&[&["history", "--output", "json"], args].concat()));
+    let history = |args: &[&str]| project.json(&[&["history"], args].concat());
     let found = history(&["j"]);
     assert_eq!(
         (found.len(), &found[0]["outcome"], &found[1]["run"]),

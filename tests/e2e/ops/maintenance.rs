@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::harness::{Project, json_lines};
+use crate::harness::{Project, flip_bit};
 
 const JOB: &str = readings_job!("in/{day:%Y-%m-%d}.csv", "", "");
 
@@ -26,8 +26,7 @@ fn project() -> Project {
 }
 
 fn count(project: &Project, options: &[&str]) -> u64 {
-    let query = ["sql", "--output", "json", "-c", "select count(*) as n from T"];
-    json_lines(&project.ok(&[&query[..], options].concat()))[0]["n"].as_u64().unwrap()
+    project.json(&[&["sql", "-c", "select count(*) as n from T"], options].concat())[0]["n"].as_u64().unwrap()
 }
 
 fn ssts(project: &Project) -> Vec<String> {
@@ -42,7 +41,7 @@ fn older_versions_are_read_until_they_are_vacuumed() {
     assert_eq!(count(&project, &["--version", "T=2"]), 40);
     assert_eq!(count(&project, &["--as-of-commit", "2020-02-02T12:00:00Z"]), 40);
     let both = "select (select count(*) from T) + (select count(*) from cells.T) as n";
-    let sum = json_lines(&project.ok(&["sql", "--output", "json", "-c", both, "--version", "1"]));
+    let sum = project.json(&["sql", "-c", both, "--version", "1"]);
     assert_eq!(sum[0]["n"], 40);
     assert!(project.fails(1, &["sql", "-c", "select * from T", "--version", "9"]).contains("the newest is 3"));
     assert!(project.fails(2, &["sql", "-c", "select 1", "--version", "1"]).contains("--version must name"));
@@ -55,7 +54,7 @@ fn older_versions_are_read_until_they_are_vacuumed() {
     let files = ssts(&project);
     // A week is not over yet.
     assert!(project.ok(&["vacuum"]).contains("T: nothing to remove"));
-    let rows = json_lines(&project.ok(&["vacuum", "T", "--older-than", "0s", "--output", "json"]));
+    let rows = project.json(&["vacuum", "T", "--older-than", "0s"]);
     assert!(rows.len() >= 2 && rows.iter().all(|row| row["removed"] == false), "{rows:?}");
     assert_eq!(ssts(&project), files, "a dry run removes nothing");
     let said = project.ok(&["vacuum", "T", "--older-than", "0s", "--yes"]);
@@ -77,13 +76,10 @@ fn older_versions_are_read_until_they_are_vacuumed() {
 #[test]
 fn a_damaged_sst_is_taken_out_and_loaded_again() {
     let project = project();
-    let before = project.ok(&["sql", "--output", "csv", "-c", "select * from T order by meter, ts"]);
+    let before = project.csv("select * from T order by meter, ts");
     assert!(project.ok(&["repair", "T"]).contains("no SST is damaged"));
     let broken = ssts(&project).remove(1);
-    let mut bytes = fs::read(project.path(&broken)).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 16;
-    fs::write(project.path(&broken), &bytes).unwrap();
+    flip_bit(project.path(&broken));
     project.fails(1, &["verify", "T"]);
 
     let said = project.ok(&["repair", "T"]);
@@ -92,7 +88,7 @@ fn a_damaged_sst_is_taken_out_and_loaded_again() {
     assert!(said.contains("times    2020-01-02T00:00:00Z to 2020-01-02T19:00:00Z"), "{said}");
     project.fails(1, &["verify", "T"]);
     let id = broken.rsplit('/').next().unwrap().strip_suffix(".sst").unwrap();
-    let row = json_lines(&project.ok(&["repair", "T", "--output", "json", "--drop", id])).remove(0);
+    let row = project.json(&["repair", "T", "--drop", id]).remove(0);
     assert_eq!((row["sst"].as_str(), row["window"].as_str()), (Some(id), Some("2020-01-02")));
     assert_eq!((&row["version"], &row["rows"]), (&4.into(), &7.into()));
     assert_eq!(row["inputs"], serde_json::json!(["in/2020-01-02.csv"]));
@@ -100,7 +96,7 @@ fn a_damaged_sst_is_taken_out_and_loaded_again() {
     assert_eq!(count(&project, &[]), 40);
     let record = project.run_job("j");
     assert_eq!(record["loads"][0]["rebuilt"], serde_json::json!(["2020-01-02"]));
-    assert_eq!(project.ok(&["sql", "--output", "csv", "-c", "select * from T order by meter, ts"]), before);
+    assert_eq!(project.csv("select * from T order by meter, ts"), before);
     assert_eq!(fs::read(project.path(&format!("data/tables/T/quarantine/{id}.sst"))).unwrap(), bytes);
     assert!(project.fails(1, &["repair", "T", "--drop", id]).contains("no damaged SST"));
 }

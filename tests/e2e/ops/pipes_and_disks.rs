@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Mount, Project, Ran, json_lines, mount};
+use crate::harness::system::{Mount, mount};
+use crate::harness::{Project, Ran, json_lines};
 
 const JOB: &str = r#"
 name = "j"
@@ -113,15 +114,6 @@ fn failing() -> Vec<(i32, Vec<&'static str>)> {
     ]
 }
 
-fn ran(mut command: Command) -> Ran {
-    let output = command.output().unwrap();
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
 fn words(line: &[String]) -> Vec<&str> {
     line.iter().map(String::as_str).collect()
 }
@@ -195,14 +187,14 @@ fn nothing_is_coloured_where_there_is_no_terminal() {
     for line in commands(&project) {
         let mut command = project.command(&words(&line));
         command.env_remove("NO_COLOR").env("RUST_LOG", "info");
-        let ran = ran(command);
+        let ran = Ran::of(&mut command);
         assert_eq!(ran.code, Some(0), "{line:?}: {}", ran.stderr);
         plain(&ran, &words(&line));
     }
     for (code, args) in failing() {
         let mut command = project.command(&args);
         command.env_remove("NO_COLOR");
-        let ran = ran(command);
+        let ran = Ran::of(&mut command);
         assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.stderr);
         assert!(!ran.stderr.is_empty() && ran.stdout.is_empty(), "{args:?}: {}", ran.stdout);
         plain(&ran, &args);
@@ -221,7 +213,7 @@ fn messages_as_json_are_json_lines_and_nothing_else() {
     for line in commands(&project) {
         let mut command = project.command(&words(&line));
         command.args(["--log", "json"]).env("RUST_LOG", "debug");
-        let ran = ran(command);
+        let ran = Ran::of(&mut command);
         assert_eq!(ran.code, Some(0), "{line:?}: {}", ran.stderr);
         check(&ran, &words(&line));
     }
@@ -256,13 +248,7 @@ fn a_job_file_full_of_mistakes_fits_a_screen() {
 #[test]
 fn a_full_disk_loses_nothing() {
     let project = unrun();
-    let mount = match Mount::new(&project, "32k") {
-        Ok(mount) => mount,
-        Err(reason) => {
-            println!("skipped: no small file system can be mounted here: {reason}");
-            return;
-        }
-    };
+    let Some(mount) = Mount::new(&project, "32k") else { return };
     for _ in 0..2 {
         let told = project.fails(1, &["run", "j"]);
         assert!(told.contains("No space left on device") && told.lines().count() < 25, "{told}");
@@ -298,7 +284,7 @@ fn files_that_cannot_grow_lose_nothing() {
     let mut command = Command::new("sh");
     let binary = project.command(&[]).get_program().to_owned();
     command.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" run j"]).arg(binary).current_dir(project.path(""));
-    let told = ran(command);
+    let told = Ran::of(&mut command);
     // The day's file is the only one that is larger: its rows are in the table, and the other days stand.
     assert_eq!(told.code, Some(4), "{}{}", told.stdout, told.stderr);
     assert!(told.stderr.contains("File too large"), "{}", told.stderr);
@@ -312,15 +298,9 @@ fn files_that_cannot_grow_lose_nothing() {
 #[test]
 fn a_store_that_cannot_be_written_can_be_read() {
     let project = unrun();
-    let mount_point = match Mount::new(&project, "64m") {
-        Ok(mount) => mount,
-        Err(reason) => {
-            println!("skipped: no file system can be mounted here: {reason}");
-            return;
-        }
-    };
+    let Some(mount_point) = Mount::new(&project, "64m") else { return };
     project.ok(&["run", "j"]);
-    mount(&["-o", "remount,ro"], &mount_point.0).unwrap();
+    assert!(mount(&["-o", "remount,ro"], &mount_point.0));
     for line in [
         "plan j",
         "run j --dry-run",
@@ -351,7 +331,7 @@ fn a_store_that_cannot_be_written_can_be_read() {
         let told = project.fails(1, &line.split(' ').collect::<Vec<_>>());
         assert!(told.contains("Read-only file system"), "{line}: {told}");
     }
-    mount(&["-o", "remount,rw"], &mount_point.0).unwrap();
+    assert!(mount(&["-o", "remount,rw"], &mount_point.0));
     project.ok(&["run", "j", "--force"]);
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
 }

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::harness::system::{self, Mount};
 use crate::harness::{Project, Ran, json_lines};
 
 const JOB: &str = r#"
@@ -101,7 +101,7 @@ fn a_day_is_tried_again_by_itself() {
         record["exports"].as_array().unwrap().iter().map(|part| (&part["part"], &part["state"])).collect();
     let published = Value::from("published");
     assert_eq!(parts, [(&Value::from("E_20200102"), &published), (&Value::from("E_20200103"), &published)]);
-    let history = json_lines(&project.ok(&["history", "--output", "json"]));
+    let history = project.json(&["history"]);
     assert!(history[0]["new_attempts"].as_u64() >= Some(1) && history[1]["new_attempts"] == 0, "{history:?}");
     let rows = project.sql("select stage, name, attempt, wait_seconds, error from runs.attempts order by attempt");
     assert_eq!((&rows[0]["name"], &rows[0]["wait_seconds"]), (&Value::from("E_20200102"), &Value::from(1)));
@@ -126,7 +126,7 @@ fn a_load_is_tried_again_from_the_beginning() {
     assert_eq!((&record["outcome"], &record["rows_rejected"]), (&Value::from("ok"), &Value::from(1)));
     assert_eq!(record["loads"].as_array().unwrap().len(), 1);
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 2);
-    assert_eq!(json_lines(&project.ok(&["rejects", "j", "--output", "json"])).len(), 1);
+    assert_eq!(project.json(&["rejects", "j"]).len(), 1);
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
 }
 
@@ -177,8 +177,7 @@ fn attempts_come_to_an_end_and_to_an_end_at_once_if_asked() {
         }
         for (signal, code) in [("INT", 130), ("TERM", 143)] {
             let asked = run(&project, &["run", "j"], |id| {
-                let sent = Command::new("kill").args([&format!("-{signal}"), &id.to_string()]).status();
-                assert!(sent.unwrap().success());
+                system::signal(id, &format!("-{signal}"));
             });
             assert_eq!(asked.code, Some(code), "{}", asked.stderr);
             let query = "select r.outcome, a.stage, a.name from runs.runs r join runs.attempts a on a.run = r.run order by r.run desc limit 1";
@@ -196,33 +195,6 @@ fn attempts_come_to_an_end_and_to_an_end_at_once_if_asked() {
     assert_eq!(project.sql("select count(*) as n from exports.E_20200102")[0]["n"], 1);
 }
 
-/// A folder that cannot be written, if this machine lets us have one.
-struct ReadOnly(PathBuf);
-
-impl ReadOnly {
-    fn new(at: PathBuf) -> Result<Self, String> {
-        let at_text = at.to_str().unwrap().to_owned();
-        mount(&["--bind", &at_text, &at_text])?;
-        let held = Self(at);
-        mount(&["-o", "remount,bind,ro", &at_text])?;
-        Ok(held)
-    }
-}
-
-impl Drop for ReadOnly {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
-    }
-}
-
-fn mount(args: &[&str]) -> Result<(), String> {
-    match Command::new("mount").args(args).output() {
-        Ok(done) if done.status.success() => Ok(()),
-        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[test]
 fn what_one_attempt_committed_is_not_loaded_twice() {
     let second = "[tables.U]\nrow_key = \"{meter:03}#{ts:%Y%m%d}\"\nwhere = \"kwh > 0\"\n[tables.U.families.M]\n\
@@ -233,13 +205,7 @@ fn what_one_attempt_committed_is_not_loaded_twice() {
         "in/2.csv",
         "meter,ts,kwh\nx,2020-01-02T10:00:00Z,1\n1000,2020-01-02T10:00:00Z,1\n2,2020-01-02T10:00:00Z,2\n3,2020-01-02T10:00:00Z,2\n4,2020-01-02T10:00:00Z,2\n",
     );
-    let read_only = match ReadOnly::new(project.path("data/tables/U/manifest")) {
-        Ok(read_only) => read_only,
-        Err(reason) => {
-            println!("skipped: nothing can be mounted here: {reason}");
-            return;
-        }
-    };
+    let Some(read_only) = Mount::read_only(project.path("data/tables/U/manifest")) else { return };
     let done = run(&project, &["run", "j", "--output", "json"], |_| drop(read_only));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let record = record(&done);
@@ -255,7 +221,7 @@ fn what_one_attempt_committed_is_not_loaded_twice() {
     }
     // One row fits neither, another neither of the tables: each is kept once for each of them.
     assert_eq!(record["rows_rejected"], 3, "{record}");
-    assert_eq!(json_lines(&project.ok(&["rejects", "j", "--output", "json"])).len(), 3);
+    assert_eq!(project.json(&["rejects", "j"]).len(), 3);
     project.ok(&["verify"]);
 }
 

@@ -80,7 +80,7 @@ fn a_run_with_nothing_new_writes_little_whatever_there_is() {
     assert_eq!(loads, [counts(120, 0), counts(120, 120), counts(121, 120)]);
     // Who loaded it is known though the runs after it say nothing.
     many.run_job("j");
-    let links = json_lines(&many.ok(&["lineage", "--input", "in/0120.csv", "--output", "json"]));
+    let links = many.json(&["lineage", "--input", "in/0120.csv"]);
     assert_eq!(links[0]["run"], third["run"]);
 }
 
@@ -127,13 +127,13 @@ fn records_of_former_builds_are_read() {
         load["inputs"].as_array_mut().unwrap().push(json!({ "path": "in/old.csv", "state": "unchanged" }));
     }
     project.write(&path, serde_json::to_string_pretty(&record).unwrap());
-    let history = json_lines(&project.ok(&["history", "--output", "json"]));
+    let history = project.json(&["history"]);
     assert_eq!((&history[0]["outcome"], &history[0]["read"]), (&json!("ok"), &json!(8)));
-    assert_eq!(json_lines(&project.ok(&["status", "--output", "json"]))[0]["run"], record["run"]);
+    assert_eq!(project.json(&["status"])[0]["run"], record["run"]);
     let loads = project.sql("select inputs, inputs_unchanged from runs.loads where table_name = 'T'");
     assert_eq!(loads[0], json!({ "inputs": 4, "inputs_unchanged": 1 }));
     assert_eq!(project.sql("select count(*) as n from runs.inputs where table_name = 'T'")[0]["n"], 3);
-    let links = json_lines(&project.ok(&["lineage", "T", "--output", "json"]));
+    let links = project.json(&["lineage", "T"]);
     assert_eq!(links[0]["run"], record["run"]);
 }
 
@@ -143,7 +143,7 @@ fn a_run_is_found_by_the_beginning_of_its_name() {
     project.write("in/bad.csv", "meter,ts,kwh\n9,2020-01-09T10:00:00Z,much\n8,2020-01-09T10:00:00Z,1\n");
     let record = project.run_job("j");
     let run = text(&record["run"]);
-    let one = |args: &[&str]| json_lines(&project.ok(&[args, &["--output", "json"]].concat())).remove(0);
+    let one = |args: &[&str]| project.json(args).remove(0);
     for name in [run, &run[..25], &run.to_lowercase()[..24], "last"] {
         assert_eq!(one(&["history", "--run", name])["run"], record["run"], "{name}");
         assert_eq!(one(&["rejects", "j", "--run", name])["run"], record["run"], "{name}");
@@ -184,7 +184,7 @@ fn what_is_selected_is_brought_up_to_date_with_what_it_needs() {
     let tables = |record: &Value| -> Vec<String> {
         record["loads"].as_array().unwrap().iter().map(|load| text(&load["table"]).to_owned()).collect()
     };
-    let run = |args: &[&str]| json_lines(&project.ok(&[&["run", "j", "--output", "json"], args].concat())).remove(0);
+    let run = |args: &[&str]| project.json(&[&["run", "j"], args].concat()).remove(0);
     let planned = project.ok(&["plan", "j", "--select", "table:V"]);
     assert!(planned.contains(" V ") && !planned.contains(" T ") && !planned.contains("publish"), "{planned}");
     let first = run(&["--select", "table:V"]);
@@ -215,7 +215,7 @@ fn all_jobs_are_planned_in_order() {
     assert!(planned.stderr.contains("a: what it does is known once j has run"), "{}", planned.stderr);
     project.fails(2, &["plan"]);
     project.ok(&["run", "j"]);
-    let planned = json_lines(&project.ok(&["plan", "--all", "--output", "json"]));
+    let planned = project.json(&["plan", "--all"]);
     let of: Vec<&str> = planned.iter().map(|row| text(&row["of"])).collect();
     assert_eq!(of, ["j", "j", "j", "A"], "{planned:?}");
     project.ok(&["run", "--all", "--quiet"]);

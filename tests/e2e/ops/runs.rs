@@ -1,11 +1,11 @@
 //! Plans, ranges of days, locks, signals, checks, runs that fail in part and runs that go on from another.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::harness::system::{signal, wait_for};
 use crate::harness::{Project, json_lines};
 
 const JOB: &str = readings_job!(
@@ -49,19 +49,6 @@ fn pair(name: &str, why: &str) -> (String, String) {
 fn spawn(project: &Project, args: &[&str]) -> Child {
     let mut command = project.command(args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
-}
-
-/// Looks until it holds, for a minute at most.
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let clock = Instant::now();
-    while !holds() {
-        assert!(clock.elapsed() < Duration::from_secs(60), "waiting for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn records(project: &Project) -> Vec<Value> {
@@ -147,7 +134,7 @@ fn a_day_that_fails_leaves_the_others_be_and_is_tried_again() {
     assert_eq!(publishes(&project, &["--only", "failed"]), [pair("E_20200102", "missing")]);
 
     project.write("jobs/j/job.toml", JOB);
-    let again = json_lines(&project.ok(&["retry", run, "--output", "json"])).remove(0);
+    let again = project.json(&["retry", run]).remove(0);
     let done: Vec<_> = again["exports"].as_array().unwrap().iter().map(|part| part["label"].clone()).collect();
     assert_eq!((done, &again["now"]), (vec![json!("2020-01-02")], &record["now"]));
     assert!(project.fails(1, &["retry", again["run"].as_str().unwrap()]).contains("nothing to try again"));
@@ -262,7 +249,7 @@ fn a_list_that_is_gone_is_not_taken_for_nothing() {
     let said = project.fails(2, &["run", "j"]);
     assert!(said.contains("--adopt") && said.contains("exports/E.json"), "{said}");
     project.fails(2, &["plan", "j"]);
-    let record = json_lines(&project.ok(&["run", "j", "--adopt", "--output", "json"])).remove(0);
+    let record = project.json(&["run", "j", "--adopt"]).remove(0);
     assert_eq!(record["exports"], json!([]));
     let after = project.files("data/exports");
     let parts = |files: &std::collections::BTreeMap<String, Vec<u8>>| {
@@ -307,7 +294,7 @@ fn one_run_at_a_time() {
     assert_eq!((skipped.code, skipped.stderr.contains("skipped")), (Some(0), true));
     project.fails(75, &["run", "j", "--if-locked", "wait=0s"]);
     assert!(project.fails(2, &["run", "j", "--if-locked", "often"]).contains("wait=10m"));
-    signal(&first, "-KILL");
+    signal(first.id(), "-KILL");
     first.wait().unwrap();
     // A process that is gone holds no lock.
     project.write("jobs/j/job.toml", JOB);
@@ -325,7 +312,7 @@ fn the_first_signal_ends_a_run_in_order_and_the_second_at_once() {
         let project = slow();
         let run = spawn(&project, &["run", "j"]);
         wait_for("the table", || project.path("data/tables/T/manifest").exists());
-        signal(&run, name);
+        signal(run.id(), name);
         let done = run.wait_with_output().unwrap();
         assert_eq!(done.status.code(), Some(code), "{}", String::from_utf8_lossy(&done.stderr));
         assert!(String::from_utf8_lossy(&done.stderr).contains("interrupted"));
@@ -350,7 +337,7 @@ fn a_query_that_makes_a_table_ends_with_its_run() {
     project.write("jobs/j/job.toml", format!("{JOB}{table}"));
     let mut run = spawn(&project, &["run", "j"]);
     wait_for("the table", || project.path("data/tables/T/manifest").exists());
-    signal(&run, "-INT");
+    signal(run.id(), "-INT");
     wait_for("the end", || run.try_wait().unwrap().is_some());
     let done = run.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
@@ -398,7 +385,7 @@ fn what_only_checks_of_tables_left_is_tried_again() {
     let labels: Vec<&Value> = checks.as_array().unwrap().iter().map(|check| &check["label"]).collect();
     assert_eq!(labels, [&json!("2020-01-04")], "only the day that failed");
     project.write("jobs/j/job.toml", job.replace("3.5", "4.5"));
-    let done = json_lines(&project.ok(&["retry", first["run"].as_str().unwrap(), "--output", "json"])).remove(0);
+    let done = project.json(&["retry", first["run"].as_str().unwrap()]).remove(0);
     assert_eq!(done["outcome"], "ok");
     let left = plan(&project, &[]);
     assert!(left.iter().all(|(_, _, why)| why == "up to date"), "nothing is left: {left:?}");
@@ -426,7 +413,7 @@ fn a_signal_ends_a_compaction_in_order() {
         let files = names();
         let mut compaction = spawn(&project, &["compact", "T"]);
         wait_for("its first file", || names() > files || compaction.try_wait().unwrap().is_some());
-        signal(&compaction, name);
+        signal(compaction.id(), name);
         let done = compaction.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(code), "{said}");

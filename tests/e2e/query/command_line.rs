@@ -1,9 +1,9 @@
 //! Words of the command line: names that do not exist, help, times, sizes; and what a prompt takes.
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Project, json_lines, repository};
+use crate::harness::system::on_terminal;
+use crate::harness::{Project, json_lines};
 
 const DAY: &str = readings_job!(
     "in/*.csv",
@@ -140,32 +140,22 @@ fn sql_takes_its_statement_and_a_version_of_its_own() {
         let ran = project.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}: {}", ran.stderr);
     }
-    let found = json_lines(&project.ok(&["sql", "summarize T", "--output", "json"]));
+    let found = project.json(&["sql", "summarize T"]);
     let kwh = found.iter().find(|row| row["column"] == "kwh").unwrap();
     assert_eq!(
         (&kwh["count"], &kwh["nulls"], &kwh["min"], &kwh["max"]),
         (&3.into(), &0.into(), &"1.5".into(), &"4.0".into())
     );
     assert_eq!(found.iter().find(|row| row["column"] == "meter").unwrap()["distinct"], 3);
-    let some = json_lines(&project.ok(&["sql", "SUMMARIZE select kwh from T where meter = 1;", "--output", "json"]));
+    let some = project.json(&["sql", "SUMMARIZE select kwh from T where meter = 1;"]);
     assert_eq!((some.len(), &some[0]["max"]), (1, &"1.5".into()));
     assert!(project.ok(&["sql", "describe T"]).contains("kwh"));
 }
 
 /// Types lines at a prompt; what is shown.
 fn typed(project: &Project, lines: &[&str]) -> String {
-    let mut command = Command::new("python3");
-    command.arg("-B").arg(repository().join("tests/e2e/query/prompt_check.py")).arg("60");
-    command.arg(project.command(&[]).get_program()).arg("sql");
-    command.current_dir(project.path("")).env("XDG_STATE_HOME", project.path("state"));
-    command.env("NO_COLOR", "1").env("TERM", "xterm").env("PROMPT_COLUMNS", "100");
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let keys = lines.join("\n").replace('\\', "\\\\").replace("<Enter>", "\\r");
-    child.stdin.take().unwrap().write_all(format!("{keys}\n").as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    said
+    on_terminal(project, 100, &["sql"], &format!("{keys}\n"))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::harness::{Project, json_lines};
+use crate::harness::Project;
 
 /// A store with a table, and files of meters in every form beside it.
 fn project() -> Project {
@@ -33,7 +33,7 @@ fn files_are_declared_and_joined() {
             "create external table meters stored as {form} location '{location}';\n\
              select m.town, count(*) as n from SENSOR s join meters m on s.meter = m.meter group by m.town order by m.town"
         );
-        let found = json_lines(&project.ok(&["sql", "--output", "json", "-c", &script]));
+        let found = project.json(&["sql", "-c", &script]);
         assert_eq!(
             found,
             [json!({ "town": "Ghent", "n": 360 }), json!({ "town": "Lyon", "n": 360 })],
@@ -42,7 +42,7 @@ fn files_are_declared_and_joined() {
     }
     let columns = "create external table m (a bigint, b varchar) stored as csv location 'meters.csv' \
                    options ('format.has_header' 'true'); select b, a + 1 as a from m order by a desc limit 1";
-    let found = json_lines(&project.ok(&["sql", "--output", "json", "-c", columns]));
+    let found = project.json(&["sql", "-c", columns]);
     assert_eq!(found, [json!({ "b": "Lyon", "a": 43 })]);
     // The list of tables has it, and so has a statement of a later script on standard input.
     let mut child =
@@ -58,10 +58,7 @@ fn files_are_declared_and_joined() {
     assert_eq!(output, "table_schema,table_name\nrecords,SENSOR\nrecords,meters\nn\n2\n");
     // It is gone with the command, and nothing of it is in the store.
     assert!(project.fails(2, &["sql", "-c", "select * from meters"]).contains("meters"));
-    assert_eq!(
-        json_lines(&project.ok(&["tables", "--output", "json"])).iter().filter(|row| row["name"] == "meters").count(),
-        0
-    );
+    assert_eq!(project.json(&["tables"]).iter().filter(|row| row["name"] == "meters").count(), 0);
 }
 
 #[test]
@@ -78,7 +75,7 @@ fn patterns_name_folders_too() {
             "create external table m stored as parquet location '{location}'; \
              select string_agg(town, ' ' order by town) as towns from m"
         );
-        json_lines(&project.ok(&["sql", "--output", "json", "-c", &script]))[0]["towns"].clone()
+        project.json(&["sql", "-c", &script])[0]["towns"].clone()
     };
     assert_eq!(towns("a_*/*.parquet"), "Ghent Lyon");
     assert_eq!(towns("?_1/x.parquet"), "Ghent Nice");

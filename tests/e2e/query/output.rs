@@ -6,7 +6,8 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Project, json_lines, repository};
+use crate::harness::system::on_terminal;
+use crate::harness::{Project, json_lines};
 
 const DAY: &str = readings_job!("in/*.csv", "", "");
 
@@ -173,44 +174,32 @@ fn rows_are_written_as_they_come_and_end_with_their_reader() {
     assert!(done.status.success() && done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// What a command shows on a terminal of so many columns.
-fn on_terminal(project: &Project, columns: u32, args: &[&str]) -> String {
-    let mut command = Command::new("python3");
-    command.arg("-B").arg(repository().join("tests/e2e/query/prompt_check.py")).arg("60");
-    command.arg(project.command(&[]).get_program()).args(args);
-    command.current_dir(project.path("")).env("NO_COLOR", "1").env("TERM", "xterm");
-    command.env("PROMPT_COLUMNS", columns.to_string()).env_remove("COLUMNS").stdin(Stdio::null());
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
-    said.replace('\r', "")
-}
-
 #[test]
 fn a_terminal_is_shown_what_fits_and_told_what_is_not_shown() {
     let project = project();
     let wide: Vec<String> = (0..60).map(|at| format!("'some words {at}' as column_{at}")).collect();
     let query = format!("select {} from generate_series(1, 3)", wide.join(", "));
-    let shown = on_terminal(&project, 80, &["sql", "-c", &query]);
+    let shown = on_terminal(&project, 80, &["sql", "-c", &query], "");
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.contains("column_0 ") && shown.contains("column_59"), "{shown}");
     assert!(shown.lines().last().unwrap().contains(" of 60 columns: --output line shows all"), "{shown}");
 
-    let shown = on_terminal(&project, 80, &["sql", "-c", MANY]);
+    let shown = on_terminal(&project, 80, &["sql", "-c", MANY], "");
     assert_eq!(shown.lines().count(), 1_005, "{}", shown.lines().last().unwrap());
     assert!(shown.ends_with("the first 1,000 rows, and there are more: --max-rows 0 shows all\n"), "{shown}");
-    let few = on_terminal(&project, 80, &["sql", "--max-rows", "0", "-c", "select * from generate_series(1, 1500)"]);
+    let few =
+        on_terminal(&project, 80, &["sql", "--max-rows", "0", "-c", "select * from generate_series(1, 1500)"], "");
     assert_eq!(few.lines().count(), 1_504);
     assert_eq!(project.ok(&["sql", "-c", "select * from generate_series(1, 1500)"]).lines().count(), 1_504);
     assert!(project.ok(&["sql", "--max-rows", "2", "-c", MANY]).contains("the first 2 rows"));
-    let read = on_terminal(&project, 60, &["read", "T", "--max-rows", "4"]);
+    let read = on_terminal(&project, 60, &["read", "T", "--max-rows", "4"], "");
     assert!(read.ends_with("the first 4 rows, and there are more: --max-rows 0 shows all\n"), "{read}");
 
     // What a command says of itself is wrapped: nothing of it is lost.
-    let shown = on_terminal(&project, 70, &["status"]);
+    let shown = on_terminal(&project, 70, &["status"], "");
     assert!(shown.lines().all(|line| line.chars().count() <= 70), "{shown}");
     let blob = "select arrow_cast(decode(repeat('ff', 500), 'hex'), 'Binary') as sketch";
-    let shown = on_terminal(&project, 200, &["sql", "-c", blob]);
+    let shown = on_terminal(&project, 200, &["sql", "-c", blob], "");
     assert!(shown.contains("\\xff.. (500 bytes)"), "{shown}");
     assert!(project.ok(&["sql", "-c", blob]).contains(&"\\xff".repeat(500)));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines};
+use crate::harness::Project;
 
 const JOB: &str = readings_job!("in/*.csv", "", "");
 
@@ -21,7 +21,7 @@ fn project() -> Project {
 }
 
 fn read(project: &Project, more: &[&str]) -> Vec<Value> {
-    json_lines(&project.ok(&[&["read", "T", "--output", "json"], more].concat()))
+    project.json(&[&["read", "T"], more].concat())
 }
 
 fn keys(project: &Project, more: &[&str]) -> Vec<String> {

@@ -7,7 +7,8 @@ use arrow::datatypes::{Float64Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
-use crate::harness::{Project, json_lines, micros};
+use crate::harness::Project;
+use crate::harness::cells::micros;
 
 /// (meter, time as text or microseconds, kwh) of every reading of the source files.
 fn source_rows(project: &Project) -> Vec<(u64, f64)> {
@@ -65,7 +66,7 @@ fn sql_agrees_with_the_source_files() {
 fn a_row_is_a_meter_and_day_with_a_cell_an_hour() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
-    let rows = json_lines(&project.ok(&["read", "SENSOR", "--limit", "1", "--output", "json"]));
+    let rows = project.json(&["read", "SENSOR", "--limit", "1"]);
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
     assert_eq!(row["key"], "0000000002#20180102");
@@ -95,9 +96,8 @@ fn rows_are_read_by_key_prefix_and_range() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let keys = |args: &[&str]| -> Vec<String> {
-        let mut all = vec!["read", "SENSOR", "--keys-only", "--output", "json"];
-        all.extend(args);
-        json_lines(&project.ok(&all)).iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect()
+        let rows = project.json(&[&["read", "SENSOR", "--keys-only"], args].concat());
+        rows.iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(keys(&["--row", "0000000042#20180105"]), ["0000000042#20180105"]);
     assert!(keys(&["--row", "0000000041#20180105"]).is_empty());
@@ -126,7 +126,7 @@ fn a_second_run_changes_nothing() {
 fn a_predicate_on_meter_and_time_reads_less() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
-    let plan = |query: &str| project.ok(&["sql", "--output", "csv", "-c", &format!("explain {query}")]);
+    let plan = |query: &str| project.csv(&format!("explain {query}"));
     let narrow = "select kwh from SENSOR where meter = 42 \
                   and ts between '2018-01-05T00:00:00Z' and '2018-01-06T23:00:00Z'";
     let text = plan(narrow);
@@ -174,7 +174,7 @@ fn only_the_asked_days_are_published() {
 fn commands_show_what_is_there() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
-    let tables = json_lines(&project.ok(&["tables", "--output", "json"]));
+    let tables = project.json(&["tables"]);
     let names: Vec<&str> = tables.iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["SENSOR", "SENSOR_DAY", "SENSOR_ROLLUP"]);
     assert_eq!(tables[0]["rows"], 300);

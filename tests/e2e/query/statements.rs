@@ -1,11 +1,12 @@
 //! `tidetable sql`: scripts, places of mistakes, files, older versions by name, and the prompt.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::harness::{Project, repository};
+use crate::harness::Project;
+use crate::harness::system::on_terminal;
 
 fn project() -> Project {
     let project = Project::smart_meters();
@@ -105,16 +106,7 @@ fn a_prompt_completes_remembers_and_goes_on_after_mistakes() {
     ];
     // A statement that goes on has no prompt of its own: its lines are typed at once.
     let keys = format!("{}\n", keys.join("\n").replace("as n\nfrom", "as n\\rfrom"));
-    let state = project.path("state");
-    let mut command = Command::new("python3");
-    command.arg("-B").arg(repository().join("tests/e2e/query/prompt_check.py")).arg("60");
-    command.arg(project.command(&[]).get_program()).arg("sql");
-    command.current_dir(project.path("")).env("XDG_STATE_HOME", &state).env("NO_COLOR", "1").env("TERM", "xterm");
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let said = on_terminal(&project, 0, &["sql"], &keys);
     for wanted in [
         "SENSOR_ROLLUP",
         "360",
@@ -128,6 +120,6 @@ fn a_prompt_completes_remembers_and_goes_on_after_mistakes() {
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
-    let history = std::fs::read_to_string(state.join("tidetable/history")).unwrap();
+    let history = project.read("state/tidetable/history");
     assert!(history.contains("all_of_it from SENSOR"), "{history}");
 }

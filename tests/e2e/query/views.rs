@@ -46,7 +46,7 @@ fn rows_print_as_text_and_as_json() {
     let project = project();
     let query = "SELECT _key, info, count FROM T(with_history => TRUE, latest_n => 2, include_expired => true)";
     assert_eq!(
-        project.ok(&["sql", "--output", "csv", "-c", query]),
+        project.csv(query),
         "_key,info,count\n\
          001,\"{id: [{timestamp: 1970-01-01T00:00:00Z, value: 1}], \
          name: [{timestamp: 2020-01-02T00:00:00Z, value: uno}, {timestamp: 2020-01-01T00:00:00Z, value: one}]}\",\

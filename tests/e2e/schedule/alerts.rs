@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use crate::harness::{Mount, Project, json_lines};
+use crate::harness::system::Mount;
+use crate::harness::{Project, json_lines};
 
 const EXPORT: &str = "\n[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";
 const HOOKS: &str = r#"
@@ -45,7 +46,7 @@ fn said(project: &Project) -> Vec<String> {
 }
 
 fn status(project: &Project) -> serde_json::Value {
-    json_lines(&project.ok(&["status", "--output", "json"])).remove(0)
+    project.json(&["status"]).remove(0)
 }
 
 /// Has a run fail where its first record cannot be written, and sees that all tell of it.
@@ -80,13 +81,7 @@ fn a_run_that_cannot_write_its_record_alerts_all_the_same() {
 #[test]
 fn a_full_disk_alerts_all_the_same() {
     let project = project(HOOKS);
-    let mount = match Mount::new(&project, "1m") {
-        Ok(mount) => mount,
-        Err(reason) => {
-            println!("skipped: no small file system can be mounted here: {reason}");
-            return;
-        }
-    };
+    let Some(mount) = Mount::new(&project, "1m") else { return };
     let at = project.path("data");
     let text = project.read("jobs/j/job.toml").replace("metrics/j.prom", "data/j.prom");
     project.write("jobs/j/job.toml", text);
@@ -113,13 +108,7 @@ fn a_full_disk_alerts_all_the_same() {
 #[test]
 fn a_load_is_tried_again_when_the_disk_has_room() {
     let project = project("\n[stages.load]\nretries = 20\nwait = \"1s\"\n");
-    let mount = match Mount::new(&project, "4m") {
-        Ok(mount) => mount,
-        Err(reason) => {
-            println!("skipped: no small file system can be mounted here: {reason}");
-            return;
-        }
-    };
+    let Some(mount) = Mount::new(&project, "4m") else { return };
     project.ok(&["run", "j"]);
     // There is room for the record of the run, and none for what it loads.
     let filler = project.path("data/filler");
@@ -274,7 +263,7 @@ fn a_record_of_a_clock_that_was_ahead_is_not_the_last_run() {
     assert_eq!(status["outcome"], "failed", "{status}");
     assert!(!status["last_good"].as_str().unwrap().starts_with("2036"), "{status}");
     assert!(told.stderr.contains("01WK0000000000000000000000"), "{}", told.stderr);
-    let history = json_lines(&project.ok(&["history", "--output", "json"]));
+    let history = project.json(&["history"]);
     let outcomes: Vec<&str> = history.iter().map(|run| run["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["failed", "ok", "ok"], "in the order in which they were recorded");
 }

@@ -28,7 +28,7 @@ fn catch_up(project: &Project, now: &str) -> Ran {
 
 /// Logical time and outcome of each run, the oldest first.
 fn runs(project: &Project) -> Vec<(String, String)> {
-    let mut rows = json_lines(&project.ok(&["history", "--output", "json", "--limit", "0"]));
+    let mut rows = project.json(&["history", "--limit", "0"]);
     rows.reverse();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     rows.iter().map(|row| (text(&row["now"]), text(&row["outcome"]))).collect()

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::harness::system::{signal, wait_for};
 use crate::harness::{Project, json_lines};
 
 const JOB: &str = readings_job!(
@@ -165,12 +165,8 @@ fn an_interrupted_run_has_its_hook() {
     project.write("in/1.csv", format!("meter,ts,kwh\n{}\n", rows.join("\n")));
     let mut command = project.command(&["run", "j"]);
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let clock = Instant::now();
-    while !project.path("data/tables/T/manifest").exists() {
-        assert!(clock.elapsed() < Duration::from_secs(120), "waiting for the table");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    wait_for("the table", || project.path("data/tables/T/manifest").exists());
+    signal(run.id(), "-INT");
     let done = run.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(said(&project), ["interrupt interrupted 130 0", "finish interrupted 130 0"]);

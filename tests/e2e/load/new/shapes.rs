@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::loads;
-use crate::harness::{Project, json_lines, repository};
+use crate::harness::{Project, repository};
 
 /// What is exported of a job: `day`, `month` or `query`.
 fn per(project: &Project, job: &str) -> String {
@@ -270,7 +270,7 @@ fn rows_that_replace_others_are_told() {
     let project = Project::empty();
     let text = table("ts,host,v", 0..200, |at| format!("2020-01-01T{:02}:{:02}:00Z,a,{at}", at / 60, at % 60));
     project.write("a.csv", format!("{text}2020-01-01T00:07:00Z,a,99\n"));
-    let said = json_lines(&project.ok(&["new", "a", "--from", "a.csv", "--output", "json"])).remove(0);
+    let said = project.json(&["new", "a", "--from", "a.csv"]).remove(0);
     assert_eq!(said["row_key"], "{host}#{ts:ms}");
     let note = said["notes"].to_string();
     assert!(note.contains("1 rows have the key and time of an earlier row"), "{note}");
@@ -291,9 +291,7 @@ fn the_hour_that_clocks_repeat_is_loaded_and_told() {
         format!("2021-{}-{:02},{:02}:{:02},{at}.5", 10, 31, shown / 2 % 24, shown % 2 * 30)
     });
     project.write("a.csv", text.lines().take(51).collect::<Vec<_>>().join("\n"));
-    let said =
-        json_lines(&project.ok(&["new", "a", "--from", "a.csv", "--timezone", "Europe/Paris", "--output", "json"]))
-            .remove(0);
+    let said = project.json(&["new", "a", "--from", "a.csv", "--timezone", "Europe/Paris"]).remove(0);
     assert!(said["notes"].to_string().contains("2 rows have the key and time of an earlier row"), "{said}");
     let record = project.run_job("a");
     assert_eq!((&record["rows_rejected"], &record["loads"][0]["repeated_times"]), (&0.into(), &4.into()), "{record}");

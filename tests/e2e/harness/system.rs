@@ -1,0 +1,120 @@
+//! What tests need of the machine: Python, a terminal, signals, mounts.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Project, Ran, repository};
+
+/// Says on standard error why a test is skipped.
+fn skipped(reason: &str) {
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "skipped: {reason}").unwrap();
+}
+
+/// Runs a command; its standard error if it fails.
+fn succeed(command: &mut Command) -> Result<(), String> {
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A Python that can import `modules`: `TIDETABLE_PYTHON`, or one in a venv of the project. None if it cannot be had.
+pub fn python(project: &Project, modules: &str) -> Option<PathBuf> {
+    let has_modules =
+        |python: &PathBuf| succeed(Command::new(python).args(["-c", &format!("import {modules}")])).is_ok();
+    if let Some(python) = std::env::var_os("TIDETABLE_PYTHON").map(PathBuf::from).filter(has_modules) {
+        return Some(python);
+    }
+    let venv = project.path("venv");
+    let python = venv.join("bin/python");
+    let requirements = repository().join("tests/requirements.txt");
+    let installed = succeed(Command::new("python3").args(["-m", "venv"]).arg(&venv)).and_then(|()| {
+        succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(requirements))
+    });
+    if let Err(reason) = &installed {
+        skipped(&format!("{modules} cannot be installed for Python: {reason}"));
+    }
+    installed.is_ok().then_some(python)
+}
+
+/// Runs a script of `tests/e2e`, which must succeed, with a Python that can import `modules`; its standard output.
+pub fn python_script<A: AsRef<OsStr>>(
+    project: &Project,
+    modules: &str,
+    script: &str,
+    args: impl IntoIterator<Item = A>,
+) -> Option<String> {
+    let mut command = Command::new(python(project, modules)?);
+    let ran = Ran::of(command.arg("-B").arg(repository().join("tests/e2e").join(script)).args(args));
+    assert_eq!(ran.code, Some(0), "{script}: {}{}", ran.stdout, ran.stderr);
+    Some(ran.stdout)
+}
+
+/// Runs the command, which must succeed, on a terminal of so many columns (0: unknown), and types each line of `keys` at a prompt.
+/// Returns what the terminal shows.
+pub fn on_terminal(project: &Project, columns: u32, args: &[&str], keys: &str) -> String {
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(repository().join("tests/e2e/query/prompt_check.py")).arg("60");
+    command.arg(project.command(&[]).get_program()).args(args).current_dir(project.path(""));
+    command.env("XDG_STATE_HOME", project.path("state")).env("NO_COLOR", "1").env("TERM", "xterm");
+    command.env("PROMPT_COLUMNS", columns.to_string()).env_remove("COLUMNS");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {shown}");
+    shown
+}
+
+/// Sends a signal, such as `-INT`, to a process.
+pub fn signal(process: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
+}
+
+/// Waits until something holds, for two minutes at most.
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let clock = Instant::now();
+    while !holds() {
+        assert!(clock.elapsed() < Duration::from_secs(120), "waiting for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Something mounted, and unmounted when dropped.
+pub struct Mount(pub PathBuf);
+
+impl Mount {
+    /// A small file system in the root of a project. None if this machine does not allow mounts.
+    pub fn new(project: &Project, size: &str) -> Option<Self> {
+        let root = project.path("data");
+        fs::create_dir_all(&root).unwrap();
+        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &root).then(|| Self(root))
+    }
+
+    /// A directory that cannot be written. None if this machine does not allow mounts.
+    pub fn read_only(at: PathBuf) -> Option<Self> {
+        let mounted = mount(&["--bind", at.to_str().unwrap()], &at).then(|| Self(at))?;
+        mount(&["-o", "remount,bind,ro"], &mounted.0).then_some(mounted)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
+/// Whether something could be mounted at a path.
+pub fn mount(args: &[&str], at: &Path) -> bool {
+    let mounted = succeed(Command::new("mount").args(args).arg(at));
+    if let Err(reason) = &mounted {
+        skipped(&format!("nothing can be mounted here: {reason}"));
+    }
+    mounted.is_ok()
+}
