@@ -80,6 +80,7 @@ fn a_damaged_sst_is_taken_out_and_loaded_again() {
     assert!(project.ok(&["repair", "T"]).contains("no SST is damaged"));
     let broken = ssts(&project).remove(1);
     flip_bit(project.path(&broken));
+    let bytes = fs::read(project.path(&broken)).unwrap();
     project.fails(1, &["verify", "T"]);
 
     let said = project.ok(&["repair", "T"]);
