@@ -36,7 +36,7 @@ fn dependencies() -> BTreeMap<String, (Vec<String>, Vec<String>)> {
 }
 
 #[test]
-fn arrows_point_downward() {
+fn crates_depend_only_on_lower_crates() {
     let all = dependencies();
     let mut known: Vec<&str> = FLOORS.iter().chain(&DEV_ONLY).copied().collect();
     known.sort_unstable();
@@ -56,7 +56,7 @@ fn arrows_point_downward() {
 }
 
 #[test]
-fn only_sql_and_export_know_datafusion() {
+fn only_sql_and_export_depend_on_datafusion() {
     for crate_name in FLOORS {
         let manifest = fs::read_to_string(repository().join("crates").join(crate_name).join("Cargo.toml")).unwrap();
         let knows = manifest.contains("datafusion");
@@ -65,7 +65,7 @@ fn only_sql_and_export_know_datafusion() {
 }
 
 #[test]
-fn layout_and_sstable_do_no_io() {
+fn layout_and_sstable_depend_on_no_io_crate() {
     for crate_name in ["layout", "sstable"] {
         let manifest = fs::read_to_string(repository().join("crates").join(crate_name).join("Cargo.toml")).unwrap();
         for banned in ["tokio", "object_store", "futures"] {
@@ -75,7 +75,7 @@ fn layout_and_sstable_do_no_io() {
 }
 
 #[test]
-fn the_documents_name_every_crate() {
+fn architecture_names_every_crate() {
     let architecture = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
     for crate_name in FLOORS.iter().chain(&DEV_ONLY) {
         assert!(architecture.contains(&format!("crates/{crate_name}")), "ARCHITECTURE.md does not name {crate_name}");
@@ -84,7 +84,7 @@ fn the_documents_name_every_crate() {
 }
 
 #[test]
-fn no_file_outgrows_the_house() {
+fn files_have_at_most_600_lines_of_code() {
     let mut folders = vec![repository().join("crates"), repository().join("tests")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {

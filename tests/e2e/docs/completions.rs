@@ -59,7 +59,7 @@ fn bash_completes_commands_jobs_and_tables() {
 }
 
 #[test]
-fn scripts_for_every_shell() {
+fn every_shell_has_a_script() {
     let project = Project::empty();
     for (shell, part) in [("bash", "complete "), ("zsh", "#compdef tidetable"), ("fish", "complete -c tidetable")] {
         let script = project.ok(&["completions", shell]);
@@ -70,7 +70,7 @@ fn scripts_for_every_shell() {
 }
 
 #[test]
-fn manual_pages() {
+fn every_command_has_a_manual_page() {
     let project = Project::empty();
     let page = project.ok(&["man"]);
     assert!(page.contains(".TH tidetable 1") && page.contains("Exit codes"), "{page}");

@@ -95,7 +95,7 @@ fn copy_directory(from: &Path, to: &Path) {
 }
 
 #[test]
-fn every_page_with_commands_is_run() {
+fn pages_with_commands_are_run() {
     for page in markdown_files() {
         let text = read(&page);
         assert!(

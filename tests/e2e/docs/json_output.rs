@@ -150,7 +150,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn commands_print_what_the_reference_says() {
+fn commands_print_the_keys_of_the_reference() {
     let (project, mut reference) = (project(), Reference::read());
     let mut check = |command: &str, args: &[&str]| reference.check(command, &project, args);
     check("history --run", &["history", "--run", "last"]);

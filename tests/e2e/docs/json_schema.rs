@@ -13,7 +13,7 @@ fn schema() -> Value {
 }
 
 #[test]
-fn the_schema_in_the_repository_is_that_of_the_command() {
+fn stored_schema_is_the_printed_schema() {
     let kept = fs::read_to_string(repository().join("jobs/job.schema.json")).unwrap();
     let printed = Project::empty().ok(&["schema", "job"]);
     assert!(kept == printed, "write it anew: tidetable schema job > jobs/job.schema.json");
@@ -45,7 +45,7 @@ fn choices(schema: &Value, path: &[String], found: &mut Vec<(Vec<String>, Vec<St
 }
 
 #[test]
-fn the_words_of_the_schema_are_those_of_the_reader() {
+fn schema_values_are_accepted_by_the_reader() {
     let project = Project::smart_meters();
     let text = project.read("jobs/smart-meters/job.toml");
     let mut found = Vec::new();
@@ -93,7 +93,7 @@ for path in sys.argv[2:]:
 "#;
 
 #[test]
-fn every_job_fits_the_schema() {
+fn every_job_file_fits_the_schema() {
     let project = Project::smart_meters();
     let Some(python) = python(&project, "jsonschema") else { return };
     project.write("schema.json", schema().to_string());

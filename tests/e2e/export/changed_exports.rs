@@ -43,7 +43,7 @@ fn count(project: &Project, table: &str) -> u64 {
 }
 
 #[test]
-fn exports_may_swap_their_names() {
+fn exports_can_swap_names() {
     let project = project(&[("E", "E_{day:%Y%m%d}"), ("F", "F_{day:%Y%m%d}")]);
     project.write("jobs/j/job.toml", job("j", "T", "UTC", &[("E", "F_{day:%Y%m%d}"), ("F", "E_{day:%Y%m%d}")]));
     project.run_job("j");
@@ -54,7 +54,7 @@ fn exports_may_swap_their_names() {
 }
 
 #[test]
-fn a_new_name_may_be_the_old_name_of_another_day() {
+fn new_name_can_be_the_old_name_of_another_day() {
     let project = project(&[("E", "E_{day:%Y%m%d}")]);
     project.write("jobs/j/job.toml", job("j", "T", "UTC", &[("E", "E_{day:%Y%d%m}")]));
     project.run_job("j");
@@ -67,7 +67,7 @@ fn a_new_name_may_be_the_old_name_of_another_day() {
 }
 
 #[test]
-fn another_job_does_not_publish_over_an_export() {
+fn job_cannot_publish_over_an_export_of_another_job() {
     let project = project(&[("E", "E_{day:%Y%m%d}")]);
     let before = project.files("data/exports");
     project.write("jobs/k/job.toml", job("k", "U", "UTC", &[("E", "X_{day:%Y%m%d}")]));
@@ -78,7 +78,7 @@ fn another_job_does_not_publish_over_an_export() {
 }
 
 #[test]
-fn another_time_zone_moves_readings_between_days() {
+fn changed_time_zone_moves_rows_between_days() {
     let project = project(&[("E", "E_{day:%Y%m%d}")]);
     project.write("jobs/j/job.toml", job("j", "T", "Europe/Paris", &[("E", "E_{day:%Y%m%d}")]));
     project.run_job("j");
@@ -88,7 +88,7 @@ fn another_time_zone_moves_readings_between_days() {
 }
 
 #[test]
-fn a_part_that_was_removed_is_published_again() {
+fn removed_part_is_published_again() {
     let project = project(&[("E", "E_{day:%Y%m%d}")]);
     fs::remove_dir_all(project.path("data/exports/E_20200201")).unwrap();
     project.run_job("j");
@@ -96,7 +96,7 @@ fn a_part_that_was_removed_is_published_again() {
 }
 
 #[test]
-fn a_table_made_anew_publishes_anew() {
+fn recreated_table_is_published_again() {
     let project = project(&[("E", "E_{day:%Y%m%d}")]);
     fs::remove_dir_all(project.path("data/tables")).unwrap();
     project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-02T23:30:00Z,77\n");
@@ -107,7 +107,7 @@ fn a_table_made_anew_publishes_anew() {
 }
 
 #[test]
-fn other_rules_of_collection_show_at_once() {
+fn changed_gc_rule_applies_at_once() {
     let project = project(&[("E", "E_{day:%Y%m%d}")]);
     project.write("in/b.csv", "meter,ts,kwh\n1,2020-01-02T23:30:20Z,5\n1,2020-01-02T23:30:40Z,6\n");
     project.run_job("j");
@@ -125,7 +125,7 @@ fn other_rules_of_collection_show_at_once() {
 }
 
 #[test]
-fn a_query_for_a_day_reads_records_only() {
+fn daily_query_must_read_records() {
     for sql in ["select * from cells.T", "select 1 as one", "select e.* from exports.E e join T on true"] {
         let text = job("j", "T", "UTC", &[("E", "E_{day:%Y%m%d}")]);
         let start = text.find("query = ").unwrap();
@@ -136,7 +136,7 @@ fn a_query_for_a_day_reads_records_only() {
 }
 
 #[test]
-fn a_wrong_query_is_found_by_check() {
+fn check_finds_an_invalid_query() {
     let text = job("j", "T", "UTC", &[("E", "E_{day:%Y%m%d}")]);
     for (right, wrong) in [("select meter", "selec meter"), ("from T", "from U"), ("kwh, '", "kWh, '")] {
         let project = Project::new("j", &text.replace(right, wrong));

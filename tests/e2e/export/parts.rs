@@ -51,7 +51,7 @@ fn published(names: &[&str]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn months_are_those_of_the_zone_and_hours_those_of_utc() {
+fn months_follow_the_time_zone_and_hours_follow_utc() {
     let project = project("month", "E_{month:%Y%m}", "", "select * from T order by meter, ts");
     assert_eq!(parts(&project.run_job("j")), published(&["E_202603", "E_202604", "E_202605"]));
     assert_eq!(project.sql("select count(*) as n from exports.E_202603")[0]["n"], 4);
@@ -82,7 +82,7 @@ fn months_are_those_of_the_zone_and_hours_those_of_utc() {
 }
 
 #[test]
-fn a_day_without_rows_is_not_looked_at_again() {
+fn empty_day_is_not_queried_again() {
     let project = project("day", "E_{day:%Y%m%d}", "", "select * from T where price > 3 order by meter, ts");
     let record = project.run_job("j");
     let states: Vec<String> = parts(&record).into_iter().map(|(_, state)| state).collect();
@@ -98,7 +98,7 @@ fn a_day_without_rows_is_not_looked_at_again() {
 }
 
 #[test]
-fn a_query_of_everything_is_one_table() {
+fn whole_query_is_one_part() {
     let sql = "select meter, sum(price) as total, max(ts) as newest from T group by meter order by meter";
     let project = project("query", "TOTALS", "", sql);
     assert_eq!(parts(&project.run_job("j")), published(&["TOTALS"]));
@@ -140,7 +140,7 @@ fn csv_and_arrow_read_back_with_their_types() {
 }
 
 #[test]
-fn rows_are_added_once() {
+fn append_mode_adds_rows_once() {
     let select = "select count(*) as readings, $now as at from T";
     let project = project("query", "LOG", "mode = \"append\"", select);
     project.ok(&["run", "j", "--now", "2026-07-01T00:00:00Z"]);
@@ -165,7 +165,7 @@ fn rows_are_added_once() {
 }
 
 #[test]
-fn a_union_of_sorted_queries_is_published_in_one_order() {
+fn union_of_sorted_queries_is_published_in_order() {
     let half =
         |meter: u32| format!("select * from (select meter, price from T where meter = {meter} order by price limit 9)");
     let sql = format!("{} union all {}", half(1), half(2));
@@ -181,7 +181,7 @@ fn a_union_of_sorted_queries_is_published_in_one_order() {
 }
 
 #[test]
-fn rows_with_the_same_keys_are_replaced() {
+fn upsert_mode_replaces_rows_with_equal_keys() {
     let select = "select meter, max(price) as peak from T where ts >= '2026-04-01' group by meter order by meter";
     let project = project("query", "TOP", "mode = \"upsert\"\nkeys = [\"meter\"]", select);
     project.write("in/a.csv", "meter,ts,price\n1,2026-04-01T00:00:00Z,1\n2,2026-04-01T00:00:00Z,2\n");
@@ -199,7 +199,7 @@ fn rows_with_the_same_keys_are_replaced() {
 }
 
 #[test]
-fn folders_in_the_manner_of_hive() {
+fn hive_partition_directories() {
     let project = project("day", "E/dt={day:%Y-%m-%d}", "", "select meter, ts, price from T order by meter, ts");
     let record = project.run_job("j");
     assert_eq!(parts(&record)[1].0, "E/dt=2026-03-29");
@@ -216,7 +216,7 @@ fn folders_in_the_manner_of_hive() {
 }
 
 #[test]
-fn a_day_past_its_retention_is_sealed() {
+fn expired_day_is_sealed() {
     let project = project("day", "E_{day:%Y%m%d}", "", "select meter, ts, price from T order by meter, ts");
     let text = project
         .read("jobs/j/job.toml")

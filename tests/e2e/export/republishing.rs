@@ -47,7 +47,7 @@ fn published_files(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn keys_are_named_as_they_are_written() {
+fn keys_keep_their_case() {
     let latest = "select nullif(\\\"Id\\\", 'y') as \\\"Id\\\", max(v) as \\\"Peak V\\\" from T group by \\\"Id\\\"";
     for (per, name) in [("query", "LATEST"), ("day", "E_{day:%Y%m%d}")] {
         let project = project(
@@ -68,7 +68,7 @@ fn keys_are_named_as_they_are_written() {
 }
 
 #[test]
-fn keys_that_are_no_columns_are_refused_before_anything_is_loaded() {
+fn unknown_key_columns_are_refused_before_loading() {
     let text = export("query", "LATEST", "mode = \"upsert\"\nkeys = [\"id\"]", READINGS);
     let project = project("UTC", &text, &[("a", "x,2026-05-05T10:00:00Z,1\n")]);
     for command in ["check", "plan", "run"] {
@@ -79,7 +79,7 @@ fn keys_that_are_no_columns_are_refused_before_anything_is_loaded() {
 }
 
 #[test]
-fn a_restated_day_is_as_if_built_afresh() {
+fn restated_day_equals_a_fresh_build() {
     for mode in
         ["", "mode = \"upsert\"\nkeys = [\"Id\"]", "mode = \"upsert\"\nkeys = [\"Id\", \"ts\"]\nformat = \"csv\""]
     {
@@ -113,7 +113,7 @@ fn a_restated_day_is_as_if_built_afresh() {
 }
 
 #[test]
-fn rows_that_were_added_to_a_day_stay() {
+fn appended_rows_of_a_day_stay() {
     let text = export("day", "E_{day:%Y%m%d}", "mode = \"append\"", "select count(*) as n from T");
     let project = project("UTC", &text, &[("a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,3\n")]);
     project.run_job("j");
@@ -125,7 +125,7 @@ fn rows_that_were_added_to_a_day_stay() {
 }
 
 #[test]
-fn a_day_of_several_files_and_one_of_a_delta_table_are_withdrawn() {
+fn multi_file_day_and_delta_day_are_withdrawn() {
     let rows: String = (0..3000).map(|at| format!("id{at},2026-05-06T10:00:00Z,{at}.{at}\n")).collect();
     for (name, more) in [("E_{day:%Y%m%d}", "file_size = \"16KiB\""), ("E/dt={day}", "delta = true")] {
         let text = export("day", name, more, READINGS);
@@ -147,7 +147,7 @@ fn a_day_of_several_files_and_one_of_a_delta_table_are_withdrawn() {
 }
 
 #[test]
-fn a_query_without_rows_is_a_table_without_rows() {
+fn query_without_rows_publishes_an_empty_table() {
     let text = export("query", "HIGH", "", "select \\\"Id\\\", v from T where v > 5");
     let project = project("UTC", &text, &[("a", "x,2026-05-05T10:00:00Z,1\n")]);
     assert_eq!(parts(&project.run_job("j")), [part("HIGH", "empty")]);
@@ -161,7 +161,7 @@ fn a_query_without_rows_is_a_table_without_rows() {
 }
 
 #[test]
-fn only_days_that_hold_records_are_parts() {
+fn only_days_with_records_are_parts() {
     let checks = "[checks.some]\non = \"T\"\nrows = { min = 1 }\n[checks.others]\non = \"U\"\nrows = { min = 1 }\n\
                   [tables.U]\nfrom = \"readings\"\nrow_key = \"{Id}#{ts:ms}\"\n[tables.U.families.A]\n\
                   columns = [{ qualifier = \"v\", value = \"{v}\" }]\n";
@@ -197,7 +197,7 @@ fn story(project: &Project) -> (bool, Option<i32>, bool) {
 }
 
 #[test]
-fn a_day_whose_check_failed_is_not_done() {
+fn day_with_a_failed_check_is_tried_again() {
     let published = export("day", "E_{day:%Y%m%d}", "", READINGS);
     let low = "[checks.low]\non = \"T\"\nrange = { v = { max = 2 } }\n";
     let project = project("UTC", &published, &[("a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,3\n")]);
@@ -232,7 +232,7 @@ fn a_day_whose_check_failed_is_not_done() {
 }
 
 #[test]
-fn a_day_of_a_table_whose_check_failed_is_not_done() {
+fn table_day_with_a_failed_check_is_tried_again() {
     let low = "[checks.low]\non = \"T\"\nrange = { v = { max = 2 } }\n";
     let project = project("UTC", low, &[("a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,3\n")]);
     for _ in 0..3 {
@@ -247,7 +247,7 @@ fn a_day_of_a_table_whose_check_failed_is_not_done() {
 }
 
 #[test]
-fn a_plan_knows_what_becomes_of_derived_tables() {
+fn plan_includes_effects_on_derived_tables() {
     let text = "[tables.D]\nrow_key = \"{Id}#{ts:ms}\"\n\
                 from = { query = { sql = \"select \\\"Id\\\", ts, v * 2 as w from T\" } }\n\
                 [tables.D.families.A]\ncolumns = [{ qualifier = \"w\", value = \"{w}\" }]\n";
@@ -270,7 +270,7 @@ fn a_plan_knows_what_becomes_of_derived_tables() {
 }
 
 #[test]
-fn a_plan_tells_sealed_days_apart() {
+fn plan_lists_sealed_days() {
     let text = job("UTC", &export("day", "E_{day:%Y%m%d}", "", READINGS))
         .replace("[tables.T.families.A]\n", "[tables.T.families.A]\ngc = \"maxage=40d\"\n");
     let project = Project::new("j", &text);
@@ -296,7 +296,7 @@ fn damage(project: &Project, path: &str) {
 }
 
 #[test]
-fn a_damaged_or_missing_file_is_told_and_published_again() {
+fn damaged_or_missing_file_is_reported_and_published_again() {
     let rows: String = (0..2000).map(|at| format!("id{at},2026-05-05T10:00:00Z,{at}.5\n")).collect();
     for more in ["", "format = \"csv\"", "format = \"arrow\"", "file_size = \"8KiB\"", "delta = true"] {
         let name = if more.contains("delta") { "E/dt={day}" } else { "E_{day:%Y%m%d}" };
@@ -336,7 +336,7 @@ fn a_damaged_or_missing_file_is_told_and_published_again() {
 }
 
 #[test]
-fn a_file_that_was_only_touched_or_copied_is_sound() {
+fn touched_or_copied_file_is_sound() {
     let project =
         project("UTC", &export("day", "E_{day:%Y%m%d}", "", READINGS), &[("a", "x,2026-05-05T10:00:00Z,1\n")]);
     project.run_job("j");
@@ -354,7 +354,7 @@ fn a_file_that_was_only_touched_or_copied_is_sound() {
 }
 
 #[test]
-fn what_cannot_be_made_again_is_not_published_over() {
+fn damaged_append_export_is_not_overwritten() {
     let text = export("query", "LOG", "mode = \"append\"", "select count(*) as n, $now as at from T");
     let project = project("UTC", &text, &[("a", "x,2026-05-05T10:00:00Z,1\n")]);
     project.run_job("j");
@@ -378,7 +378,7 @@ fn exports(named: &[(&str, &str, &str)]) -> String {
 }
 
 #[test]
-fn exports_whose_names_can_meet_are_refused() {
+fn exports_with_conflicting_names_are_refused() {
     for (one, other) in [
         (("E", "day", "X_{day:%Y%m%d}"), ("F", "month", "X_{month:%Y%m01}")),
         (("E", "day", "X_{day:%Y%m%d}"), ("F", "query", "X_20260505")),
@@ -414,7 +414,7 @@ fn exports_whose_names_can_meet_are_refused() {
 }
 
 #[test]
-fn checks_are_measured_on_what_is_there() {
+fn check_data_measures_published_and_stored_rows() {
     let published = export("day", "E_{day:%Y%m%d}", "", READINGS);
     let checks = "[checks.low]\non = \"E\"\nrange = { v = { max = 2 } }\nunique = [\"Id\"]\nnot_null = [\"Id\"]\n\
                   [checks.some]\non = \"T\"\nseverity = \"warn\"\nrows = { min = 3 }\n\

@@ -53,7 +53,7 @@ fn names(project: &Project, folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_large_day_is_several_files_and_a_small_one_is_one() {
+fn large_day_has_several_files() {
     let project = project(1);
     project.run_job("j");
     let large = names(&project, "DAY_20200101");
@@ -101,7 +101,7 @@ fn other_engines_read_all_files_of_a_day() {
 }
 
 #[test]
-fn what_is_lost_of_a_large_day_is_made_again_and_its_list_can_be_gone() {
+fn lost_file_or_list_of_a_large_day_is_restored() {
     let project = project(1);
     project.run_job("j");
     let before = names(&project, "DAY_20200101");
@@ -122,7 +122,7 @@ fn what_is_lost_of_a_large_day_is_made_again_and_its_list_can_be_gone() {
 }
 
 #[test]
-fn a_run_that_is_stopped_before_it_lists_a_day_adds_no_row_twice_and_loses_none() {
+fn run_stopped_before_listing_a_day_loses_and_repeats_no_row() {
     for (mode, wanted) in [("append", 2 * ROWS + 1), ("upsert\"\nkeys = [\"meter\", \"ts\"]\n#", ROWS + 1)] {
         let job = JOB.replace("file_size = \"16 KiB\"", &format!("file_size = \"16 KiB\"\nmode = \"{mode}\""));
         let job = job[..job.find("[exports.HIVE]").unwrap()].to_owned();

@@ -77,7 +77,7 @@ fn run(project: &Project, options: &[&str]) -> (Value, String) {
 }
 
 #[test]
-fn days_of_a_joined_month_are_the_same_from_one_pass() {
+fn shared_scan_publishes_the_same_days() {
     let project = project();
     // Each day has a file of its own until the end of this run.
     let (record, said) = run(&project, &[]);
@@ -107,7 +107,7 @@ fn days_of_a_joined_month_are_the_same_from_one_pass() {
 }
 
 #[test]
-fn a_check_that_fails_stops_its_day_only() {
+fn failed_check_stops_only_its_day() {
     let project = project();
     let job = JOB.replace("rows = { min = 1 }\nnot_null", "range = { kwh = { max = 10.4 } }\nnot_null");
     project.run_job("j");

@@ -241,7 +241,7 @@ fn load(project: &Project, bigtable: &Bigtable, file: usize, readings: &[Reading
 }
 
 #[test]
-fn the_emulator_holds_the_same_cells() {
+fn emulator_stores_the_same_cells() {
     let Some(program) = emulator().filter(|_| has_cbt()) else {
         println!("skipped: cbtemulator and cbt of the Google Cloud CLI are not on this machine");
         return;
@@ -348,7 +348,7 @@ fn unquoted(text: &str) -> Vec<u8> {
 
 /// Sums only: of the other kinds of aggregate families the emulator keeps the last write, and its sums wrap around.
 #[test]
-fn the_emulator_adds_up_the_same_sums() {
+fn emulator_computes_the_same_sums() {
     let Some(program) = emulator().filter(|_| has_cbt()) else {
         println!("skipped: cbtemulator and cbt of the Google Cloud CLI are not on this machine");
         return;

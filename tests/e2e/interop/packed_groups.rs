@@ -99,7 +99,7 @@ fn loaded() -> Project {
 }
 
 #[test]
-fn cells_of_several_columns_read_back_by_sql() {
+fn packed_groups_read_back_in_sql() {
     let project = loaded();
     let all = "select * from EVENT order by host, ts";
     let rows = project.sql(all);
@@ -143,7 +143,7 @@ fn cells_of_several_columns_read_back_by_sql() {
 }
 
 #[test]
-fn another_program_reads_the_messages() {
+fn protobuf_for_python_reads_the_messages() {
     let project = loaded();
     for table in ["EVENT", "WEEK"] {
         project.write(&format!("check/{}.proto", table.to_lowercase()), project.ok(&["proto", table]));
@@ -157,7 +157,7 @@ fn another_program_reads_the_messages() {
 }
 
 #[test]
-fn a_table_without_messages_has_no_proto() {
+fn table_without_messages_has_no_proto() {
     let project = loaded();
     let job = JOB.replace(r#"{ qualifier = "blob", message = "Reading" }, "#, "");
     project.write("jobs/samples/job.toml", job);
@@ -166,7 +166,7 @@ fn a_table_without_messages_has_no_proto() {
 }
 
 #[test]
-fn numbers_that_a_message_cannot_hold_are_rejected() {
+fn numbers_outside_the_protobuf_type_are_rejected() {
     let project = Project::new("samples", JOB);
     project.write("jobs/samples/protos/sample.proto", PROTO);
     let rows = "a,2021-03-01T00:00:00Z,2147483648,,,,,,\na,2021-03-01T01:00:00Z,2147483647,,,,,,\n";
@@ -179,7 +179,7 @@ fn numbers_that_a_message_cannot_hold_are_rejected() {
 }
 
 #[test]
-fn a_later_cell_replaces_the_whole_of_an_earlier_one() {
+fn later_cell_replaces_the_whole_message() {
     let project = Project::new("samples", JOB);
     project.write("jobs/samples/protos/sample.proto", PROTO);
     let header = "host,ts,seq,count,load,price,ok,day,note\n";
@@ -196,7 +196,7 @@ fn a_later_cell_replaces_the_whole_of_an_earlier_one() {
 }
 
 #[test]
-fn events_of_one_moment_are_all_kept_and_doubles_are_not() {
+fn distinct_events_of_one_instant_are_kept() {
     let project = Project::new("samples", JOB);
     project.write("jobs/samples/protos/sample.proto", PROTO);
     let header = "host,ts,seq,count,load,price,ok,day,note\n";

@@ -46,7 +46,7 @@ pub fn check(project: &Project, what: &str, path: &Path) -> Option<Vec<Value>> {
 }
 
 #[test]
-fn every_engine_reads_the_same_types_and_rows() {
+fn engines_read_the_same_types_and_rows() {
     let project = project(&format!("per = \"day\"\nname = \"E_{{day:%Y%m%d}}\"\nquery = {{ sql = \"{SELECT}\" }}"));
     project.run_job("j");
     let Some(said) = check(&project, "types", &project.path("data/exports/E_20260328/part-0.parquet")) else { return };
@@ -87,7 +87,7 @@ fn every_engine_reads_the_same_types_and_rows() {
 }
 
 #[test]
-fn the_partition_of_hive_folders_is_in_their_names_only() {
+fn hive_partition_column_is_only_in_directory_names() {
     let project = project(
         "per = \"day\"\nname = \"E/dt={day}\"\nquery = { sql = \"select meter, price from T order by meter\" }",
     );
@@ -98,7 +98,7 @@ fn the_partition_of_hive_folders_is_in_their_names_only() {
 }
 
 #[test]
-fn dataflow_gets_the_schema_it_wants() {
+fn bigtable_parquet_has_the_schema_of_dataflow() {
     let project = project(
         "per = \"query\"\nname = \"CELLS\"\nformat = \"bigtable-parquet\"\nquery = { sql = \"select * from cells.T\" }",
     );
@@ -123,7 +123,7 @@ fn dataflow_gets_the_schema_it_wants() {
 }
 
 #[test]
-fn a_file_of_cells_needs_cells() {
+fn cell_formats_require_the_columns_of_cells() {
     let project =
         project("per = \"query\"\nname = \"CELLS\"\nformat = \"cbt-csv\"\nquery = { sql = \"select * from T\" }");
     let ran = project.run(&["run", "j"]);
@@ -146,7 +146,7 @@ fn a_file_of_cells_needs_cells() {
 }
 
 #[test]
-fn a_delta_log_gives_each_run_as_a_snapshot() {
+fn delta_log_has_a_version_per_run() {
     let select = "select cast(meter as bigint) as meter, ts, price from T order by meter, ts";
     let project =
         project(&format!("per = \"day\"\nname = \"E/dt={{day}}\"\ndelta = true\nquery = {{ sql = \"{select}\" }}"));

@@ -111,7 +111,7 @@ fn fresh(files: &BTreeMap<usize, String>) -> Project {
 }
 
 #[test]
-fn totals_are_those_of_the_live_inputs() {
+fn aggregates_count_only_live_inputs() {
     let mut files: BTreeMap<usize, String> = (0..FILES).map(|file| (file, sales(file))).collect();
     let project = project(&BTreeMap::new());
     let run = || project.ok(&["run", "sales", "--output", "json"]);
@@ -152,7 +152,7 @@ fn totals_are_those_of_the_live_inputs() {
 }
 
 #[test]
-fn a_sum_that_no_cell_holds_is_an_error() {
+fn sum_overflow_is_an_error() {
     let sale = |day: &str| format!("e0,2020-01-{day}T00:00:00Z,1,9223372036854775807\n");
     let header = "employee,ts,customer,cents\n";
     let files = BTreeMap::from([(0, format!("{header}{0}{0}", sale("30")))]);
@@ -187,7 +187,7 @@ fn a_sum_that_no_cell_holds_is_an_error() {
 }
 
 #[test]
-fn memory_has_a_floor() {
+fn memory_budget_has_a_minimum() {
     let project = project(&BTreeMap::from([(0, sales(0))]));
     let said = project.fails(2, &["run", "sales", "--memory", "1KiB"]);
     assert!(said.contains("--memory") && said.contains("16MiB"), "{said}");
@@ -217,7 +217,7 @@ columns = [
 "#;
 
 #[test]
-fn the_newest_sample_replaces_the_row() {
+fn upsert_replaces_the_row_with_the_newest_event() {
     let project = Project::new("current", CURRENT);
     let write = |name: &str, rows: &str| {
         project.write(&format!("sample-data/metrics/{name}.csv"), format!("host,ts,cpu,disk\n{rows}"))
@@ -245,7 +245,7 @@ fn the_newest_sample_replaces_the_row() {
 }
 
 #[test]
-fn an_upsert_of_nulls_empties_the_row_and_its_time_stands() {
+fn upsert_of_nulls_empties_the_row_and_keeps_its_time() {
     let project = Project::new("current", CURRENT);
     let rows = [
         "a,2020-01-03T00:00:00Z,0.10,5\nb,2020-01-01T00:00:00Z,0.30,7\n",
@@ -297,7 +297,7 @@ fn an_upsert_of_nulls_empties_the_row_and_its_time_stands() {
 }
 
 #[test]
-fn an_empty_qualifier_is_one_and_a_null_rejects() {
+fn empty_qualifier_is_stored_and_null_qualifier_is_rejected() {
     let job = r#"
 name = "q"
 [sources.s]

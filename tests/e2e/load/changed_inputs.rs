@@ -54,7 +54,7 @@ fn check_change(change: impl Fn(&str) -> String, days: &[&str]) {
 }
 
 #[test]
-fn an_altered_reading() {
+fn changed_row_republishes_its_day() {
     check_change(
         |text| {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -67,7 +67,7 @@ fn an_altered_reading() {
 }
 
 #[test]
-fn a_removed_reading() {
+fn removed_row_republishes_its_day() {
     check_change(
         |text| text.lines().enumerate().filter(|(at, _)| *at != 9).map(|(_, line)| format!("{line}\n")).collect(),
         &["20180105"],
@@ -75,7 +75,7 @@ fn a_removed_reading() {
 }
 
 #[test]
-fn a_reading_moved_to_another_day() {
+fn row_moved_to_another_day_republishes_both_days() {
     check_change(
         |text| {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -87,7 +87,7 @@ fn a_reading_moved_to_another_day() {
 }
 
 #[test]
-fn a_day_that_lost_all_its_readings() {
+fn day_that_lost_its_rows_is_published_without_rows() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     project.write(DAY, "meter,ts,kwh\n");
@@ -98,7 +98,7 @@ fn a_day_that_lost_all_its_readings() {
 }
 
 #[test]
-fn a_late_file_adds_to_its_days() {
+fn late_file_adds_rows_to_its_days() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let before = project.files("data/exports");
@@ -118,7 +118,7 @@ fn a_late_file_adds_to_its_days() {
 }
 
 #[test]
-fn the_same_content_under_another_name_is_the_same_input() {
+fn copy_of_an_input_is_not_loaded() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let files = |project: &Project| {
@@ -139,7 +139,7 @@ fn the_same_content_under_another_name_is_the_same_input() {
 }
 
 #[test]
-fn an_input_that_vanishes_keeps_its_cells_until_its_window_is_built_anew() {
+fn missing_input_keeps_its_cells_until_its_window_is_rebuilt() {
     let project = Project::smart_meters();
     project.write("sample-data/smart-meters/zz.csv", "meter,ts,kwh\n42,2018-01-05T03:30:00Z,1.5\n");
     project.run_job("smart-meters");
@@ -163,7 +163,7 @@ fn an_input_that_vanishes_keeps_its_cells_until_its_window_is_built_anew() {
 }
 
 #[test]
-fn a_changed_layout_needs_a_rebuild() {
+fn changed_layout_requires_rebuild() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let job = project.read("jobs/smart-meters/job.toml").replace("{meter:010}", "{meter:012}");
@@ -175,7 +175,7 @@ fn a_changed_layout_needs_a_rebuild() {
 }
 
 #[test]
-fn new_content_under_the_name_of_a_changed_input() {
+fn rotated_file_is_loaded() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     // A log that was rotated: what the file held now lies under another name.
@@ -186,7 +186,7 @@ fn new_content_under_the_name_of_a_changed_input() {
 }
 
 #[test]
-fn an_input_that_was_left_out_may_come_back() {
+fn excluded_input_can_be_loaded_again() {
     let project = Project::smart_meters();
     let late = "meter,ts,kwh\n42,2018-01-05T03:30:00Z,1.5\n42,2018-01-07T03:30:00Z,2.5\n";
     let path = "sample-data/smart-meters/zz.csv";
@@ -203,7 +203,7 @@ fn an_input_that_was_left_out_may_come_back() {
 }
 
 #[test]
-fn a_rebuild_loses_no_input_unasked() {
+fn rebuild_refuses_to_drop_missing_inputs() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     fs::remove_file(project.path(DAY)).unwrap();
@@ -215,7 +215,7 @@ fn a_rebuild_loses_no_input_unasked() {
 }
 
 #[test]
-fn a_rebuild_keeps_the_order_of_inputs() {
+fn rebuild_keeps_the_order_of_inputs() {
     let project = Project::smart_meters();
     let cell = |kwh: &str| format!("meter,ts,kwh\n42,2018-02-01T00:00:00Z,{kwh}\n");
     project.write("sample-data/smart-meters/zz.csv", cell("2"));
@@ -229,7 +229,7 @@ fn a_rebuild_keeps_the_order_of_inputs() {
 }
 
 #[test]
-fn another_reading_of_the_files_needs_a_rebuild() {
+fn changed_source_format_requires_rebuild() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let job = project.read("jobs/smart-meters/job.toml");
@@ -241,7 +241,7 @@ fn another_reading_of_the_files_needs_a_rebuild() {
 }
 
 #[test]
-fn rejected_rows_are_kept_before_anything_is_committed() {
+fn rejected_rows_are_written_before_the_commit() {
     let project = Project::smart_meters();
     let text = project.read(DAY) + "x,y,z\n";
     project.write(DAY, text);
@@ -252,7 +252,7 @@ fn rejected_rows_are_kept_before_anything_is_committed() {
 }
 
 #[test]
-fn a_file_that_becomes_a_copy_of_another_counts_once() {
+fn file_that_becomes_a_copy_counts_once() {
     let job = "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nh = \"text\"\n\
         ts = \"timestamp\"\nv = \"int64\"\n[tables.A]\nrow_key = \"{h}\"\n[tables.A.families.F]\nkind = \"sum\"\n\
         columns = [{ qualifier = \"v\", value = \"{v}\", timestamp = 0 }]\n";

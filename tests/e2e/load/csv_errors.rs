@@ -66,26 +66,26 @@ fn check_rejected(row: &[u8], column: Option<&str>, reason: &str) {
 }
 
 #[test]
-fn too_few_or_too_many_columns() {
+fn rows_with_too_few_or_too_many_columns_are_rejected() {
     check_rejected(b"7,2018-01-01T00:00:00Z,1.5", None, "expected 4 columns, found 3");
     check_rejected(b"7,2018-01-01T00:00:00Z,1.5,x,y", None, "expected 4 columns, found 5");
 }
 
 #[test]
-fn a_bad_number() {
+fn invalid_numbers_are_rejected() {
     check_rejected(b"7,2018-01-01T00:00:00Z,1.5kWh,x", Some("kwh"), "is no float64");
     check_rejected(b"-7,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "uint64");
     check_rejected(b"18446744073709551616,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "out of range");
 }
 
 #[test]
-fn a_bad_date() {
+fn invalid_dates_are_rejected() {
     check_rejected(b"7,2018-02-30T00:00:00Z,1.5,x", Some("ts"), "is no time");
     check_rejected(b"7,01/02/2018,1.5,x", Some("ts"), "is no time");
 }
 
 #[test]
-fn a_key_that_does_not_fit() {
+fn row_key_fields_that_do_not_fit_are_rejected() {
     check_rejected(b"12345678901,2018-01-01T00:00:00Z,1.5,x", Some("meter"), "");
     check_rejected(b",2018-01-01T00:00:00Z,1.5,x", Some("meter"), "");
     check_rejected(b"7,,1.5,x", Some("ts"), "");
@@ -93,12 +93,12 @@ fn a_key_that_does_not_fit() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8() {
+fn invalid_utf8_is_rejected() {
     check_rejected(b"7,2018-01-01T00:00:00Z,1.5,\xff\xfe", None, "not UTF-8");
 }
 
 #[test]
-fn carriage_returns_and_a_missing_last_newline() {
+fn carriage_returns_and_a_missing_final_newline_are_accepted() {
     let text = "meter,ts,kwh,note\r\n1,2018-01-01T00:00:00Z,1.5,a\r\n2,2018-01-01T00:00:00Z,2.5,b";
     let (rejected, rows) = load(&[("a.csv", text.as_bytes())]);
     assert!(rejected.is_empty());
@@ -126,7 +126,7 @@ fn nulls_write_no_cell() {
 }
 
 #[test]
-fn an_empty_file_and_a_header_alone() {
+fn empty_file_and_header_only_file_load_no_rows() {
     let (rejected, rows) =
         load(&[("a.csv", b""), ("b.csv", HEADER.as_bytes()), ("c.csv", format!("{HEADER}{GOOD}").as_bytes())]);
     assert!(rejected.is_empty());
@@ -134,7 +134,7 @@ fn an_empty_file_and_a_header_alone() {
 }
 
 #[test]
-fn a_missing_column_stops_the_run() {
+fn missing_column_fails_the_run() {
     let project = Project::new("meters", JOB);
     project.write("in/a.csv", "meter,ts,kWh,note\n1,2018-01-01T00:00:00Z,1.5,a\n");
     let said = project.fails(1, &["run", "meters"]);
@@ -158,14 +158,14 @@ fn too_many_rejected_rows_commit_nothing() {
 }
 
 #[test]
-fn no_file_at_all() {
+fn pattern_without_files_fails_the_run() {
     let project = Project::new("meters", JOB);
     let said = project.fails(1, &["run", "meters"]);
     assert!(said.contains("in/*.csv"), "{said}");
 }
 
 #[test]
-fn other_dialects_are_declared() {
+fn declared_csv_dialects_are_read() {
     let job = JOB.replace(
         "time = \"ts\"\n",
         "time = \"ts\"\ncsv = { delimiter = \";\", decimal = \",\", null = [\"NA\", \"?\"], comment = \"#\", header = false }\n",
@@ -181,7 +181,7 @@ fn other_dialects_are_declared() {
 }
 
 #[test]
-fn mistakes_of_a_job_file_as_json() {
+fn job_file_errors_are_printed_as_json() {
     let project = Project::new(
         "meters",
         &JOB.replace("kwh = \"float64\"", "kwh = \"float\"").replace("{meter:010}", "{metre:010}"),

@@ -65,7 +65,7 @@ fn cells(project: &Project, table: &str) -> Vec<(String, Vec<(String, String)>)>
 }
 
 #[test]
-fn one_stream_fills_two_tables() {
+fn filters_split_one_source_into_two_tables() {
     let project = Project::new("market", JOB);
     project.write("in/messages.csv", MESSAGES);
     let record = project.run_job("market");
@@ -94,7 +94,7 @@ fn one_stream_fills_two_tables() {
 }
 
 #[test]
-fn another_filter_is_another_table() {
+fn changed_filter_requires_rebuild() {
     let project = Project::new("market", JOB);
     project.write("in/messages.csv", MESSAGES);
     project.run_job("market");
@@ -105,7 +105,7 @@ fn another_filter_is_another_table() {
 }
 
 #[test]
-fn a_wrong_expression_is_a_mistake_in_the_job_file() {
+fn invalid_expression_is_a_job_file_error() {
     let project = Project::new("market", &JOB.replace("ask - bid", "ask - bit"));
     let said = project.fails(2, &["check", "market"]);
     assert!(said.contains("job.toml:21:10") && said.contains("bit"), "{said}");

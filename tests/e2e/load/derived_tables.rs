@@ -86,7 +86,7 @@ fn unchanged(record: &Value) -> u64 {
 }
 
 #[test]
-fn a_derived_table_follows_the_windows_that_change() {
+fn derived_table_rebuilds_only_changed_windows() {
     let project = project();
     let record = project.run_job("hours");
     assert_eq!(inputs(&record, "HOURS", "new"), ["METRIC@2026-01-01", "METRIC@2026-01-02"]);
@@ -131,7 +131,7 @@ fn a_derived_table_follows_the_windows_that_change() {
 }
 
 #[test]
-fn a_query_that_fails_leaves_its_table_as_it_was() {
+fn failed_query_leaves_its_table_unchanged() {
     let project = project();
     project.run_job("hours");
     let before = hours(&project);
@@ -147,7 +147,7 @@ fn a_query_that_fails_leaves_its_table_as_it_was() {
 }
 
 #[test]
-fn tables_of_one_source_share_its_reading_and_its_rejects() {
+fn tables_of_one_source_share_its_scan_and_rejected_rows() {
     let project = project();
     project.write(
         "in/3.csv",
@@ -167,7 +167,7 @@ fn tables_of_one_source_share_its_reading_and_its_rejects() {
 }
 
 #[test]
-fn a_table_added_later_is_loaded_beside_the_others() {
+fn table_added_later_is_loaded_in_its_own_input_order() {
     let project = project();
     let (without, start) = (JOB.find("[tables.BY_TIME]").unwrap(), JOB.find("[tables.HOURS]").unwrap());
     project.write("jobs/hours/job.toml", format!("{}{}", &JOB[..without], &JOB[start..]));
@@ -187,7 +187,7 @@ fn a_table_added_later_is_loaded_beside_the_others() {
 }
 
 #[test]
-fn a_query_sees_whole_windows_of_the_table_it_makes() {
+fn query_sees_whole_windows_of_the_derived_table() {
     let job = JOB.replace("[tables.METRIC]\n", "[tables.METRIC]\nwindow = \"hour\"\n");
     let project = Project::new("hours", &job.replace("{hour:%Y%m%d%H}", "{hour:%Y%m%d}"));
     let days = HOURS.replace("'hour'", "'day'");
@@ -200,7 +200,7 @@ fn a_query_sees_whole_windows_of_the_table_it_makes() {
 }
 
 #[test]
-fn windows_that_are_no_more_are_taken_out() {
+fn removed_source_windows_are_removed_from_the_derived_table() {
     let project = project();
     project.run_job("hours");
     project.write("jobs/hours/job.toml", JOB.replacen("[tables.METRIC]\n", "[tables.METRIC]\nwindow = \"month\"\n", 1));
@@ -215,7 +215,7 @@ fn windows_that_are_no_more_are_taken_out() {
 }
 
 #[test]
-fn a_table_is_there_after_a_first_run_without_rows() {
+fn first_run_without_rows_creates_the_table() {
     let project = project();
     for file in ["1", "2"] {
         project.write(&format!("in/{file}.csv"), "host,ts,load\n");
@@ -225,7 +225,7 @@ fn a_table_is_there_after_a_first_run_without_rows() {
 }
 
 #[test]
-fn rows_of_a_query_that_do_not_fit_are_kept_and_told() {
+fn rejected_query_rows_are_kept_and_reported() {
     let project = project();
     project.write("jobs/hours/hours.sql", HOURS.replace("SELECT host,", "SELECT nullif(host, 'b') AS host,"));
     let told = project.fails(1, &["run", "hours"]);

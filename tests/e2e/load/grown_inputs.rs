@@ -21,7 +21,7 @@ const SUM: &str = "kind = \"sum\"\n";
 const NEWEST: &str = "";
 
 #[test]
-fn a_file_that_is_gone_does_not_stand_in_the_way_of_one_that_grows() {
+fn grown_input_loads_although_another_input_is_missing() {
     let (both, own) = ([("y", 1, 2), ("z", 3, 7)], [("z", 3, 7), ("z", 4, 8)]);
     for (kind, gone, grown, more) in [
         (SUM, "in/a.csv", "in/b.csv", both),
@@ -52,7 +52,7 @@ fn a_file_that_is_gone_does_not_stand_in_the_way_of_one_that_grows() {
 }
 
 #[test]
-fn what_a_later_file_wrote_is_not_hidden_by_one_that_grows() {
+fn grown_input_does_not_overwrite_a_later_input() {
     let project = job(NEWEST);
     put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);
     put(&project, "in/b.csv", &[("y", 1, 1)]);
@@ -75,7 +75,7 @@ fn what_a_later_file_wrote_is_not_hidden_by_one_that_grows() {
 }
 
 #[test]
-fn rejected_rows_are_told_by_their_lines_and_judged_with_the_whole_file() {
+fn rejected_rows_keep_line_numbers_and_count_for_the_whole_file() {
     let project = job(SUM);
     let good: Vec<(&str, u32, i64)> = (1..=20).map(|day| ("x", day, 1)).collect();
     put(&project, "in/a.csv", &good);
@@ -94,7 +94,7 @@ fn rejected_rows_are_told_by_their_lines_and_judged_with_the_whole_file() {
 }
 
 #[test]
-fn a_line_that_goes_on_is_another_line() {
+fn changed_last_line_is_not_growth() {
     let project = job(SUM);
     project.write("in/a.csv", "d,ts,v\nx,2020-01-01T00:00:00Z,1\ny,2020-01-02T00:00:00Z,2");
     project.ok(&["run", "j"]);
@@ -114,7 +114,7 @@ fn a_line_that_goes_on_is_another_line() {
 }
 
 #[test]
-fn deletes_and_copies_hold_for_what_a_file_grows_by() {
+fn deletes_and_copies_apply_to_appended_rows() {
     let project = job(SUM);
     put(&project, "in/a.csv", &[("x", 1, 5)]);
     put(&project, "in/b.csv", &[("y", 1, 1)]);

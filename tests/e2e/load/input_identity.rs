@@ -17,7 +17,7 @@ fn sums(files: &str, window: &str) -> Project {
 }
 
 #[test]
-fn a_pattern_without_a_match_hides_no_other() {
+fn pattern_without_a_match_does_not_hide_other_patterns() {
     let project = sums("\"in/*.csv\", \"in/*.tsv\"", "day");
     put(&project, "in/1.csv", &[("x", 1, 1)]);
     let missing = project.fails(1, &["run", "j"]);
@@ -37,7 +37,7 @@ fn a_pattern_without_a_match_hides_no_other() {
 }
 
 #[test]
-fn a_renamed_input_goes_on_beside_a_changed_one() {
+fn renamed_input_keeps_its_sequence_beside_a_changed_one() {
     let project = sums("\"in/*.csv\"", "month");
     put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);
     put(&project, "in/b.csv", &[("y", 1, 1)]);
@@ -57,7 +57,7 @@ fn a_renamed_input_goes_on_beside_a_changed_one() {
 }
 
 #[test]
-fn an_input_that_is_left_out_counts_for_nothing() {
+fn excluded_input_is_removed_from_all_windows() {
     for follow in [&["--without", "in/a.csv"][..], &[]] {
         let project = sums("\"in/*.csv\"", "day");
         put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);
@@ -85,7 +85,7 @@ fn an_input_that_is_left_out_counts_for_nothing() {
 }
 
 #[test]
-fn all_inputs_that_stand_in_the_way_are_named_at_once() {
+fn error_names_all_missing_inputs_of_a_rebuild() {
     let project = sums("\"in/*.csv\"", "day");
     for (file, days) in [("a", [1, 2]), ("b", [2, 3]), ("c", [3, 4]), ("d", [5, 6])] {
         put(&project, &format!("in/{file}.csv"), &[(file, days[0], 1), (file, days[1], 1)]);
@@ -108,7 +108,7 @@ fn all_inputs_that_stand_in_the_way_are_named_at_once() {
 }
 
 #[test]
-fn a_copy_takes_over_with_the_sequence_of_its_first_sight() {
+fn copy_replaces_its_original_at_its_own_sequence_number() {
     let project = sums("\"in/*.csv\"", "day");
     put(&project, "in/k.csv", &[("x", 1, 5), ("y", 1, 5)]);
     project.ok(&["run", "j"]);
@@ -131,7 +131,7 @@ fn a_copy_takes_over_with_the_sequence_of_its_first_sight() {
 }
 
 #[test]
-fn a_delete_of_nothing_holds_for_the_inputs_seen_so_far() {
+fn delete_without_matches_applies_to_known_inputs() {
     let project = sums("\"in/*.csv\"", "day");
     put(&project, "in/a.csv", &[("y", 1, 1)]);
     project.ok(&["run", "j"]);
@@ -150,7 +150,7 @@ fn a_delete_of_nothing_holds_for_the_inputs_seen_so_far() {
 }
 
 #[test]
-fn a_change_that_keeps_size_and_time_is_found() {
+fn change_that_keeps_size_and_mtime_is_found() {
     let project = sums("\"in/*.csv\"", "day");
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_500_000_000);
     let put_at = |path: &str, v: i64| {
@@ -173,7 +173,7 @@ fn a_change_that_keeps_size_and_time_is_found() {
 }
 
 #[test]
-fn a_file_that_is_only_touched_is_nothing_new() {
+fn touched_file_is_not_loaded_again() {
     let project = sums("\"in/*.csv\"", "day");
     put(&project, "in/a.csv", &[("x", 1, 1)]);
     project.ok(&["run", "j"]);
@@ -237,7 +237,7 @@ fn all_of(project: &Project, root: &str) -> String {
 }
 
 #[test]
-fn what_follows_a_table_follows_the_names_of_its_inputs() {
+fn derived_tables_and_exports_follow_renamed_inputs() {
     // More of them with TIDETABLE_HISTORIES=100.
     let histories = std::env::var("TIDETABLE_HISTORIES").ok().and_then(|many| many.parse().ok()).unwrap_or(1);
     for seed in 1..=histories {

@@ -21,7 +21,7 @@ fn load(columns: &str, key: &str, cells: &str, rows: &str) -> Project {
 }
 
 #[test]
-fn a_value_of_the_whole_row_does_not_stand_for_its_records() {
+fn row_level_columns_do_not_change_records() {
     let project = load(
         "id = \"uint64\", ts = \"timestamp\", kwh = \"int64\"",
         "{id:03}#{ts:%Y%m%d}",
@@ -39,7 +39,7 @@ fn a_value_of_the_whole_row_does_not_stand_for_its_records() {
 }
 
 #[test]
-fn weeks_do_not_tell_years() {
+fn iso_week_in_the_key_keeps_the_calendar_year() {
     let project = load(
         "id = \"uint64\", ts = \"timestamp\"",
         "{id:03}#{ts:%G-W%V}",
@@ -51,7 +51,7 @@ fn weeks_do_not_tell_years() {
 }
 
 #[test]
-fn an_hour_of_local_time_that_comes_twice_reads_back() {
+fn repeated_local_hour_reads_back() {
     let project = load(
         "id = \"uint64\", ts = \"timestamp\", v = \"int64\"",
         "{id:03}#{ts:%Y%m%d%H%M%S%6f|Europe/Paris}",
@@ -64,7 +64,7 @@ fn an_hour_of_local_time_that_comes_twice_reads_back() {
 }
 
 #[test]
-fn decimals_are_the_numbers_that_are_written() {
+fn decimals_keep_their_written_value() {
     let prices: Vec<String> = (0..2000).map(|cent| format!("{}.{:02}", cent / 100 + 280, cent % 100)).collect();
     let line = |(at, price): (usize, &String)| format!("{at},2020-01-02T00:00:00Z,{price}\n");
     let rows: String = prices.iter().enumerate().map(line).collect();
@@ -83,7 +83,7 @@ fn decimals_are_the_numbers_that_are_written() {
 }
 
 #[test]
-fn a_row_of_several_windows_keeps_to_event_times() {
+fn row_across_windows_requires_window_none() {
     let job = |window: &str| {
         format!(
             "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n[sources.s.columns]\nid = \"uint64\"\n\
@@ -116,7 +116,7 @@ fn narrow_tables(columns: usize, tables: usize) -> String {
 }
 
 #[test]
-fn check_says_in_one_line_which_columns_no_table_holds() {
+fn check_lists_columns_that_no_table_stores() {
     let project = Project::new("j", &narrow_tables(20, 3));
     let found = project.json(&["check", "j"]);
     let lost: Vec<&Value> = found
@@ -133,7 +133,7 @@ fn check_says_in_one_line_which_columns_no_table_holds() {
 }
 
 #[test]
-fn check_warns_of_more_tables_than_bigtable_takes() {
+fn check_warns_of_more_tables_than_bigtable_allows() {
     let project = Project::new("j", &narrow_tables(1, 1000));
     let warned = |args: &[&str]| {
         project.ok(args).contains("tables in the store and the jobs: an instance of Bigtable holds 1000 at most")

@@ -63,7 +63,7 @@ fn same_counts(project: &Project, file: &str, said: &Value) {
 }
 
 #[test]
-fn weather_of_three_airports() {
+fn proposes_a_job_for_weather_of_three_airports() {
     let project = Project::empty();
     let mut text = "origin,year,month,day,hour,temp,wind_gust,precip,time_hour\n".to_owned();
     for hour in 0..48 {
@@ -161,7 +161,7 @@ fn rows_of(path: &Path) -> usize {
 }
 
 #[test]
-fn every_file_of_the_sample_data() {
+fn loads_every_sample_file() {
     let project = Project::empty();
     let mut jobs = 0;
     for folder in fs::read_dir(repository().join("sample-data")).unwrap() {
@@ -188,7 +188,7 @@ fn every_file_of_the_sample_data() {
 }
 
 #[test]
-fn one_measurement_goes_into_a_row_a_day() {
+fn proposes_a_row_per_day_for_one_measurement() {
     let project = Project::empty();
     let mut text = "meter,ts,kwh\n".to_owned();
     for quarter in 0..200 {
@@ -208,7 +208,7 @@ fn one_measurement_goes_into_a_row_a_day() {
 }
 
 #[test]
-fn nasty_files() {
+fn loads_unusual_files() {
     let project = Project::empty();
     let cases: &[(&str, usize, String)] = &[
         // Semicolons, decimal commas, a comment, a byte order mark, and day before month.
@@ -258,7 +258,7 @@ fn nasty_files() {
 }
 
 #[test]
-fn times_of_a_zone() {
+fn local_times_load_with_a_time_zone() {
     let project = Project::empty();
     project.write("a.csv", "ts,host,v\n2020-07-01 00:30,a,1\n2020-07-01 00:45,a,2\n");
     project.ok(&["new", "a", "--from", "a.csv", "--timezone", "Europe/Paris"]);
@@ -273,7 +273,7 @@ fn times_of_a_zone() {
 }
 
 #[test]
-fn a_job_that_is_there_stays() {
+fn existing_job_is_not_overwritten() {
     let project = Project::empty();
     project.write("in/a.csv", "ts,host,v\n2020-01-01T00:00:00Z,a,1\n2020-01-01T00:01:00Z,a,2\n");
     let shown = project.ok(&["new", "a", "--from", "in/a.csv", "--stdout"]);
@@ -296,7 +296,7 @@ fn a_job_that_is_there_stays() {
 }
 
 #[test]
-fn files_that_cannot_be_a_job() {
+fn unusable_files_are_errors() {
     let project = Project::empty();
     let refused = |name: &str, bytes: &[u8]| {
         project.write(name, bytes);

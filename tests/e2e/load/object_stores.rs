@@ -114,7 +114,7 @@ fn nothing_is_shown(project: &Project, ran: &Ran) {
 }
 
 #[test]
-fn a_source_is_read_with_its_own_settings_and_secrets_are_not_shown() {
+fn source_uses_its_own_settings_and_hides_secrets() {
     let server = serve(None);
     let project = project(S3);
     for args in [
@@ -138,7 +138,7 @@ fn a_source_is_read_with_its_own_settings_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn a_store_that_refuses_is_told_of_without_secrets() {
+fn refused_request_is_reported_without_secrets() {
     let server = serve(Some("403 Forbidden"));
     let project = project(S3);
     for args in [&["run", "j", "--verbose"][..], &["run", "j", "--verbose", "--log", "json"], &["plan", "j"]] {
@@ -151,7 +151,7 @@ fn a_store_that_refuses_is_told_of_without_secrets() {
 }
 
 #[test]
-fn what_is_not_there_is_told_before_anything_is_read() {
+fn missing_secret_or_object_is_reported_before_reading() {
     let server = serve(None);
     let project = project(S3);
     let missing = |name: &str| {
@@ -175,7 +175,7 @@ fn what_is_not_there_is_told_before_anything_is_read() {
 }
 
 #[test]
-fn a_secret_in_a_job_file_is_refused_and_not_shown() {
+fn secret_in_a_job_file_is_refused_and_hidden() {
     let project = project(&format!("region = \"r\", secret_access_key = \"{KEY}\""));
     for args in [&["run", "j"][..], &["check", "j", "--verbose"], &["plan", "j", "--log", "json"]] {
         let ran = project.run(args);
@@ -194,7 +194,7 @@ fn a_secret_in_a_job_file_is_refused_and_not_shown() {
 }
 
 #[test]
-fn mistakes_in_storage_have_a_place() {
+fn storage_errors_have_a_position() {
     for (files, storage, told) in [
         ("in/*.csv", "region = \"r\"", "the source has none there"),
         ("s3://b/*.csv", "account_key = { env = \"X\" }", "`account_key` is for az://"),
@@ -212,7 +212,7 @@ fn mistakes_in_storage_have_a_place() {
 }
 
 #[test]
-fn a_bucket_of_a_real_server() {
+fn source_is_read_from_a_real_server() {
     let project = Project::new("j", &job("s3://proofs/in/*.csv", &S3.replace("secrets/key", "key")));
     project.write("key", KEY);
     project.write("a.csv", CSV);

@@ -87,7 +87,7 @@ fn reads_back(project: &Project, table: &str, file: &str, without: &[&str], only
 }
 
 #[test]
-fn metrics_are_a_row_an_instant() {
+fn metrics_have_a_row_per_instant() {
     let project = ran("server-metrics");
     let row = cells(&project, "METRIC", &["--row", "server1.bbb.com#1795259524336"]);
     assert_eq!(row.len(), 77);
@@ -107,7 +107,7 @@ fn metrics_are_a_row_an_instant() {
 }
 
 #[test]
-fn a_metric_that_is_missing_takes_no_cell() {
+fn missing_metric_stores_no_cell() {
     let project = copied("server-metrics");
     let (header, _) = source(&project, "server-metrics/2026-11-21");
     let row: Vec<&str> = header
@@ -138,7 +138,7 @@ fn a_metric_that_is_missing_takes_no_cell() {
 }
 
 #[test]
-fn a_message_is_a_quote_and_a_trade() {
+fn message_is_stored_as_quote_and_trade() {
     let project = ran("market-data");
     assert_eq!(
         cells(&project, "QUOTE", &["--row", "NASDAQ#ZXZZT#1426535612156"]),
@@ -168,7 +168,7 @@ fn a_message_is_a_quote_and_a_trade() {
 }
 
 #[test]
-fn every_message_reads_back() {
+fn market_messages_read_back() {
     let project = ran("market-data");
     let mut messages = source(&project, "market-data/2015-03-16").1;
     messages.extend(source(&project, "market-data/2015-03-17").1);
@@ -196,7 +196,7 @@ fn every_message_reads_back() {
 }
 
 #[test]
-fn a_day_of_trades_is_a_row_a_ticker() {
+fn daily_trades_have_a_row_per_ticker() {
     let project = ran("market-data");
     let rollup = project.ok(&[
         "sql",
@@ -213,7 +213,7 @@ fn a_day_of_trades_is_a_row_a_ticker() {
 }
 
 #[test]
-fn soundings_in_five_layouts() {
+fn soundings_read_back_in_five_layouts() {
     let project = ran("weather-balloons");
     let file = "weather-balloons/1999-05-04";
     reads_back(&project, "BALLOON_EVENTS", file, &[], "");
@@ -243,7 +243,7 @@ fn soundings_in_five_layouts() {
 }
 
 #[test]
-fn one_level_in_three_layouts() {
+fn level_has_the_documented_cells_in_three_layouts() {
     let project = ran("weather-balloons");
     // 960 hPa at 386 m, 71.2 s after the start.
     let at = |table: &str, key: &str| -> Vec<String> {
@@ -288,7 +288,7 @@ fn blobs(project: &Project, table: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn serialized_balloons_of_the_guides() {
+fn serialized_soundings_match_the_guide() {
     let project = ran("schema-patterns");
     let first: &[u8] = b"\x08\xde\xe2\x05\x12\x039.6\x18\x3d\x20\xe4\x04";
     let (second, third): (&[u8], &[u8]) = (b"\x08\xaa\xdf\x05", b"\x08\xf8\xed\x05");
@@ -311,7 +311,7 @@ fn serialized_balloons_of_the_guides() {
 }
 
 #[test]
-fn pages_whose_names_have_the_delimiter() {
+fn key_delimiter_in_a_name_is_escaped() {
     let project = ran("schema-patterns");
     assert_eq!(
         cells(&project, "PAGE", &[]),
@@ -325,7 +325,7 @@ fn pages_whose_names_have_the_delimiter() {
 }
 
 #[test]
-fn row_keys_of_the_guides() {
+fn row_keys_match_the_guide() {
     let project = ran("schema-patterns");
     assert_eq!(
         cells(&project, "BATTERY", &[]),
@@ -437,7 +437,7 @@ fn row_keys_of_the_guides() {
 }
 
 #[test]
-fn tall_and_wide_rows() {
+fn tall_and_wide_rows_match_the_guide() {
     let project = ran("schema-patterns");
     assert_eq!(
         cells(&project, "GARDEN_TALL", &[]),
@@ -470,7 +470,7 @@ fn tall_and_wide_rows() {
 }
 
 #[test]
-fn columns_of_the_guides() {
+fn columns_match_the_guide() {
     let project = ran("schema-patterns");
     assert_eq!(
         cells(&project, "PROCESS", &[]),
@@ -527,7 +527,7 @@ fn columns_of_the_guides() {
 }
 
 #[test]
-fn aggregates_of_the_guides() {
+fn aggregates_match_the_guide() {
     let project = ran("schema-patterns");
     let mut sums = Vec::new();
     for row in project.json(&["read", "SALES"]) {
@@ -576,7 +576,7 @@ fn aggregates_of_the_guides() {
 }
 
 #[test]
-fn buckets_of_the_guides() {
+fn time_buckets_match_the_guide() {
     let project = ran("schema-patterns");
     assert_eq!(
         cells(&project, "WEEK_NEW_COLUMNS", &[]),

@@ -99,7 +99,7 @@ fn notes(record: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn frozen_columns_must_be_there_and_others_are_not_read() {
+fn frozen_source_requires_its_columns_and_ignores_others() {
     for mode in ["freeze", "evolve", "reject"] {
         let project = project(mode, "");
         assert_eq!(counts(&project.run_job("j")), [2, 2, 0, 0], "{mode}");
@@ -116,7 +116,7 @@ fn frozen_columns_must_be_there_and_others_are_not_read() {
 }
 
 #[test]
-fn evolving_columns_are_null_where_a_file_lacks_them() {
+fn evolving_source_reads_missing_columns_as_null() {
     let project = project("evolve", "");
     others(&project);
     let record = project.run_job("j");
@@ -161,7 +161,7 @@ fn evolving_columns_are_null_where_a_file_lacks_them() {
 }
 
 #[test]
-fn a_rejected_file_is_rejected_row_by_row_and_others_load() {
+fn rejecting_source_rejects_the_rows_of_a_file() {
     let project = project("reject", "max_rejected = \"90%\"");
     others(&project);
     wrong_type(&project);
@@ -202,7 +202,7 @@ fn a_rejected_file_is_rejected_row_by_row_and_others_load() {
 }
 
 #[test]
-fn too_many_rejected_rows_stop_the_run_whatever_rejected_them() {
+fn too_many_rejected_rows_fail_the_run() {
     let project = project("reject", "");
     project.write("in/c.csv", "meter,ts,note\n3,2020-01-03T10:00:00Z,no kwh\n");
     let told = project.fails(1, &["run", "j"]);
@@ -212,7 +212,7 @@ fn too_many_rejected_rows_stop_the_run_whatever_rejected_them() {
 }
 
 #[test]
-fn frozen_columns_may_begin_to_evolve_without_a_rebuild() {
+fn frozen_source_can_become_evolving_without_rebuild() {
     let project = project("freeze", "");
     project.run_job("j");
     project.write("jobs/j/job.toml", job("evolve", ""));

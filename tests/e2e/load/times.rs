@@ -23,7 +23,7 @@ const PARIS: &str = "id,day,clock\n\
     d,2021-10-31,01:30:00\ne,2021-10-31,02:30:00\nf,2021-10-31,03:30:00\n";
 
 #[test]
-fn local_times_mean_the_same_wherever_they_are_read() {
+fn local_times_agree_across_columns_and_expressions() {
     let ways = [
         // The format of a column, and expressions.
         (
@@ -76,7 +76,7 @@ fn local_times_mean_the_same_wherever_they_are_read() {
 }
 
 #[test]
-fn times_that_queries_cannot_work_with_are_rejected_with_their_place() {
+fn times_outside_the_query_range_are_rejected() {
     let project = Project::new("t", &job("columns = { id = \"text\", ts = \"timestamp\" }"));
     project.write(
         "in/a.csv",
@@ -137,7 +137,7 @@ query = { sql = "SELECT id, ts, v FROM D" }
 "#;
 
 #[test]
-fn times_of_all_years_are_loaded_asked_and_published() {
+fn times_of_all_years_are_loaded_queried_and_published() {
     let times = ["0001-01-01T00:00:00Z", "1500-02-28T12:00:00Z", "2020-01-01T00:00:00Z", "2262-04-12T00:00:00Z"];
     let times = [&times[..], &["9999-12-31T23:59:59Z"]].concat();
     let project = Project::new("t", ALL_YEARS);
@@ -196,7 +196,7 @@ fn times_of_all_years_are_loaded_asked_and_published() {
 }
 
 #[test]
-fn what_is_cut_is_told_and_a_leap_second_is_a_time() {
+fn truncated_digits_are_reported_and_leap_seconds_are_accepted() {
     let project = Project::new("t", &job("columns = { id = \"text\", ts = \"timestamp\" }"));
     project.write(
         "in/a.csv",

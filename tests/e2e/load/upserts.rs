@@ -56,7 +56,7 @@ fn current(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn the_newest_row_of_each_host_replaces_the_whole_row_before() {
+fn newest_row_of_each_key_replaces_the_whole_row() {
     let project = Project::new("fleet", JOB);
     write(
         &project,
@@ -93,7 +93,7 @@ fn the_newest_row_of_each_host_replaces_the_whole_row_before() {
 }
 
 #[test]
-fn late_rows_of_a_day_that_shows_nothing_are_only_added() {
+fn late_rows_of_a_replaced_day_need_no_rebuild() {
     let project = Project::new("fleet", JOB);
     write(&project, "1", &["a,2026-01-01T10:00:00Z,1,10"]);
     write(&project, "2", &["a,2026-01-02T10:00:00Z,2,20"]);
@@ -115,7 +115,7 @@ fn late_rows_of_a_day_that_shows_nothing_are_only_added() {
 
 /// Cells with a time that is not the event's outlive the event that wrote them, unless all is asked for again.
 #[test]
-fn cells_of_other_times_are_taken_back_too() {
+fn cells_with_other_timestamps_are_replaced_too() {
     let column = "\n  { qualifier = \"day{ts:%d}\", value = \"{cpu}\", timestamp = 0 },\n  { each";
     let job = JOB.replace("columns = [\n", "columns = [").replace("\n  { each", column);
     assert_ne!(job, JOB);

@@ -43,7 +43,7 @@ fn state(project: &Project) -> (BTreeMap<String, Vec<u8>>, String) {
 }
 
 #[test]
-fn a_year_that_is_killed_five_times_ends_as_one_that_is_not() {
+fn backfill_killed_five_times_equals_an_uninterrupted_one() {
     let (quiet, killed) = (Project::new("smart-meters", ""), Project::new("smart-meters", ""));
     let run = ["run", "smart-meters", "--now", "2025-01-05T00:00:00Z"];
     for project in [&quiet, &killed] {
@@ -72,7 +72,7 @@ fn a_year_that_is_killed_five_times_ends_as_one_that_is_not() {
 }
 
 #[test]
-fn days_have_as_many_hours_as_their_zone_gives_them() {
+fn days_with_clock_changes_have_23_or_25_hours() {
     for (zone, of_year, odd) in [
         ("Europe/Paris", 2026, [("2026-03-29", 23), ("2026-10-25", 25), ("2026-12-31", 24)]),
         ("America/Sao_Paulo", 2018, [("2018-02-17", 25), ("2018-11-04", 23), ("2018-12-30", 24)]),
@@ -90,7 +90,7 @@ fn days_have_as_many_hours_as_their_zone_gives_them() {
 }
 
 #[test]
-fn an_iso_week_of_another_year_and_a_leap_day() {
+fn iso_weeks_and_leap_days_are_published() {
     let project = Project::new("smart-meters", "");
     year(&project, 2024, "UTC");
     let text = project.read("jobs/smart-meters/job.toml").replace("SENSOR_{day:%Y%m%d}", "SENSOR_{day:%GW%V-%u}");

@@ -58,7 +58,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_restored_is_what_was_there() {
+fn restored_store_equals_the_original() {
     let project = project();
     write_day(&project, 2, 2);
     project.ok(&["run", "j"]);
@@ -82,7 +82,7 @@ fn what_is_restored_is_what_was_there() {
 }
 
 #[test]
-fn a_backup_copies_what_is_new_and_an_older_one_can_be_restored() {
+fn backup_is_incremental_and_older_backups_can_be_restored() {
     let project = project();
     let first = backup(&project);
     let before = contents(&project, "data", &CONTENTS);
@@ -108,7 +108,7 @@ fn a_backup_copies_what_is_new_and_an_older_one_can_be_restored() {
 }
 
 #[test]
-fn nothing_is_written_over_and_nothing_is_taken_for_a_backup() {
+fn backup_and_restore_overwrite_nothing() {
     let project = project();
     backup(&project);
     let before = project.files("data");
@@ -128,7 +128,7 @@ fn nothing_is_written_over_and_nothing_is_taken_for_a_backup() {
 }
 
 #[test]
-fn damage_is_never_backed_up_nor_restored_as_sound() {
+fn damaged_files_are_not_backed_up_or_restored() {
     let project = project();
     let sound = backup(&project);
     let objects = files(&project.path("vault/objects"));
@@ -160,7 +160,7 @@ fn damage_is_never_backed_up_nor_restored_as_sound() {
 }
 
 #[test]
-fn a_restore_that_was_stopped_goes_on() {
+fn interrupted_restore_continues() {
     let project = project();
     let taken = backup(&project);
     project.ok(&["restore", "vault", "half"]);
@@ -180,7 +180,7 @@ fn a_restore_that_was_stopped_goes_on() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_can_be_backed_up() {
+fn read_only_store_can_be_backed_up() {
     let project = Project::new("j", &(readings_job!("in/*.csv", "", "").to_owned() + EXPORT));
     write_day(&project, 1, 1);
     let Some(at) = Mount::new(&project, "8m") else { return };
@@ -212,7 +212,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn a_backup_is_whole_while_jobs_run_and_vacuums_go_on() {
+fn backup_is_consistent_during_runs_and_vacuums() {
     let project = project();
     // Runs, compactions and vacuums, one after the other, as fast as they go.
     let script = "i=0; while :; do i=$((i+1)); d=$((i % 6 + 1)); \
@@ -247,7 +247,7 @@ fn a_backup_is_whole_while_jobs_run_and_vacuums_go_on() {
 }
 
 #[test]
-fn a_backup_that_is_killed_is_run_again() {
+fn killed_backup_can_be_run_again() {
     let project = project();
     for day in 2..8 {
         write_day(&project, day, day);
@@ -278,7 +278,7 @@ fn a_backup_that_is_killed_is_run_again() {
 }
 
 #[test]
-fn a_root_may_be_moved_and_copied_while_no_job_runs() {
+fn idle_root_can_be_moved_and_copied() {
     let project = project();
     let before = contents(&project, "data", &CONTENTS);
     fs::rename(project.path("data"), project.path("moved")).unwrap();
@@ -295,7 +295,7 @@ fn a_root_may_be_moved_and_copied_while_no_job_runs() {
 }
 
 #[test]
-fn rows_that_failed_checks_come_back() {
+fn failing_rows_of_checks_are_restored() {
     let check = "\n[checks.low]\non = \"T\"\nrange = { kwh = { max = 1 } }\n";
     let project = Project::new("j", &format!("{}{EXPORT}{check}", readings_job!("in/*.csv", "", "")));
     write_day(&project, 1, 1);

@@ -68,7 +68,7 @@ fn answers(project: &Project, expected: &Value) -> Value {
 }
 
 #[test]
-fn a_stored_root_answers_as_it_did() {
+fn stored_roots_give_the_same_answers() {
     let (project, expected) = stored("root-1");
     let answers = answers(&project, &expected);
     for section in ["cells", "records"] {
@@ -80,7 +80,7 @@ fn a_stored_root_answers_as_it_did() {
 }
 
 #[test]
-fn a_run_over_a_stored_root_finds_nothing_to_do() {
+fn run_over_a_stored_root_changes_nothing() {
     let (project, _) = stored("root-1");
     let tables = |project: &Project| -> Vec<Value> { project.json(&["tables"]) };
     let stored_files = |project: &Project| {

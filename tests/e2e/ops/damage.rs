@@ -19,7 +19,7 @@ fn an_sst(project: &Project) -> String {
 }
 
 #[test]
-fn a_cut_off_sst_is_named() {
+fn truncated_sst_is_named() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let sst = an_sst(&project);
@@ -33,7 +33,7 @@ fn a_cut_off_sst_is_named() {
 }
 
 #[test]
-fn a_flipped_bit_is_an_error_naming_file_and_page_or_changes_nothing() {
+fn flipped_bit_is_an_error_or_changes_nothing() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let right = project.ok(QUERY);
@@ -59,7 +59,7 @@ fn a_flipped_bit_is_an_error_naming_file_and_page_or_changes_nothing() {
 }
 
 #[test]
-fn a_page_of_values_is_named() {
+fn damaged_page_is_named() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let sst = an_sst(&project);
@@ -73,7 +73,7 @@ fn a_page_of_values_is_named() {
 }
 
 #[test]
-fn an_sst_in_the_place_of_another_is_noticed() {
+fn swapped_or_missing_sst_is_an_error() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let ssts: Vec<String> =
@@ -87,7 +87,7 @@ fn an_sst_in_the_place_of_another_is_noticed() {
 }
 
 #[test]
-fn a_changed_manifest_is_noticed() {
+fn changed_manifest_is_an_error() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let manifest = project.files("data/tables/SENSOR/manifest").into_keys().next().unwrap();

@@ -58,7 +58,7 @@ fn smart_meters() -> Project {
 }
 
 #[test]
-fn a_drop_of_rows_outlives_every_way_to_read_them_again() {
+fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     let project = smart_meters();
     let before = project.files("data/exports");
     let dropped = said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
@@ -111,7 +111,7 @@ fn a_drop_of_rows_outlives_every_way_to_read_them_again() {
 }
 
 #[test]
-fn content_under_a_new_name_is_not_new_in_a_rebuild() {
+fn renamed_content_stays_deleted_in_a_rebuild() {
     let project = smart_meters();
     fs::copy(project.path(DAY), project.path("sample-data/smart-meters/2018-01-04-copy.csv")).unwrap();
     said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
@@ -121,7 +121,7 @@ fn content_under_a_new_name_is_not_new_in_a_rebuild() {
 }
 
 #[test]
-fn cells_of_one_row_are_deleted() {
+fn delete_removes_cells_of_one_row() {
     let project = smart_meters();
     let row = "0000000042#20180105";
     let before = project.files("data/exports");
@@ -170,7 +170,7 @@ fn cells_of_one_row_are_deleted() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_hidden_and_hides_nothing() {
+fn dry_run_lists_cells_and_deletes_nothing() {
     let project = smart_meters();
     let before = count(&project);
     let row = "0000000042#20180105";
@@ -193,7 +193,7 @@ fn a_dry_run_says_what_would_be_hidden_and_hides_nothing() {
 }
 
 #[test]
-fn deleting_asks_or_refuses() {
+fn delete_asks_for_confirmation() {
     let project = smart_meters();
     let before = project.files("data");
     let refused = project.fails(2, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
@@ -254,7 +254,7 @@ fn three_files(project: &Project, now: &str) {
 }
 
 #[test]
-fn a_compaction_keeps_the_answers() {
+fn compaction_changes_no_answer() {
     for gc in ["never", "maxversions=2", "maxage=10h", "maxversions=1 or maxage=1d", "maxversions=1 and maxage=1d"] {
         let project = ruled(gc);
         let now = "2020-01-02T10:00:00Z";
@@ -286,7 +286,7 @@ fn a_compaction_keeps_the_answers() {
 }
 
 #[test]
-fn a_later_compaction_lets_more_expire() {
+fn later_compaction_expires_more_cells() {
     let project = ruled("maxage=1d");
     three_files(&project, "2020-01-02T00:00:00Z");
     let (shown, all) = (read(&project, "T", &[]), read(&project, "T", &["--include-expired"]));
@@ -306,7 +306,7 @@ fn a_later_compaction_lets_more_expire() {
 }
 
 #[test]
-fn all_of_a_table_becomes_dense_when_it_is_asked_for() {
+fn full_compaction_rewrites_every_window() {
     let project = smart_meters();
     let before = cells(&project, "SENSOR");
     assert!(project.ok(&["compact", "SENSOR"]).contains("nothing to compact"), "one file a window is enough to read");

@@ -69,7 +69,7 @@ fn fix(project: &Project) -> Vec<Value> {
 }
 
 #[test]
-fn a_root_that_is_not_there_is_an_error() {
+fn missing_root_is_an_error() {
     let project = project();
     fs::create_dir(project.path("empty")).unwrap();
     project.write("file", "");
@@ -110,7 +110,7 @@ fn a_root_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn a_project_that_never_ran_says_so() {
+fn project_without_runs_is_reported() {
     let project = Project::new("j", readings_job!("in/*.csv", "", ""));
     write_day(&project, "in", 1, 1);
     let never = "no job of this project has run yet";
@@ -128,7 +128,7 @@ fn a_project_that_never_ran_says_so() {
 }
 
 #[test]
-fn a_damaged_record_stops_nothing() {
+fn damaged_record_stops_no_command() {
     let project = project();
     write_day(&project, "in2", 2, 2);
     project.run_job("k");
@@ -172,7 +172,7 @@ fn clean_removes_damaged_records_by_their_age() {
 }
 
 #[test]
-fn a_damaged_newest_manifest_hurts_its_table_alone_and_goes_back_a_version() {
+fn damaged_newest_manifest_is_replaced_by_the_version_before() {
     let project = project();
     write_day(&project, "in", 2, 2);
     project.run_job("j");
@@ -207,7 +207,7 @@ fn a_damaged_newest_manifest_hurts_its_table_alone_and_goes_back_a_version() {
 }
 
 #[test]
-fn several_versions_are_lost_with_the_manifest_before_them() {
+fn damaged_older_manifest_loses_later_versions() {
     let project = project();
     for day in 2..=5 {
         write_day(&project, "in", day, day);
@@ -226,7 +226,7 @@ fn several_versions_are_lost_with_the_manifest_before_them() {
 }
 
 #[test]
-fn a_table_whose_first_manifest_is_damaged_is_built_again() {
+fn table_with_a_damaged_first_manifest_is_rebuilt() {
     let project = project();
     flip_bit(&files(&project, "tables/T/manifest")[0]);
     let (code, found) = doctor(&project, &[]);
@@ -238,7 +238,7 @@ fn a_table_whose_first_manifest_is_damaged_is_built_again() {
 }
 
 #[test]
-fn a_damaged_list_stops_its_export_alone() {
+fn damaged_list_stops_only_its_export() {
     let project = project();
     truncate(&project.path("data/exports/E.json"));
     write_day(&project, "in2", 2, 7);
@@ -257,7 +257,7 @@ fn a_damaged_list_stops_its_export_alone() {
 }
 
 #[test]
-fn rejected_rows_that_can_be_read_are_kept() {
+fn readable_rejected_rows_are_kept() {
     let project = Project::new("j", readings_job!("in/*.csv", "max_rejected = \"90%\"", ""));
     project.write("in/1.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\nx,y,z\nx,y,w\n");
     project.run_job("j");
@@ -276,7 +276,7 @@ fn rejected_rows_that_can_be_read_are_kept() {
 }
 
 #[test]
-fn nothing_is_mended_while_a_job_runs() {
+fn fix_is_refused_while_a_job_runs() {
     let project = project();
     truncate(&files(&project, "runs")[0]);
     let lock = fs::OpenOptions::new().write(true).open(project.path("data/locks/j.lock")).unwrap();
@@ -288,7 +288,7 @@ fn nothing_is_mended_while_a_job_runs() {
 }
 
 #[test]
-fn what_a_newer_build_wrote_is_left_alone() {
+fn files_of_newer_builds_are_left_alone() {
     let project = project();
     let record = &files(&project, "runs")[0];
     fs::write(record, "{\"format\": 99, \"run\": {\"is\": \"another shape\"}}").unwrap();
@@ -305,7 +305,7 @@ fn what_a_newer_build_wrote_is_left_alone() {
 }
 
 #[test]
-fn missing_data_files_are_found_and_left_to_repair() {
+fn missing_data_files_are_found_and_left_for_repair() {
     let project = project();
     fs::remove_file(&files(&project, "tables/T/sst")[0]).unwrap();
     fs::write(project.path("data/exports/F_20200101/part-0.parquet"), "").unwrap();
@@ -320,7 +320,7 @@ fn missing_data_files_are_found_and_left_to_repair() {
 }
 
 #[test]
-fn a_file_where_the_folder_of_a_part_belongs_stops_that_part_alone() {
+fn file_in_the_place_of_a_part_directory_stops_only_that_part() {
     let project = project();
     write_day(&project, "in", 2, 2);
     write_day(&project, "in", 3, 3);
@@ -352,7 +352,7 @@ fn a_file_where_the_folder_of_a_part_belongs_stops_that_part_alone() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_published_part_is_found() {
+fn file_in_the_place_of_a_published_part_is_found() {
     let project = project();
     fs::remove_dir_all(project.path("data/exports/E_20200101")).unwrap();
     project.write("data/exports/E_20200101", "in the way");
@@ -371,7 +371,7 @@ fn a_file_in_the_place_of_a_published_part_is_found() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_folder_of_the_store_is_found() {
+fn file_in_the_place_of_a_store_directory_is_found() {
     let project = project();
     for folder in ["failing", "seen", "tables/T", "rejected", "tables"] {
         let whole = project.path(&format!("data/{folder}"));

@@ -66,7 +66,7 @@ fn age(project: &Project, path: &str) {
 }
 
 #[test]
-fn status_tells_of_ages_gaps_and_killed_runs() {
+fn status_reports_ages_gaps_and_killed_runs() {
     let project = project();
     let never = status(&project, &["--now", "2020-01-05T01:30:00Z"]);
     assert_eq!((&never["outcome"], &never["published_until"]), (&Value::Null, &Value::Null));
@@ -99,7 +99,7 @@ fn status_tells_of_ages_gaps_and_killed_runs() {
 }
 
 #[test]
-fn status_tells_of_failed_days_until_they_are_published() {
+fn status_reports_failed_days_until_they_are_published() {
     let project = project();
     project.write(
         "jobs/j/job.toml",
@@ -194,7 +194,7 @@ fn runs_are_tables_in_sql() {
 }
 
 #[test]
-fn lineage_goes_both_ways() {
+fn lineage_works_in_both_directions() {
     let project = project();
     let record = run(&project, &["--now", "2020-01-05T01:00:00Z"]);
     let links = |args: &[&str]| project.json(&[&["lineage"], args].concat());
@@ -218,7 +218,7 @@ fn lineage_goes_both_ways() {
 }
 
 #[test]
-fn rejected_rows_are_shown_and_land_when_they_are_mended() {
+fn repaired_rejected_rows_are_loaded_by_replay() {
     let project = project();
     write_day(&project, 1, "much");
     write_day(&project, 2, "little");
@@ -281,7 +281,7 @@ fn rejected_rows_are_shown_and_land_when_they_are_mended() {
 }
 
 #[test]
-fn a_replay_is_not_refused_for_rows_that_were_let_pass() {
+fn replay_allows_previously_rejected_rows() {
     let project = project();
     // 1 of 9 rows is less than 20%, 1 of the 3 of its file is more.
     project.write("jobs/j/job.toml", JOB.replace("50%", "20%"));
@@ -322,7 +322,7 @@ fn cleaned(project: &Project, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn clean_removes_what_nobody_names_after_saying_so() {
+fn clean_lists_and_then_removes_unreferenced_files() {
     let (project, runs) = untidy();
     let young = project.ok(&["clean"]);
     assert!(young.contains("nothing to remove"), "{young}");
@@ -357,7 +357,7 @@ fn clean_removes_what_nobody_names_after_saying_so() {
 }
 
 #[test]
-fn a_clean_that_was_killed_leaves_what_can_be_read() {
+fn killed_clean_leaves_a_readable_store() {
     let (project, _) = untidy();
     for path in cleaned(&project, &[]) {
         // As if it had been killed after each.
@@ -375,7 +375,7 @@ fn a_clean_that_was_killed_leaves_what_can_be_read() {
 }
 
 #[test]
-fn clean_keeps_parts_whose_list_can_come_back_and_failed_days() {
+fn clean_keeps_failed_days_and_parts_of_a_missing_list() {
     let project = project();
     project.write(
         "jobs/j/job.toml",
@@ -399,7 +399,7 @@ fn clean_keeps_parts_whose_list_can_come_back_and_failed_days() {
 }
 
 #[test]
-fn runs_without_a_record_are_in_the_history() {
+fn history_includes_runs_without_a_record() {
     let project = project();
     let first = run(&project, &[]);
     fs::rename(project.path("data/runs"), project.path("runs")).unwrap();

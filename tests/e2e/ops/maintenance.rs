@@ -34,7 +34,7 @@ fn ssts(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn older_versions_are_read_until_they_are_vacuumed() {
+fn older_versions_are_readable_until_vacuum() {
     let project = project();
     assert_eq!(count(&project, &[]), 60);
     assert_eq!(count(&project, &["--version", "1"]), 20);
@@ -74,7 +74,7 @@ fn older_versions_are_read_until_they_are_vacuumed() {
 }
 
 #[test]
-fn a_damaged_sst_is_taken_out_and_loaded_again() {
+fn repair_removes_a_damaged_sst_and_reloads_its_rows() {
     let project = project();
     let before = project.csv("select * from T order by meter, ts");
     assert!(project.ok(&["repair", "T"]).contains("no SST is damaged"));
@@ -103,7 +103,7 @@ fn a_damaged_sst_is_taken_out_and_loaded_again() {
 }
 
 #[test]
-fn loads_and_compactions_of_one_table_meet() {
+fn concurrent_load_and_compaction_both_commit() {
     let project = Project::new("j", JOB);
     for day in 1..=6 {
         write_day(&project, day, 2_000);

@@ -119,7 +119,7 @@ fn words(line: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_no_command_badly() {
+fn closed_standard_output_fails_no_command() {
     let project = project();
     for line in commands(&project) {
         for json in [false, true] {
@@ -139,7 +139,7 @@ fn a_reader_that_goes_away_ends_no_command_badly() {
 }
 
 #[test]
-fn a_closed_pipe_does_not_hide_how_a_run_ended() {
+fn closed_pipe_keeps_the_exit_code_of_a_run() {
     let project = unrun();
     project.write("jobs/j/job.toml", JOB.replace("meter, ts, kwh from", "1 / (extract(day from ts) - 2) as x from"));
     project.write(
@@ -161,7 +161,7 @@ fn a_closed_pipe_does_not_hide_how_a_run_ended() {
 }
 
 #[test]
-fn a_closed_standard_error_changes_nothing() {
+fn closed_standard_error_changes_nothing() {
     let project = project();
     for (code, args) in [(0, vec!["run", "j", "--force", "--verbose"]), (2, vec!["run", "k"]), (0, vec!["check", "j"])]
     {
@@ -174,7 +174,7 @@ fn a_closed_standard_error_changes_nothing() {
 }
 
 #[test]
-fn nothing_is_coloured_where_there_is_no_terminal() {
+fn output_without_a_terminal_has_no_colours() {
     let project = project();
     let plain = |ran: &Ran, args: &[&str]| {
         assert!(
@@ -202,7 +202,7 @@ fn nothing_is_coloured_where_there_is_no_terminal() {
 }
 
 #[test]
-fn messages_as_json_are_json_lines_and_nothing_else() {
+fn json_log_contains_only_json_lines() {
     let project = project();
     let check = |ran: &Ran, args: &[&str]| {
         for line in ran.stderr.lines() {
@@ -233,7 +233,7 @@ fn messages_as_json_are_json_lines_and_nothing_else() {
 }
 
 #[test]
-fn a_job_file_full_of_mistakes_fits_a_screen() {
+fn many_job_file_errors_are_truncated() {
     let keys: String = (0..40).map(|at| format!("wrong_{at} = 1\n")).collect();
     let project = Project::new("j", &format!("{keys}{JOB}"));
     let short = project.fails(2, &["check", "j"]);
@@ -246,7 +246,7 @@ fn a_job_file_full_of_mistakes_fits_a_screen() {
 }
 
 #[test]
-fn a_full_disk_loses_nothing() {
+fn full_disk_loses_no_data() {
     let project = unrun();
     let Some(mount) = Mount::new(&project, "32k") else { return };
     for _ in 0..2 {
@@ -277,7 +277,7 @@ fn a_full_disk_loses_nothing() {
 
 /// A limit of the size of files, which any machine has, stands for a disk that has no room.
 #[test]
-fn files_that_cannot_grow_lose_nothing() {
+fn file_size_limit_loses_no_data() {
     let project = unrun();
     project.ok(&["run", "j"]);
     project.write("in/4.csv", project.read("in/3.csv").replace("2020-01-03", "2020-01-04"));
@@ -296,7 +296,7 @@ fn files_that_cannot_grow_lose_nothing() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_can_be_read() {
+fn read_only_store_can_be_read() {
     let project = unrun();
     let Some(mount_point) = Mount::new(&project, "64m") else { return };
     project.ok(&["run", "j"]);
@@ -337,7 +337,7 @@ fn a_store_that_cannot_be_written_can_be_read() {
 }
 
 #[test]
-fn a_root_that_is_no_folder_is_told() {
+fn root_that_is_a_file_is_an_error() {
     let project = unrun();
     project.write("file", "");
     let told = project.fails(1, &["run", "j", "--root", "file/below"]);

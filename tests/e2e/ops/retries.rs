@@ -81,7 +81,7 @@ fn pair(stage: &str, name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_day_is_tried_again_by_itself() {
+fn day_is_retried_alone() {
     let project = project("[stages.publish]\nretries = 6\nwait = \"1s\"\n");
     (2..=3).for_each(|day| write_day(&project, day, "5"));
     // A file where the folder of a day goes.
@@ -112,7 +112,7 @@ fn a_day_is_tried_again_by_itself() {
 }
 
 #[test]
-fn a_load_is_tried_again_from_the_beginning() {
+fn load_is_retried_from_the_beginning() {
     let project = Project::new("j", &format!("{JOB}[stages.load]\nretries = 6\nwait = \"1s\"\n"));
     write_day(&project, 1, "5");
     project.write("in/2.csv", "meter,ts,kwh\nx,2020-01-02T10:00:00Z,1\n2,2020-01-02T10:00:00Z,2\n");
@@ -131,7 +131,7 @@ fn a_load_is_tried_again_from_the_beginning() {
 }
 
 #[test]
-fn what_is_wrong_is_tried_once() {
+fn permanent_errors_are_not_retried() {
     let all = "[stages]\nload = { retries = 9, wait = \"1h\" }\npublish = { retries = 9, wait = \"1h\" }\n";
     let project = project(all);
     // SQL that fails on what it reads.
@@ -153,7 +153,7 @@ fn what_is_wrong_is_tried_once() {
 }
 
 #[test]
-fn attempts_come_to_an_end_and_to_an_end_at_once_if_asked() {
+fn retries_end_after_the_limit_or_a_signal() {
     let project = project("[stages.publish]\nretries = 1\nwait = \"1s\"\n");
     write_day(&project, 2, "5");
     project.write("data/exports/E_20200102", "in the way");
@@ -196,7 +196,7 @@ fn attempts_come_to_an_end_and_to_an_end_at_once_if_asked() {
 }
 
 #[test]
-fn what_one_attempt_committed_is_not_loaded_twice() {
+fn committed_rows_are_not_loaded_twice() {
     let second = "[tables.U]\nrow_key = \"{meter:03}#{ts:%Y%m%d}\"\nwhere = \"kwh > 0\"\n[tables.U.families.M]\n\
                   columns = [{ qualifier = \"{ts:%H%M}\", value = \"{kwh}\" }]\n\
                   [stages.load]\nretries = 6\nwait = \"1s\"\n";
@@ -226,7 +226,7 @@ fn what_one_attempt_committed_is_not_loaded_twice() {
 }
 
 #[test]
-fn mistakes_in_stages_have_a_place() {
+fn stage_errors_have_a_position() {
     let check = |more: &str| Project::new("j", &format!("{JOB}{more}")).fails(2, &["check", "j"]);
     assert!(check("[stages.loads]\nretries = 1\n").contains("did you mean `load`?"));
     assert!(check("[stages.load]\nretry = 1\n").contains("unknown key `retry` in a stage"));

@@ -55,7 +55,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn a_run_with_nothing_new_writes_little_whatever_there_is() {
+fn run_without_changes_writes_a_small_record() {
     let (few, many) = (project(3), project(120));
     let idle = |project: &Project| {
         let first = project.run_job("j");
@@ -85,7 +85,7 @@ fn a_run_with_nothing_new_writes_little_whatever_there_is() {
 }
 
 #[test]
-fn what_is_gone_is_told_once() {
+fn missing_input_is_reported_once() {
     let project = project(4);
     project.write("in/0004.csv", project.read("in/0003.csv"));
     let states = |record: &Value| -> Vec<String> {
@@ -115,7 +115,7 @@ fn what_is_gone_is_told_once() {
 }
 
 #[test]
-fn records_of_former_builds_are_read() {
+fn records_of_older_builds_are_read() {
     let project = project(3);
     let mut record = project.run_job("j");
     record = project.stored_record(&record["run"]);
@@ -138,7 +138,7 @@ fn records_of_former_builds_are_read() {
 }
 
 #[test]
-fn a_run_is_found_by_the_beginning_of_its_name() {
+fn run_is_found_by_a_prefix_of_its_name() {
     let project = project(2);
     project.write("in/bad.csv", "meter,ts,kwh\n9,2020-01-09T10:00:00Z,much\n8,2020-01-09T10:00:00Z,1\n");
     let record = project.run_job("j");
@@ -167,7 +167,7 @@ fn a_run_is_found_by_the_beginning_of_its_name() {
 }
 
 #[test]
-fn retry_last_tries_what_the_last_run_left() {
+fn retry_last_retries_the_last_run() {
     let project = project(3);
     project.write("jobs/j/job.toml", JOB.replace("select * from U", "select 1 / (meter - 1) as x from U"));
     let ran = project.run(&["run", "j"]);
@@ -179,7 +179,7 @@ fn retry_last_tries_what_the_last_run_left() {
 }
 
 #[test]
-fn what_is_selected_is_brought_up_to_date_with_what_it_needs() {
+fn select_includes_dependencies() {
     let project = project(3);
     let tables = |record: &Value| -> Vec<String> {
         record["loads"].as_array().unwrap().iter().map(|load| text(&load["table"]).to_owned()).collect()
@@ -223,7 +223,7 @@ fn all_jobs_are_planned_in_order() {
 }
 
 #[test]
-fn lines_off_a_terminal_have_a_time_and_a_run() {
+fn log_lines_without_a_terminal_have_time_and_run() {
     let project = project(2);
     let ran = project.run(&["run", "j"]);
     let run = fs::read_dir(project.path("data/runs")).unwrap().next().unwrap().unwrap().file_name();
@@ -254,7 +254,7 @@ fn lines_off_a_terminal_have_a_time_and_a_run() {
 }
 
 #[test]
-fn rows_that_are_lost_to_a_later_one_are_counted_for_each_table() {
+fn overwritten_rows_are_reported() {
     let project = project(1);
     assert!(!project.ok(&["run", "j"]).contains("written over"));
     project.write("in/1.csv", "meter,ts,kwh\n7,2020-01-01T10:00:00Z,1\n7,2020-01-01T10:00:00Z,2\n");
@@ -263,7 +263,7 @@ fn rows_that_are_lost_to_a_later_one_are_counted_for_each_table() {
 }
 
 #[test]
-fn a_quiet_run_says_what_went_wrong() {
+fn quiet_run_reports_errors() {
     let project = project(2);
     let ran = project.run(&["run", "j", "-q"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
@@ -275,7 +275,7 @@ fn a_quiet_run_says_what_went_wrong() {
 }
 
 #[test]
-fn a_command_works_in_the_folder_it_is_given() {
+fn command_runs_in_the_given_directory() {
     let project = project(1);
     let other = tempfile::tempdir().unwrap();
     let here = project.path("");

@@ -58,7 +58,7 @@ fn records(project: &Project) -> Vec<Value> {
 }
 
 #[test]
-fn a_plan_names_days_and_reasons_and_writes_nothing() {
+fn plan_lists_days_and_reasons_and_writes_nothing() {
     let project = project("");
     let missing: Vec<_> = (1..=4).map(|day| pair(&format!("E_2020010{day}"), "missing")).collect();
     assert_eq!(publishes(&project, &[]), missing);
@@ -88,7 +88,7 @@ fn a_plan_names_days_and_reasons_and_writes_nothing() {
 }
 
 #[test]
-fn days_of_inputs_without_a_day_are_unknown_until_read() {
+fn inputs_without_a_day_in_the_path_have_unknown_days() {
     let project = Project::new("j", &JOB.replace("in/{day:%Y-%m-%d}*.csv", "in/*.csv"));
     write_day(&project, 1, 1.0);
     assert_eq!(publishes(&project, &[]), [pair("E", "days of inputs not yet read")]);
@@ -100,7 +100,7 @@ fn days_of_inputs_without_a_day_are_unknown_until_read() {
 }
 
 #[test]
-fn rows_of_another_day_than_the_path_says_are_told() {
+fn rows_outside_the_day_of_their_path_are_reported() {
     let project = project("");
     project.run_job("j");
     project.write("in/2020-01-05.csv", "meter,ts,kwh\n1,2020-01-05T00:00:00Z,1\n1,2020-01-06T00:00:00Z,1\n");
@@ -109,7 +109,7 @@ fn rows_of_another_day_than_the_path_says_are_told() {
 }
 
 #[test]
-fn parameters_are_bound_to_the_day_and_the_run() {
+fn query_parameters_hold_day_and_logical_time() {
     let project = project("");
     project.ok(&["run", "j", "--now", "2020-02-02T00:00:00Z"]);
     let rows = project.sql("select distinct run_at, day from exports.E order by day");
@@ -118,7 +118,7 @@ fn parameters_are_bound_to_the_day_and_the_run() {
 }
 
 #[test]
-fn a_day_that_fails_leaves_the_others_be_and_is_tried_again() {
+fn failed_day_is_retried_and_others_are_published() {
     let project = project("");
     let divide = JOB.replace("$day as day", "100 / (extract(day from ts) - 2) as day");
     project.write("jobs/j/job.toml", &divide);
@@ -142,7 +142,7 @@ fn a_day_that_fails_leaves_the_others_be_and_is_tried_again() {
 }
 
 #[test]
-fn with_fail_fast_no_other_day_is_tried() {
+fn fail_fast_stops_after_the_first_failed_day() {
     let project = project("");
     project.write("jobs/j/job.toml", JOB.replace("$day as day", "1 / (extract(day from ts) - 1) as day"));
     let ran = project.run(&["run", "j", "--fail-fast", "--jobs", "1", "--output", "json"]);
@@ -152,7 +152,7 @@ fn with_fail_fast_no_other_day_is_tried() {
 }
 
 #[test]
-fn checks_keep_days_from_being_published() {
+fn failed_checks_prevent_publication() {
     let checks = r#"
 [checks.sane]
 on = "T"
@@ -201,7 +201,7 @@ range = { kwh = { max = 1.5 } }
 }
 
 #[test]
-fn checks_of_a_table_that_nothing_reads_are_measured_too() {
+fn checks_of_unread_tables_are_measured() {
     let text = JOB.split("[exports.E]").next().unwrap().to_owned();
     let project = project("");
     project.write("jobs/j/job.toml", text + "[checks.sane]\non = \"T\"\nrange = { kwh = { max = 3.5 } }\n");
@@ -222,7 +222,7 @@ fn checks_of_a_table_that_nothing_reads_are_measured_too() {
 }
 
 #[test]
-fn mistakes_in_checks_have_a_place() {
+fn check_errors_have_a_position() {
     for (text, said) in [
         ("on = \"X\"\nnot_null = [\"a\"]", "neither a table nor an export `X`"),
         ("on = \"T\"", "the check has no rule"),
@@ -241,7 +241,7 @@ fn mistakes_in_checks_have_a_place() {
 }
 
 #[test]
-fn a_list_that_is_gone_is_not_taken_for_nothing() {
+fn missing_list_requires_adopt() {
     let project = project("");
     project.run_job("j");
     let before = project.files("data/exports");
@@ -284,7 +284,7 @@ fn slow() -> Project {
 }
 
 #[test]
-fn one_run_at_a_time() {
+fn second_run_waits_or_is_refused() {
     let project = slow();
     let mut first = spawn(&project, &["run", "j"]);
     wait_for("the first run", || project.path("data/runs").exists());
@@ -307,7 +307,7 @@ fn one_run_at_a_time() {
 }
 
 #[test]
-fn the_first_signal_ends_a_run_in_order_and_the_second_at_once() {
+fn first_signal_stops_a_run_in_order_and_the_second_at_once() {
     for (name, code) in [("-INT", 130), ("-TERM", 143)] {
         let project = slow();
         let run = spawn(&project, &["run", "j"]);
@@ -327,7 +327,7 @@ fn the_first_signal_ends_a_run_in_order_and_the_second_at_once() {
 }
 
 #[test]
-fn a_query_that_makes_a_table_ends_with_its_run() {
+fn query_of_a_derived_table_stops_on_a_signal() {
     let project = slow();
     let every = "T a cross join T b cross join T c cross join T d cross join T e cross join T f";
     let table = format!(
@@ -348,7 +348,7 @@ fn a_query_that_makes_a_table_ends_with_its_run() {
 }
 
 #[test]
-fn jobs_run_in_the_order_of_what_they_read() {
+fn jobs_run_in_dependency_order() {
     let project = project("");
     let reads = "name = \"a\"\n\n[exports.A]\nper = \"day\"\nname = \"A_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";
     project.write("jobs/a/job.toml", reads);
@@ -370,7 +370,7 @@ fn jobs_run_in_the_order_of_what_they_read() {
 }
 
 #[test]
-fn what_only_checks_of_tables_left_is_tried_again() {
+fn retry_measures_failed_table_checks_again() {
     let check = "\n[checks.sane]\non = \"T\"\nrange = { kwh = { max = 3.5 } }\n";
     let job = format!("{}{check}", JOB.split("[exports.E]").next().unwrap());
     let project = project("");
@@ -393,7 +393,7 @@ fn what_only_checks_of_tables_left_is_tried_again() {
 }
 
 #[test]
-fn a_signal_ends_a_compaction_in_order() {
+fn signal_stops_a_compaction_in_order() {
     for (name, code) in [("-INT", 130), ("-TERM", 143)] {
         let project = project("");
         project.write("jobs/j/job.toml", JOB.split("[exports.E]").next().unwrap());

@@ -3,7 +3,7 @@
 use crate::harness::{Project, flip_bit, json_lines};
 
 #[test]
-fn a_store_is_sound_until_a_bit_flips() {
+fn verify_finds_a_flipped_bit() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let said = project.ok(&["verify"]);
@@ -31,7 +31,7 @@ fn a_store_is_sound_until_a_bit_flips() {
 }
 
 #[test]
-fn a_table_that_is_not_there_is_no_sound_table() {
+fn verify_refuses_an_unknown_table() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let said = project.fails(2, &["verify", "SENSORS"]);

@@ -22,7 +22,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn a_name_that_does_not_exist_is_a_wrong_use() {
+fn unknown_names_are_usage_errors() {
     let project = project();
     let unknown: &[&[&str]] = &[
         &["read", "TT"],
@@ -100,7 +100,7 @@ fn help_is_in_groups_with_examples() {
 }
 
 #[test]
-fn days_times_and_sizes_are_written_in_several_ways() {
+fn days_times_and_sizes_have_several_forms() {
     let project = project();
     for day in ["2020-01-01", "today", "yesterday", "-3d"] {
         project.ok(&["plan", "j", "--day", day]);
@@ -132,7 +132,7 @@ fn days_times_and_sizes_are_written_in_several_ways() {
 }
 
 #[test]
-fn sql_takes_its_statement_and_a_version_of_its_own() {
+fn sql_accepts_a_statement_and_a_version() {
     let project = project();
     assert_eq!(project.ok(&["sql", "select 1 as n", "--output", "csv"]), "n\n1\n");
     assert_eq!(project.ok(&["sql", "--version", "1", "select count(*) as n from T", "--output", "csv"]), "n\n3\n");
@@ -159,7 +159,7 @@ fn typed(project: &Project, lines: &[&str]) -> String {
 }
 
 #[test]
-fn a_prompt_takes_words_of_other_programs_too() {
+fn prompt_accepts_commands_of_other_programs() {
     let project = project();
     let said = typed(
         &project,
@@ -209,7 +209,7 @@ fn a_prompt_takes_words_of_other_programs_too() {
 }
 
 #[test]
-fn rows_at_a_prompt_go_where_a_path_leads() {
+fn prompt_writes_rows_to_links_pipes_and_devices() {
     let project = project();
     project.write("old.csv", "old");
     std::os::unix::fs::symlink("old.csv", project.path("link.csv")).unwrap();

@@ -20,7 +20,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn files_are_declared_and_joined() {
+fn external_tables_are_joined() {
     let project = project();
     for (form, location) in [
         ("CSV", "meters.csv"),
@@ -62,7 +62,7 @@ fn files_are_declared_and_joined() {
 }
 
 #[test]
-fn patterns_name_folders_too() {
+fn patterns_match_directories() {
     let project = project();
     for (folder, town) in [("a_1", "Ghent"), ("a_2", "Lyon"), ("a_2/deep", "Bern"), ("b_1", "Nice")] {
         std::fs::create_dir_all(project.path(folder)).unwrap();
@@ -86,7 +86,7 @@ fn patterns_name_folders_too() {
 }
 
 #[test]
-fn what_cannot_be_declared_is_said() {
+fn unsupported_declarations_are_errors() {
     let project = project();
     let fails = |statement: &str| {
         let told = project.fails(1, &["sql", "-c", statement]);

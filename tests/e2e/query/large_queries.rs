@@ -42,7 +42,7 @@ fn spills(project: &Project, query: &str) -> u64 {
 }
 
 #[test]
-fn more_than_fits_is_sorted_grouped_and_joined_on_disk() {
+fn sorts_groups_and_joins_spill_to_disk() {
     let project = project();
     for (name, query) in [
         ("sort", format!("select n, t from {ROWS} order by t, n")),
@@ -89,7 +89,7 @@ fn more_than_fits_is_sorted_grouped_and_joined_on_disk() {
 }
 
 #[test]
-fn what_ends_early_leaves_nothing_behind() {
+fn early_end_leaves_no_spill_files() {
     let project = project();
     let query = format!("select n, t from {ROWS} order by t, n");
     let mut child = sql(&project, &["--memory", "16MiB", "--output", "csv", "-c", &query])

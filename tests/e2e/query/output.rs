@@ -37,7 +37,7 @@ fn through(project: &Project, pipe: &Path, args: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn links_and_pipes_are_written_through_and_stay() {
+fn links_and_pipes_are_written_through() {
     let project = project();
     project.ok(&["export", "T", "--to", "plain.csv"]);
     let csv = fs::read(project.path("plain.csv")).unwrap();
@@ -94,7 +94,7 @@ fn links_and_pipes_are_written_through_and_stay() {
 }
 
 #[test]
-fn the_form_of_a_file_follows_its_ending() {
+fn format_follows_the_file_extension() {
     let project = project();
     for (name, begins) in [
         ("x.csv", "row_key,"),
@@ -145,7 +145,7 @@ fn the_form_of_a_file_follows_its_ending() {
 const MANY: &str = "select value as n, value * 2 as twice from generate_series(1, 1000000000000)";
 
 #[test]
-fn rows_are_written_as_they_come_and_end_with_their_reader() {
+fn rows_are_streamed_until_the_reader_ends() {
     let project = project();
     for output in ["table", "json", "csv", "markdown", "line"] {
         let mut command = project.command(&["sql", "--output", output, "-c", MANY]);
@@ -175,7 +175,7 @@ fn rows_are_written_as_they_come_and_end_with_their_reader() {
 }
 
 #[test]
-fn a_terminal_is_shown_what_fits_and_told_what_is_not_shown() {
+fn terminal_output_is_truncated_with_a_note() {
     let project = project();
     let wide: Vec<String> = (0..60).map(|at| format!("'some words {at}' as column_{at}")).collect();
     let query = format!("select {} from generate_series(1, 3)", wide.join(", "));

@@ -29,7 +29,7 @@ fn keys(project: &Project, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn rows_are_chosen_by_regex_limit_and_direction() {
+fn rows_are_selected_by_regex_limit_and_direction() {
     let project = project();
     assert_eq!(keys(&project, &["--regex", "..7#2020010[12]", "--prefix", "01"]), ["017"]);
     // All of the key must match.
@@ -48,7 +48,7 @@ fn rows_are_chosen_by_regex_limit_and_direction() {
 }
 
 #[test]
-fn cells_are_chosen_by_column_time_and_number() {
+fn cells_are_selected_by_column_time_and_number() {
     let project = project();
     let cells = |more: &[&str]| {
         let rows = read(&project, &[&["--row", "001#20200101"], more].concat());
@@ -71,7 +71,7 @@ fn cells_are_chosen_by_column_time_and_number() {
 }
 
 #[test]
-fn columns_with_a_comma_are_named() {
+fn columns_with_a_comma_can_be_selected() {
     let project = Project::new("j", &JOB.replace("\"{ts:%H%M}\"", "\"{ts:%H},{ts:%M}\""));
     project.write(
         "in/a.csv",
@@ -90,7 +90,7 @@ fn columns_with_a_comma_are_named() {
 }
 
 #[test]
-fn times_are_shown_as_queries_show_them() {
+fn times_are_printed_as_in_queries() {
     let project = project();
     let by_sql = project.sql("select qualifier, timestamp from cells.T where row_key = '001#20200101'");
     let by_read = read(&project, &["--row", "001#20200101"]).remove(0)["cells"].take();

@@ -63,7 +63,7 @@ fn sql_agrees_with_the_source_files() {
 }
 
 #[test]
-fn a_row_is_a_meter_and_day_with_a_cell_an_hour() {
+fn row_holds_a_meter_and_day_with_a_cell_per_hour() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let rows = project.json(&["read", "SENSOR", "--limit", "1"]);
@@ -113,7 +113,7 @@ fn rows_are_read_by_key_prefix_and_range() {
 }
 
 #[test]
-fn a_second_run_changes_nothing() {
+fn second_run_changes_nothing() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let before = project.files("data");
@@ -123,7 +123,7 @@ fn a_second_run_changes_nothing() {
 }
 
 #[test]
-fn a_predicate_on_meter_and_time_reads_less() {
+fn predicate_on_meter_and_time_reads_fewer_rows() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let plan = |query: &str| project.csv(&format!("explain {query}"));
@@ -155,7 +155,7 @@ fn published_days_are_tables() {
 }
 
 #[test]
-fn only_the_asked_days_are_published() {
+fn only_selected_days_are_published() {
     let project = Project::smart_meters();
     project.ok(&["run", "smart-meters", "--from", "2018-01-04", "--to", "2018-01-05"]);
     let exports = project.files("data/exports");
@@ -171,7 +171,7 @@ fn only_the_asked_days_are_published() {
 }
 
 #[test]
-fn commands_show_what_is_there() {
+fn commands_list_tables_and_files() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let tables = project.json(&["tables"]);
@@ -191,7 +191,7 @@ fn commands_show_what_is_there() {
 }
 
 #[test]
-fn the_store_may_lie_elsewhere() {
+fn root_can_be_another_directory() {
     let project = Project::smart_meters();
     project.ok(&["run", "smart-meters", "--root", "elsewhere"]);
     assert!(project.path("elsewhere/tables/SENSOR").is_dir());
@@ -201,7 +201,7 @@ fn the_store_may_lie_elsewhere() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_failure() {
+fn closed_pipe_is_not_a_failure() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
     let mut child = project

@@ -15,7 +15,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn scripts_stop_at_the_first_mistake_and_say_where_it_is() {
+fn script_stops_at_the_first_error_with_its_position() {
     let project = project();
     let script = "-- two good ones\nselect count(*) as n from SENSOR;\nselect ';' as semicolon;\n\nselect meter,\n  mater from SENSOR;\nselect 3 as three;\n";
     project.write("script.sql", script);
@@ -33,7 +33,7 @@ fn scripts_stop_at_the_first_mistake_and_say_where_it_is() {
 }
 
 #[test]
-fn statements_come_from_standard_input_too() {
+fn statements_are_read_from_standard_input() {
     let project = project();
     let mut command = project.command(&["sql", "--output", "csv"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -42,7 +42,7 @@ fn statements_come_from_standard_input_too() {
 }
 
 #[test]
-fn rows_go_into_files_and_files_are_tables() {
+fn rows_are_written_to_files_and_files_are_queried() {
     let project = project();
     let query = "select meter, ts, kwh from SENSOR where meter < 30 order by meter, ts";
     let rows = project.sql(query);
@@ -70,7 +70,7 @@ fn rows_go_into_files_and_files_are_tables() {
 }
 
 #[test]
-fn an_older_version_is_a_table_of_its_own() {
+fn older_versions_can_be_queried() {
     let project = project();
     project.ok(&["drop-rows", "SENSOR", "--prefix", "0000000077#", "--yes"]);
     let both = "select (select count(*) from SENSOR) as now, (select count(*) from \"SENSOR@1\") as before, \
@@ -90,7 +90,7 @@ fn an_older_version_is_a_table_of_its_own() {
 }
 
 #[test]
-fn a_prompt_completes_remembers_and_goes_on_after_mistakes() {
+fn prompt_completes_keeps_history_and_continues_after_errors() {
     let project = project();
     let keys = [
         "\\\\d",

@@ -42,7 +42,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn rows_print_as_text_and_as_json() {
+fn rows_are_printed_as_text_and_json() {
     let project = project();
     let query = "SELECT _key, info, count FROM T(with_history => TRUE, latest_n => 2, include_expired => true)";
     assert_eq!(
@@ -80,7 +80,7 @@ fn rows_print_as_text_and_as_json() {
 }
 
 #[test]
-fn queries_of_bigtable_run_as_they_are() {
+fn bigtable_queries_run_unchanged() {
     let project = project();
     let rows = project.sql("SELECT _key, info['name'] AS name, TO_INT64(count['n']) AS n FROM rows.T");
     assert_eq!(
@@ -100,7 +100,7 @@ fn queries_of_bigtable_run_as_they_are() {
 }
 
 #[test]
-fn what_is_made_by_day_or_from_records_takes_no_rows() {
+fn daily_exports_cannot_query_rows() {
     let day = "\n[exports.DAY]\nper = \"day\"\nname = \"DAY_{day:%Y%m%d}\"\nquery = { file = \"day.sql\" }\n";
     let project = Project::new("j", &(JOB.to_owned() + day));
     project.write("in/a.csv", CSV);
@@ -123,7 +123,7 @@ fn what_is_made_by_day_or_from_records_takes_no_rows() {
 }
 
 #[test]
-fn what_is_deleted_is_in_no_view() {
+fn deleted_cells_are_in_no_view() {
     let project = project();
     project.ok(&["delete", "T", "--yes", "--row", "001", "--column", "info"]);
     project.ok(&["delete", "T", "--yes", "--row", "002", "--column", "info"]);

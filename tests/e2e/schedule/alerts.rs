@@ -61,7 +61,7 @@ fn fails_and_tells(project: &Project, told: &str) {
 }
 
 #[test]
-fn a_run_that_cannot_write_its_record_alerts_all_the_same() {
+fn run_without_a_record_still_alerts() {
     let project = project(HOOKS);
     project.ok(&["run", "j"]);
     assert_eq!(said(&project), ["success ok 0 recorded", "finish ok 0 recorded"]);
@@ -79,7 +79,7 @@ fn a_run_that_cannot_write_its_record_alerts_all_the_same() {
 }
 
 #[test]
-fn a_full_disk_alerts_all_the_same() {
+fn full_disk_still_alerts() {
     let project = project(HOOKS);
     let Some(mount) = Mount::new(&project, "1m") else { return };
     let at = project.path("data");
@@ -106,7 +106,7 @@ fn a_full_disk_alerts_all_the_same() {
 }
 
 #[test]
-fn a_load_is_tried_again_when_the_disk_has_room() {
+fn load_is_retried_when_the_disk_has_room() {
     let project = project("\n[stages.load]\nretries = 20\nwait = \"1s\"\n");
     let Some(mount) = Mount::new(&project, "4m") else { return };
     project.ok(&["run", "j"]);
@@ -134,7 +134,7 @@ fn a_load_is_tried_again_when_the_disk_has_room() {
 }
 
 #[test]
-fn a_run_that_does_not_begin_has_a_hook_of_its_own() {
+fn run_that_does_not_begin_has_its_own_hook() {
     let project = project(HOOKS);
     project.ok(&["run", "j"]);
     said(&project);
@@ -186,7 +186,7 @@ fn asked(requests: &Arc<Mutex<Vec<String>>>) -> Vec<String> {
 }
 
 #[test]
-fn a_heartbeat_tells_how_runs_end() {
+fn heartbeat_reports_outcomes() {
     let (url, requests) = server("200 OK");
     let project = project(&format!("\n[hooks]\nheartbeat = \"{url}\"\n"));
     project.ok(&["run", "j"]);
@@ -207,7 +207,7 @@ fn a_heartbeat_tells_how_runs_end() {
 }
 
 #[test]
-fn a_heartbeat_that_goes_nowhere_changes_nothing_and_shows_no_url() {
+fn failed_heartbeat_changes_nothing_and_hides_its_url() {
     let (refused, tries) = server("404 Not Found");
     let (failing, more_tries) = server("503 Service Unavailable");
     let (silent, _) = server("");
@@ -230,7 +230,7 @@ fn a_heartbeat_that_goes_nowhere_changes_nothing_and_shows_no_url() {
 }
 
 #[test]
-fn a_logical_time_to_come_is_told_and_hides_no_age() {
+fn future_logical_time_is_reported_and_ignored_by_status() {
     let project = project("");
     let ran = project.run(&["run", "j", "--now", "2036-01-01T00:00:00Z"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -244,7 +244,7 @@ fn a_logical_time_to_come_is_told_and_hides_no_age() {
 }
 
 #[test]
-fn a_record_of_a_clock_that_was_ahead_is_not_the_last_run() {
+fn record_with_a_future_clock_is_not_the_last_run() {
     let project = project("");
     project.ok(&["run", "j"]);
     let runs = fs::read_dir(project.path("data/runs")).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>();

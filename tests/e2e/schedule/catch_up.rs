@@ -46,7 +46,7 @@ fn dry(project: &Project, now: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_missed_moment_is_run_at_its_time() {
+fn each_missed_run_has_its_scheduled_time() {
     let project = project("catch_up = \"all\"");
     // It never ran, so it has missed nothing; and nothing is written.
     let none = catch_up(&project, "2026-03-27T01:16:00Z");
@@ -85,7 +85,7 @@ fn each_missed_moment_is_run_at_its_time() {
 }
 
 #[test]
-fn one_run_makes_up_for_all_or_none_does() {
+fn latest_makes_one_missed_run_and_none_makes_none() {
     for (keys, late) in [("", 1), ("catch_up = \"latest\"", 1), ("catch_up = \"none\"", 0)] {
         let project = project(keys);
         catch_up(&project, "2026-03-27T01:15:01Z");
@@ -102,7 +102,7 @@ fn one_run_makes_up_for_all_or_none_does() {
 }
 
 #[test]
-fn a_run_by_hand_counts_if_nobody_limited_it() {
+fn unlimited_manual_run_counts_as_a_scheduled_run() {
     let project = project("catch_up = \"all\"");
     project.ok(&["run", "j", "--now", "2026-03-27T12:00:00Z"]);
     for limited in [&["--day", "2020-01-01"][..], &["--to", "2020-01-01"], &["--only", "missing"]] {
@@ -124,7 +124,7 @@ fn a_run_by_hand_counts_if_nobody_limited_it() {
 }
 
 #[test]
-fn a_moment_that_failed_stops_the_later_ones_and_keeps_its_time() {
+fn failed_missed_run_stops_later_ones() {
     let project = project("catch_up = \"all\"");
     let good = project.read("in/1.csv");
     project.write("in/1.csv", "ts,v\nnever,1\n");
@@ -165,7 +165,7 @@ fn newest(project: &Project) -> (String, String) {
 }
 
 #[test]
-fn days_that_could_not_be_published_do_not_hold_up_later_moments() {
+fn unpublished_days_do_not_stop_later_missed_runs() {
     let project = project("catch_up = \"all\"");
     catch_up(&project, "2026-03-27T01:15:01Z");
     project.write("in/2.csv", "ts,v\n2020-01-02T00:00:00Z,0\n");
@@ -180,7 +180,7 @@ fn days_that_could_not_be_published_do_not_hold_up_later_moments() {
 }
 
 #[test]
-fn what_cannot_be_caught_up() {
+fn unusable_catch_up_options_are_errors() {
     let project = project("");
     project.write(
         "jobs/k/job.toml",

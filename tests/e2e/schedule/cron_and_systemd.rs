@@ -40,7 +40,7 @@ fn shown(project: &Project, args: &[&str]) -> String {
 }
 
 #[test]
-fn lines_of_a_crontab() {
+fn crontab_lines() {
     let project = project();
     let now = ["--now", "2026-06-01T00:00:00Z"];
     assert_eq!(
@@ -68,7 +68,7 @@ fn lines_of_a_crontab() {
 }
 
 #[test]
-fn units_of_systemd() {
+fn systemd_units() {
     let project = project();
     let said = shown(&project, &["schedule", "--format", "systemd", "--write", "units"]);
     assert_eq!(said.lines().count(), 4, "{said}");
@@ -90,7 +90,7 @@ fn units_of_systemd() {
 }
 
 #[test]
-fn due_in_its_minute() {
+fn due_holds_for_the_scheduled_minute() {
     let project = project();
     let due = |job: &str, now: &str| project.run(&["schedule", "--due", job, "--now", now]);
     assert_eq!(due("utc", "2026-06-01T01:15:30Z").code, Some(0));
@@ -104,7 +104,7 @@ fn due_in_its_minute() {
 }
 
 #[test]
-fn what_runs_and_what_was_missed() {
+fn check_lists_past_and_missed_runs() {
     let project = project();
     project.ok(&["run", "utc", "--now", "2026-03-27T01:15:02Z"]);
     project.ok(&["run", "paris", "--now", "2026-03-30T00:00:01Z"]);
@@ -154,7 +154,7 @@ mount --bind "$1/crontab" /etc/crontab && mount -t tmpfs none /run && exec cron 
 "#;
 
 #[test]
-fn a_real_cron_runs_a_job_each_minute() {
+fn real_cron_runs_a_job_each_minute() {
     let project = Project::new("each", &job("each", "schedule = \"* * * * *\"\ntimezone = \"Asia/Kolkata\""));
     project.write("a.csv", "ts,v\n2020-01-01T00:00:00Z,1\n");
     project.write("cron/crontab", "");

@@ -63,7 +63,7 @@ fn record_of(project: &Project) -> Value {
 }
 
 #[test]
-fn the_hook_that_fits_is_run_and_then_the_last() {
+fn matching_hook_runs_before_the_finish_hook() {
     let project = project(ALL, LOG);
     project.ok(&["run", "j"]);
     assert_eq!(said(&project), ["success ok 0 2", "finish ok 0 0"]);
@@ -89,7 +89,7 @@ fn the_hook_that_fits_is_run_and_then_the_last() {
 }
 
 #[test]
-fn what_did_not_begin_has_no_hooks() {
+fn run_that_did_not_begin_has_no_hooks() {
     let project = project(ALL, LOG);
     project.ok(&["plan", "j"]);
     project.ok(&["run", "j", "--dry-run"]);
@@ -100,7 +100,7 @@ fn what_did_not_begin_has_no_hooks() {
 }
 
 #[test]
-fn a_hook_is_told_of_the_run_and_writes_to_standard_error() {
+fn hook_receives_the_run_and_writes_to_standard_error() {
     let script =
         "cat\necho out; echo err >&2\nenv | grep ^TIDETABLE_ > env.txt\ncp \"$TIDETABLE_RECORD\" record.json\n";
     let project = project("\n[hooks]\nfinish = [\"./hook.sh\"]\n", script);
@@ -121,7 +121,7 @@ fn a_hook_is_told_of_the_run_and_writes_to_standard_error() {
 }
 
 #[test]
-fn hooks_that_go_wrong_change_nothing() {
+fn failed_hooks_change_nothing() {
     for (hooks, script, told) in [
         ("success = [\"./hook.sh\"]", "exit 3\n", "ended with exit code 3"),
         ("success = [\"./no-such-hook\"]", "", "cannot be started"),
@@ -145,7 +145,7 @@ fn hooks_that_go_wrong_change_nothing() {
 }
 
 #[test]
-fn a_hook_that_says_too_much_is_cut_short() {
+fn long_hook_output_is_truncated() {
     let script = "i=0\nwhile [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done\n";
     let project = project("\n[hooks]\nsuccess = [\"./hook.sh\"]\n", script);
     let ran = project.run(&["run", "j"]);
@@ -155,7 +155,7 @@ fn a_hook_that_says_too_much_is_cut_short() {
 }
 
 #[test]
-fn an_interrupted_run_has_its_hook() {
+fn interrupted_run_has_its_own_hook() {
     let slow = "select a.meter from T a cross join T b cross join T c cross join T d cross join T e cross join T f";
     let text =
         JOB.replace("select meter, ts, kwh from T order by meter, ts", &format!("select count(*) as n from ({slow})"));
@@ -173,7 +173,7 @@ fn an_interrupted_run_has_its_hook() {
 }
 
 #[test]
-fn mistakes_in_hooks_have_a_place() {
+fn hook_errors_have_a_position() {
     for (text, told) in [
         ("[hooks]\nsuccess = []", "`success` names no program"),
         ("[hooks]\nsuccess = [\"\"]", "`success` names no program"),
@@ -227,7 +227,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn the_figures_of_the_last_run() {
+fn metrics_file_describes_the_last_run() {
     let check = "\n[checks.few]\non = \"E\"\nseverity = \"warn\"\nrows = { max = 1 }\n";
     let project = project(&format!("\n[metrics]\nfile = \"metrics/j.prom\"\n{check}"), "");
     write_day(&project, 2, "none");
@@ -260,7 +260,7 @@ fn the_figures_of_the_last_run() {
 }
 
 #[test]
-fn figures_that_cannot_be_written_change_nothing() {
+fn unwritable_metrics_file_changes_nothing() {
     let project = project("\n[metrics]\nfile = \"hook.sh/j.prom\"\n", "");
     let ran = project.run(&["run", "j"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -278,7 +278,7 @@ pub(super) fn check(page: &str) {
 }
 
 #[test]
-fn what_differs_from_run_to_run_is_not_compared() {
+fn varying_output_is_not_compared() {
     assert_eq!(comparable("took 2.55 s: plan 0.28, load 0.18"), comparable("took 12.1 s: plan 1.0, load 3.10"));
     assert_eq!(comparable("│ 1 ┆ 26.17 KiB │"), comparable("│ 1    ┆ 6.1 KiB   │"));
     assert_eq!(comparable("┌───┬──┐"), comparable("┌─┬─────┐"));
@@ -291,7 +291,7 @@ fn what_differs_from_run_to_run_is_not_compared() {
 }
 
 #[test]
-fn a_page_is_read_as_its_conventions_say() {
+fn pages_are_parsed() {
     let text = "<!-- setup\nmkdir in\n-->\n<!-- file a.toml -->\n```toml\nx = 1\n```\n<!-- part of b -->\n\n```sql\ny\n```\n\
                 ```console\n$ cat <<'E'\n> z\n> E\nz\n$ true\n```\n```sh\ntidetable run x\n```\n";
     let expected = [

@@ -98,7 +98,7 @@ fn every_link_resolves() {
 }
 
 #[test]
-fn the_contents_of_the_site_list_every_page() {
+fn site_contents_list_every_page() {
     let contents = read("docs/SUMMARY.md");
     let listed = targets(&contents);
     for page in markdown_files() {

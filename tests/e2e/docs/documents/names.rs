@@ -46,7 +46,7 @@ fn defines(code: &str, name: &str) -> bool {
 }
 
 #[test]
-fn the_walks_name_what_is_in_the_code() {
+fn walks_name_defined_items() {
     let (code, page) = (code(), read("docs/walks.md"));
     // Columns by their place: a step has its function third, a step of the path of data fourth.
     let mut names = Vec::new();
@@ -62,7 +62,7 @@ fn the_walks_name_what_is_in_the_code() {
 }
 
 #[test]
-fn the_glossary_is_in_order() {
+fn glossary_is_sorted() {
     let page = read("docs/glossary.md");
     let terms: Vec<String> = rows(&page).iter().map(|row| row[0].to_lowercase()).collect();
     assert!(terms.len() > 50);

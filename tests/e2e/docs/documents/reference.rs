@@ -35,7 +35,7 @@ fn block(page: &mut String, text: &str) {
 }
 
 #[test]
-fn the_page_of_commands_is_their_help() {
+fn command_reference_is_the_help() {
     let project = Project::empty();
     // The binary of the tests has a name of its own.
     let help_of = |args: &[&str]| project.ok(args).replace("tidetable-e2e", "tidetable");
@@ -98,7 +98,7 @@ fn below<'schema>(schema: &'schema Value, path: &str, found: &mut Vec<(String, &
 }
 
 #[test]
-fn the_page_of_job_files_is_their_schema() {
+fn job_file_reference_is_the_schema() {
     let schema: Value = serde_json::from_str(&Project::empty().ok(&["schema", "job"])).unwrap();
     let mut tables = Vec::new();
     below(&schema, "", &mut tables);
@@ -148,7 +148,7 @@ fn exit_codes(help: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_page_of_exit_codes_has_those_of_the_help() {
+fn exit_code_reference_lists_the_codes_of_the_help() {
     let codes = exit_codes(&Project::empty().ok(&["--help"]));
     assert!(codes.len() >= 8, "{codes:?}");
     let page = read("docs/reference/exit-codes.md");

@@ -35,7 +35,7 @@ fn table(header: &str, rows: std::ops::Range<usize>, row: impl Fn(usize) -> Stri
 }
 
 #[test]
-fn days_months_quarters_and_years_are_times() {
+fn days_months_quarters_and_years_are_event_times() {
     let month = |at: usize| (1 + at / 12, 1 + at % 12);
     let names = [
         "January",
@@ -100,7 +100,7 @@ fn days_months_quarters_and_years_are_times() {
 }
 
 #[test]
-fn what_is_measured_is_no_entity() {
+fn measurements_are_not_entities() {
     let kinds = ["drizzle", "rain", "sun", "snow", "fog"];
     let day = |at: usize| format!("2012-{:02}-{:02}", 1 + at / 28, 1 + at % 28);
     shapes(&[
@@ -141,7 +141,7 @@ fn what_is_measured_is_no_entity() {
 }
 
 #[test]
-fn files_as_they_are_written_elsewhere() {
+fn loads_common_file_shapes() {
     shapes(&[
         (
             "sensors wide.csv",
@@ -203,7 +203,7 @@ fn files_as_they_are_written_elsewhere() {
 }
 
 #[test]
-fn a_reference_table_has_no_time() {
+fn reference_table_has_no_event_time() {
     shapes(&[
         (
             "countries.csv",
@@ -234,7 +234,7 @@ fn a_reference_table_has_no_time() {
 }
 
 #[test]
-fn archives_and_days_before_1970() {
+fn loads_archives_and_days_before_1970() {
     let project = Project::empty();
     for ending in ["csv.zip", "csv.gz"] {
         let archive = repository().join("tests/data/prices.csv.zip");
@@ -266,7 +266,7 @@ fn archives_and_days_before_1970() {
 }
 
 #[test]
-fn rows_that_replace_others_are_told() {
+fn replaced_rows_are_reported() {
     let project = Project::empty();
     let text = table("ts,host,v", 0..200, |at| format!("2020-01-01T{:02}:{:02}:00Z,a,{at}", at / 60, at % 60));
     project.write("a.csv", format!("{text}2020-01-01T00:07:00Z,a,99\n"));
@@ -283,7 +283,7 @@ fn rows_that_replace_others_are_told() {
 }
 
 #[test]
-fn the_hour_that_clocks_repeat_is_loaded_and_told() {
+fn repeated_local_hour_is_loaded_and_reported() {
     let project = Project::empty();
     // Half hours of the night when Paris leaves summer time, as its clocks show them.
     let text = table("Date,Time,kwh", 0..60, |at| {
