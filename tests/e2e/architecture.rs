@@ -1,4 +1,4 @@
-//! Rules of the house that the compiler does not check.
+//! Rules between crates, and limits of files, that the compiler does not check.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Runs the command as a person would: files in, files and text out.
+//! Runs the command as a user does: files in, files and text out.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[macro_use]

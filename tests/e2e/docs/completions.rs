@@ -70,7 +70,7 @@ fn every_shell_has_a_script() {
 }
 
 #[test]
-fn every_command_has_a_manual_page() {
+fn manual_pages_are_printed_and_written() {
     let project = Project::empty();
     let page = project.ok(&["man"]);
     assert!(page.contains(".TH tidetable 1") && page.contains("Exit codes"), "{page}");

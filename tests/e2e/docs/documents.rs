@@ -1,4 +1,4 @@
-//! The documents: every command shown is run, every link resolves, and reference pages are those that the command prints.
+//! Pages: their commands are run, their links resolve, and reference pages equal the output of the command.
 //!
 //! `INSTA_UPDATE=always` writes outputs and reference pages again. `docs/README.md` describes the conventions of a page.
 

@@ -1,4 +1,4 @@
-//! The JSON of commands: what `docs/reference/json-output.md` says of each is what it prints, key by key.
+//! The JSON of each command has the keys that `docs/reference/json-output.md` lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

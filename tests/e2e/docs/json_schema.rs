@@ -1,4 +1,4 @@
-//! The JSON Schema of job files: that of the repository is the command's, and says what the reader says.
+//! The JSON Schema of job files agrees with the repository and with the reader.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What people read, as it stands in `snapshots/`: a change of it is seen in review. `INSTA_UPDATE=always` writes it anew.
+//! Snapshots of the output for people. `INSTA_UPDATE=always` writes them again.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! Hours, months and whole queries; CSV and Arrow; rows that are added or replaced; folders in the manner of Hive; days
-//! that have passed their retention.
+//! Parts per hour, day, month and whole query; formats, modes, Hive directories and retention.
 
 use std::fs;
 
@@ -199,7 +198,7 @@ fn upsert_mode_replaces_rows_with_equal_keys() {
 }
 
 #[test]
-fn hive_partition_directories() {
+fn hive_directories_are_published() {
     let project = project("day", "E/dt={day:%Y-%m-%d}", "", "select meter, ts, price from T order by meter, ts");
     let record = project.run_job("j");
     assert_eq!(parts(&record)[1].0, "E/dt=2026-03-29");

@@ -1,4 +1,4 @@
-//! What is published after inputs, rules and queries changed: what a fresh build of them publishes.
+//! After changes of inputs, rules and queries, published files equal those of a fresh build.
 
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ fn multi_file_day_and_delta_day_are_withdrawn() {
 }
 
 #[test]
-fn query_without_rows_publishes_an_empty_table() {
+fn query_without_rows_reads_as_an_empty_table() {
     let text = export("query", "HIGH", "", "select \\\"Id\\\", v from T where v > 5");
     let project = project("UTC", &text, &[("a", "x,2026-05-05T10:00:00Z,1\n")]);
     assert_eq!(parts(&project.run_job("j")), [part("HIGH", "empty")]);

@@ -1,4 +1,4 @@
-//! Days of more than one file, through the binary: cut, queried, read by others, replaced, cleaned, taken back.
+//! Parts of several files: published, queried, read by other engines, replaced and restored.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Days that share files are published from one pass over them, through the binary.
+//! Shared scans publish the same files as scans of single days.
 
 use std::collections::BTreeMap;
 

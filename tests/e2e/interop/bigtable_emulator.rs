@@ -1,9 +1,9 @@
-//! The official Bigtable emulator is given the same mutations, and must hold the same cells.
+//! The official Bigtable emulator stores the same cells after the same mutations.
 //!
-//! Not compared, for the emulator is no measure of it:
+//! Not compared, because the emulator differs from the service:
 //! - intersections of rules: it ignores them;
 //! - min, max and hll families: it keeps the last write;
-//! - sums that overflow: it wraps, we refuse;
+//! - sums that overflow: it wraps, tidetable refuses;
 //! - when rules are applied: it collects only after a change of its families, so they are set last;
 //! - the order of families in a row: the service leaves it open, ours is by name;
 //! - ranges of time in a delete, and DropRowRange: `cbt` cannot ask for them. A dropped prefix is

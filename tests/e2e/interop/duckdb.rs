@@ -1,4 +1,4 @@
-//! Published tables, read by an engine that is not ours.
+//! DuckDB reads published days and compares them with the source.
 
 use crate::harness::Project;
 use crate::harness::system::python_script;

@@ -1,4 +1,4 @@
-//! Cells of several columns: loaded, asked by SQL, and read by another program.
+//! Cells of several columns, as protobuf messages or JSON: loaded, queried, and read by protobuf for Python.
 
 use serde_json::{Value, json};
 

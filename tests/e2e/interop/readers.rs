@@ -1,4 +1,4 @@
-//! Published tables, read by engines that are not ours: DuckDB, Polars, pyarrow.
+//! DuckDB, Polars and pyarrow read published files.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Cells that merge and rows that are replaced: what SQL tells is what a fresh load of the same files would tell.
+//! Aggregate families and upserts give the same answers as a fresh load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

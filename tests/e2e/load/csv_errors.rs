@@ -1,4 +1,4 @@
-//! What a user sees of CSV that is not as declared.
+//! CSV that differs from its declaration.
 
 use serde_json::Value;
 

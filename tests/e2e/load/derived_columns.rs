@@ -1,4 +1,4 @@
-//! Rows that are derived and filtered before they are laid out.
+//! Derived columns and filters of a source.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Tables made from other tables, and several tables made from one source.
+//! Derived tables, and several tables of one source.
 
 use serde_json::Value;
 

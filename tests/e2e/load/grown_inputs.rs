@@ -1,5 +1,4 @@
-//! Files that have grown: only what they grew by is loaded, so that files which are gone do not stand in the way, and the
-//! table is what a table made at once would be.
+//! Grown inputs: only appended rows are loaded, and the table equals one loaded at once.
 
 use std::fs;
 

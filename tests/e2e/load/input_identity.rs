@@ -1,4 +1,4 @@
-//! Which name of a source has which rows: files that are renamed, copied, changed, removed and put back.
+//! Identity of inputs: files that are renamed, copied, changed, removed and restored.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! Layouts read back what they were given, asked through the command.
+//! Layouts read back what was loaded.
 
 use serde_json::{Value, json};
 

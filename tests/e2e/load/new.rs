@@ -1,4 +1,4 @@
-//! `tidetable new`: what it proposes is right, and gives every row back.
+//! `tidetable new` proposes jobs that load every row.
 
 mod shapes;
 

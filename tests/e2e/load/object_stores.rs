@@ -1,4 +1,4 @@
-//! Sources in object stores, reached with what their job file says; and secrets, which nobody is shown.
+//! Sources in object stores: settings and secrets.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -151,7 +151,7 @@ fn refused_request_is_reported_without_secrets() {
 }
 
 #[test]
-fn missing_secret_or_object_is_reported_before_reading() {
+fn missing_secret_is_reported_before_reading() {
     let server = serve(None);
     let project = project(S3);
     let missing = |name: &str| {

@@ -1,5 +1,4 @@
-//! The cases of the schema-design guides as jobs on their sample data: exact keys and cells, and SQL that gives the
-//! source back.
+//! Cases of the schema-design guides as jobs on sample data: exact keys and cells, and SQL that returns the source.
 
 use std::fs;
 use std::path::Path;

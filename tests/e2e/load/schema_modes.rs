@@ -1,4 +1,4 @@
-//! Files whose columns are not the declared ones: frozen, evolving and rejecting sources.
+//! Files whose columns differ from the declaration: frozen, evolving and rejecting sources.
 
 use std::fs::File;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Times that are read: local times that occur twice or never, times beyond what queries can work with, digits that are cut.
+//! Event times: repeated and missing local times, times outside the range of queries, truncated digits.
 
 use serde_json::Value;
 

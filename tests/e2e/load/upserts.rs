@@ -1,4 +1,4 @@
-//! A table that keeps the newest row of each key, made from another.
+//! A derived table that keeps the newest row of each key.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A year, a day at a time, by runs that are killed; and days of 23 and 25 hours.
+//! Backfills of a year, killed and continued; days with clock changes; ISO weeks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

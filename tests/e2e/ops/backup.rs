@@ -1,4 +1,4 @@
-//! Backups: made while jobs run and vacuums go on, verified, restored; and what else may be done with a root.
+//! Backups during runs and vacuums; restoring and moving a root.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Roots that past builds wrote: every later build reads them, answers the same, and finds nothing to do.
+//! Roots written by older builds: every build reads them, gives the same answers and finds nothing to do.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Damaged files: an error that names the file, never a wrong answer.
+//! Damaged files give an error that names the file, never a wrong answer.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Rows and cells that are deleted, and compactions.
+//! Deleting rows and cells, and compactions.
 
 use std::collections::BTreeMap;
 use std::fs;

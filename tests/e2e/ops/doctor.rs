@@ -1,5 +1,4 @@
-//! A damaged file hurts what it holds and nothing else, and `doctor` finds it and sets it aside. A root that is not there
-//! is an error.
+//! `doctor` finds damaged and misplaced files and moves them aside; each affects only what it holds.
 
 use std::fs;
 use std::path::PathBuf;

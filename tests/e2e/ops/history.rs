@@ -1,4 +1,4 @@
-//! Looking back: how jobs stand, past runs, what came from what, rejected rows, and cleaning up.
+//! `status`, `history`, `lineage`, `rejects`, `replay` and `clean`.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};

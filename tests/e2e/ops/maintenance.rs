@@ -1,4 +1,4 @@
-//! `vacuum`, `repair`, older versions and writers that meet, through the binary.
+//! `vacuum`, `repair`, older versions, and concurrent loads and compactions.
 
 use std::fs;
 use std::process::Stdio;

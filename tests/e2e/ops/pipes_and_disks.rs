@@ -1,4 +1,4 @@
-//! What every command does where nobody reads, nothing can be written, and there is no terminal.
+//! Commands with closed pipes, full or read-only disks, and no terminal.
 
 use std::fs;
 use std::io::pipe;

@@ -1,4 +1,4 @@
-//! `[stages]`: what fails for a reason that passes is tried again, and nothing else is.
+//! `[stages]`: transient errors are retried, others are not.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! Records of runs: they hold what changed, are found by the beginning of a run's name, and what a run says of itself.
+//! Run records: their contents, the names of runs, and the messages of a run.
 
 use std::fs;
 

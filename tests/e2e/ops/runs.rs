@@ -1,4 +1,4 @@
-//! Plans, ranges of days, locks, signals, checks, runs that fail in part and runs that go on from another.
+//! Runs: plans, days, checks, locks, signals, failed days and retries.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -284,7 +284,7 @@ fn slow() -> Project {
 }
 
 #[test]
-fn second_run_waits_or_is_refused() {
+fn second_run_of_a_job_is_refused_or_skipped() {
     let project = slow();
     let mut first = spawn(&project, &["run", "j"]);
     wait_for("the first run", || project.path("data/runs").exists());

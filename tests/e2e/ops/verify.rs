@@ -1,4 +1,4 @@
-//! `tidetable verify` through the binary.
+//! `tidetable verify`.
 
 use crate::harness::{Project, flip_bit, json_lines};
 

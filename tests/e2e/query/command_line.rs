@@ -1,4 +1,4 @@
-//! Words of the command line: names that do not exist, help, times, sizes; and what a prompt takes.
+//! Unknown names, help, forms of times and sizes, and commands of the prompt.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! `CREATE EXTERNAL TABLE` in `tidetable sql`: files as tables, for as long as the command lasts.
+//! `CREATE EXTERNAL TABLE` in `tidetable sql`.
 
 use std::io::Write;
 use std::process::Stdio;

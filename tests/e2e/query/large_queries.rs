@@ -1,5 +1,4 @@
-//! `tidetable sql --memory`: sorts, groups and joins of more than fits are written to disk, give the same rows, and leave
-//! nothing behind; what cannot be written there says so.
+//! `tidetable sql --memory`: sorts, groups and joins spill to disk, give the same rows and leave no files behind.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Where results go and in which form: standard output, files, links, pipes and devices; and how much of them.
+//! Output to standard output, files, links, pipes, devices and terminals.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};

@@ -1,4 +1,4 @@
-//! `tidetable read`: which rows and which cells, and in which order.
+//! `tidetable read`: selection and order of rows and cells.
 
 use serde_json::{Value, json};
 

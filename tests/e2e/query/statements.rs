@@ -1,4 +1,4 @@
-//! `tidetable sql`: scripts, places of mistakes, files, older versions by name, and the prompt.
+//! `tidetable sql`: scripts, positions of errors, files, older versions and the prompt.
 
 use std::io::Write;
 use std::process::Stdio;

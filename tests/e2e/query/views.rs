@@ -1,4 +1,4 @@
-//! Tables as Bigtable's SQL shows them, asked through the command.
+//! Rows with a map for each family, as in Bigtable's SQL.
 
 use serde_json::json;
 

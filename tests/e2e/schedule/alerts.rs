@@ -1,5 +1,4 @@
-//! Who looks after jobs is told of failures also where nothing can be written, where a run does not begin, and where the
-//! whole machine stays silent; and clocks that were wrong hide none.
+//! Failures are reported even if nothing can be written, a run does not begin, or a clock is wrong.
 
 use std::fs;
 use std::io::{Read, Write};

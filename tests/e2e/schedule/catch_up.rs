@@ -1,4 +1,4 @@
-//! `tidetable run --catch-up`: what the schedule asked for since the last run, at its own logical times.
+//! `tidetable run --catch-up` makes missed runs at their logical times.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! `tidetable schedule`: lines and units that start jobs when they are due, tried under a real cron.
+//! `tidetable schedule`: lines for cron, units for systemd, and runs under a real cron.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -104,7 +104,7 @@ fn due_holds_for_the_scheduled_minute() {
 }
 
 #[test]
-fn check_lists_past_and_missed_runs() {
+fn schedule_check_lists_last_missed_and_next_runs() {
     let project = project();
     project.ok(&["run", "utc", "--now", "2026-03-27T01:15:02Z"]);
     project.ok(&["run", "paris", "--now", "2026-03-30T00:00:01Z"]);

@@ -1,4 +1,4 @@
-//! What follows a run: hooks that fit how it ended, and the file with its figures. Neither changes the result.
+//! Hooks and the metrics file follow a run and do not change its result.
 
 use std::collections::BTreeMap;
 use std::fs;

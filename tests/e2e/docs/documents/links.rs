@@ -1,4 +1,4 @@
-//! Relative links of Markdown files: the file is there, and so is the heading.
+//! Relative links of Markdown files point to files and headings that exist.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

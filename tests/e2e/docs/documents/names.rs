@@ -1,4 +1,4 @@
-//! Names in documents: the walks name what is in the code, the glossary and the decisions are in order.
+//! Names in pages exist in the code; the glossary and the decisions are in order.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Reference pages that the command prints: its options, the keys of a job file, exit codes.
+//! Reference pages are generated: commands, keys of a job file, exit codes.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! `tidetable new` on files of many shapes: the row key and the export that it proposes, and that every row is loaded.
+//! `tidetable new` on files of many shapes: the proposed row key and export, and the number of loaded rows.
 
 use std::fs;
 
