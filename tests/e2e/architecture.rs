@@ -5,12 +5,12 @@ use std::fs;
 
 use crate::harness::repository;
 
-/// From the bottom to the top: a crate may depend on those before it.
+/// Crates from bottom to top: each may depend on those before it.
 const FLOORS: [&str; 9] = ["layout", "source", "sstable", "store", "record", "sql", "export", "runner", "cli"];
 /// Crates that only tests may use.
 const DEV_ONLY: [&str; 3] = ["bench", "proof", "testkit"];
 
-/// For each crate, the crates of the workspace it depends on; those of tests apart.
+/// The workspace crates that each crate depends on: normal and dev-dependencies.
 fn dependencies() -> BTreeMap<String, (Vec<String>, Vec<String>)> {
     let mut all = BTreeMap::new();
     for folder in fs::read_dir(repository().join("crates")).unwrap() {

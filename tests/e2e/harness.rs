@@ -33,7 +33,7 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
 }
 
-/// A project of its own: the repository's sample data and job, or files a test writes.
+/// A project in a temporary directory: jobs and sample data of the repository, or files that a test writes.
 pub struct Project {
     folder: TempDir,
 }
@@ -175,7 +175,7 @@ impl Project {
         json_lines(&self.read(&format!("data/{}", record["rejected"].as_str().unwrap())))
     }
 
-    /// Every file below `folder` with its bytes, but for run records and what goes with them.
+    /// Every file below `folder` with its bytes, except run records, locks and seen inputs.
     pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.path(folder)];

@@ -14,7 +14,7 @@ const JOB: &str = readings_job!(
      [checks.low]\non = \"E\"\nrange = { kwh = { max = 99 } }\n"
 );
 
-/// Keys of which no command here has a value: they are of faults that pass, of huge rows, and of rare requests.
+/// Keys without a value in this test: of transient errors, huge rows and rare requests.
 const NEVER: &[&str] = &[
     "asked.parts",
     "attempts[].",
@@ -32,7 +32,7 @@ const NEVER: &[&str] = &[
 /// The keys of objects, as paths with their types.
 type Keys = BTreeMap<String, String>;
 
-/// What the reference says, and what of it was printed.
+/// The keys of the reference, and those that were printed.
 struct Reference {
     /// By command, the place of its keys.
     commands: BTreeMap<String, usize>,

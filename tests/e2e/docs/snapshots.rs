@@ -41,7 +41,7 @@ const CHANGING: &[&str] = &[
     "size",
 ];
 
-/// Three days of three meters, of which one row is wrong and one day is missing.
+/// Days of three meters, with one invalid row and one missing day.
 fn project() -> Project {
     let project = Project::new("meters", JOB);
     for day in [1, 2, 4] {
@@ -64,7 +64,7 @@ fn run() -> Project {
     project
 }
 
-/// A command with what it writes and how it ends, without what is of this machine or this moment.
+/// A command with its output and exit code, without what depends on machine or time.
 fn shown(project: &Project, args: &[&str], changing: &[&str]) -> String {
     let ran = project.run(args);
     let words = args.iter().map(|word| if word.contains(' ') { format!("'{word}'") } else { (*word).to_owned() });
@@ -115,7 +115,7 @@ fn without_ids(text: &str) -> String {
     shown
 }
 
-/// Puts `..` in the place of what changes in tables, and lays those tables out anew, since it may be of another width.
+/// Replaces varying values of tables by `..`, and aligns the tables again.
 fn hide(lines: &mut Vec<String>, changing: &[&str]) {
     let mut at = 0;
     while let Some(start) = lines.iter().skip(at).position(|line| line.starts_with('┌')).map(|found| found + at) {

@@ -30,7 +30,7 @@ fn write(project: &Project, name: &str, rows: &str) {
     project.write(&format!("in/{name}.csv"), format!("Id,ts,v\n{rows}"));
 }
 
-/// What a run published: folders and states.
+/// Directories and states of the parts of a run.
 fn parts(record: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     record["exports"].as_array().unwrap().iter().map(|part| (text(&part["part"]), text(&part["state"]))).collect()
@@ -188,7 +188,7 @@ fn only_days_with_records_are_parts() {
     assert_eq!(parts(&project.run_job("j"))[1], part("E_20260507", "published"));
 }
 
-/// What the commands say of a job: whether a plan has something to do, the code of a run, and what status calls failed.
+/// Whether a plan has something to do, the exit code of a run, and whether status reports failed days.
 fn story(project: &Project) -> (bool, Option<i32>, bool) {
     let plan = !project.ok(&["plan", "j"]).contains("nothing to do");
     let code = project.run(&["run", "j"]).code;
@@ -218,7 +218,7 @@ fn day_with_a_failed_check_is_tried_again() {
     project.write("jobs/j/job.toml", job("UTC", &published));
     assert_eq!(story(&project), (true, Some(0), false));
     assert_eq!(story(&project), (false, Some(0), false));
-    // Or the reading is mended.
+    // Or the row is corrected.
     project.write("jobs/j/job.toml", job("UTC", &format!("{published}{low}")));
     project.fails(3, &["run", "j", "--force"]);
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,2\n");
@@ -348,7 +348,7 @@ fn touched_or_copied_file_is_sound() {
     assert_eq!(project.sql("select v from exports.E")[0]["v"], 1.0);
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
     assert_eq!(project.run_job("j")["exports"], json!([]));
-    // The list knows the copy now, and tells when it is damaged.
+    // The list knows the copy now, and damage to it is found.
     damage(&project, "data/exports/E_20260505/part-0.parquet");
     assert!(project.fails(1, &["sql", "-c", "select v from exports.E"]).contains("its bytes were changed"));
 }

@@ -46,7 +46,7 @@ fn write(project: &Project, kwh: u64) {
     project.write("in/2.csv", "meter,ts,kwh\n1,2020-01-02T00:00:00Z,5\n");
 }
 
-/// Names in the folder of a part.
+/// Names of the files of a part.
 fn names(project: &Project, folder: &str) -> Vec<String> {
     let files = project.files(&format!("data/exports/{folder}"));
     files.into_keys().map(|path| path.rsplit('/').next().unwrap().to_owned()).collect()

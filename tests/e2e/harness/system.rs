@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Project, Ran, repository};
 
-/// Says on standard error why a test is skipped.
+/// Reports on standard error why a test is skipped.
 fn skipped(reason: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "skipped: {reason}").unwrap();
@@ -83,6 +83,16 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(clock.elapsed() < Duration::from_secs(120), "waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A process that is killed when dropped.
+pub struct KilledOnDrop(pub Child);
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -21,8 +21,9 @@ use tidetable_testkit::Seeded;
 
 use crate::harness::Project;
 use crate::harness::cells::{cell_integer, micros};
+use crate::harness::system::KilledOnDrop;
 
-/// A call of `cbt` takes about a second; it retries forever when nobody answers.
+/// A call of `cbt` takes about a second; without an answer it retries forever.
 const LIMIT: Duration = Duration::from_secs(20);
 /// 2020-01-01, microseconds.
 const START: i64 = 1_577_836_800_000_000;
@@ -48,19 +49,9 @@ fn has_cbt() -> bool {
     std::env::split_paths(&path).any(|folder| folder.join("cbt").is_file())
 }
 
-/// A process that ends with the test, however that ends.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A running emulator, its clients' files in a folder of their own.
+/// A running emulator, and a directory for the files of its clients.
 struct Bigtable {
-    _server: Guard,
+    _server: KilledOnDrop,
     address: String,
     folder: TempDir,
 }
@@ -72,8 +63,11 @@ impl Bigtable {
         let mut command = Command::new(program);
         command.args(["-host", "127.0.0.1", "-port", &port.to_string()]);
         let server = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let bigtable =
-            Self { _server: Guard(server), address: format!("127.0.0.1:{port}"), folder: TempDir::new().unwrap() };
+        let bigtable = Self {
+            _server: KilledOnDrop(server),
+            address: format!("127.0.0.1:{port}"),
+            folder: TempDir::new().unwrap(),
+        };
         let begun = Instant::now();
         while std::net::TcpStream::connect(&bigtable.address).is_err() {
             assert!(begun.elapsed() < LIMIT, "the emulator does not listen");
@@ -90,7 +84,7 @@ impl Bigtable {
         let (out, err) = (self.folder.path().join("out"), self.folder.path().join("err"));
         // To files: a pipe that nobody empties would stop it.
         command.stdout(std::fs::File::create(&out).unwrap()).stderr(std::fs::File::create(&err).unwrap());
-        let mut child = Guard(command.spawn().unwrap());
+        let mut child = KilledOnDrop(command.spawn().unwrap());
         let begun = Instant::now();
         let status = loop {
             if let Some(status) = child.0.try_wait().unwrap() {

@@ -209,7 +209,7 @@ fn distinct_events_of_one_instant_are_kept() {
     let expected =
         [json!({ "seq": 1, "count": 8 }), json!({ "seq": 1, "count": null }), json!({ "seq": 2, "count": 7 })];
     assert_eq!(project.sql("select seq, count from WEEK order by seq, count"), expected);
-    // What is told apart by a field that is not asked for still is.
+    // Events that differ only in an unselected field stay distinct.
     assert_eq!(project.sql("select seq from WEEK order by seq").len(), 3);
     assert_eq!(project.sql("select count(*) as n from WEEK"), [json!({ "n": 3 })]);
     assert_eq!(project.sql("select count(*) as n from cells.WEEK where qualifier = 'all'"), [json!({ "n": 1 })]);

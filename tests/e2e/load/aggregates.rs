@@ -71,7 +71,7 @@ fn contents(project: &Project) -> Vec<Value> {
     all
 }
 
-/// What the files say, by employee and month: total, least, most, distinct customers.
+/// Expected values by employee and month: total, minimum, maximum, distinct customers.
 fn expected(files: &BTreeMap<usize, String>) -> BTreeMap<(String, String), (i64, i64, i64, usize)> {
     let mut sales: BTreeMap<(String, String), (Vec<i64>, BTreeSet<String>)> = BTreeMap::new();
     for line in files.values().flat_map(|text| text.lines().skip(1)) {
@@ -174,7 +174,7 @@ fn sum_overflow_is_an_error() {
     let said = project.fails(1, &["run", "sales"]);
     assert!(said.contains("total:2020-01") && said.contains("row e0"), "{said}");
     assert_eq!(project.sql("select cents from SALES"), before);
-    // What lowers it may come, and then there is room again; every command tells of one table.
+    // A row that lowers the sum is loaded, and then there is room again.
     project.write(&path(1), format!("{header}e0,2020-01-31T00:00:00Z,1,-7\n"));
     project.run_job("sales");
     project.write(&path(2), format!("{header}e0,2020-02-01T00:00:00Z,1,1\ne0,2020-01-01T00:00:00Z,1,7\n"));

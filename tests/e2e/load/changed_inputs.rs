@@ -27,8 +27,8 @@ fn republished(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<
         .collect()
 }
 
-/// Loads the sample, changes one of its files, loads again; the store must be what a fresh load of
-/// the new files gives, and only `days` may be published anew.
+/// Loads the sample, changes one of its files and loads again. The store must equal a fresh load of
+/// the new files, and only `days` may be published again.
 fn check_change(change: impl Fn(&str) -> String, days: &[&str]) {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
@@ -267,7 +267,7 @@ fn file_that_becomes_a_copy_counts_once() {
     write("2", 1);
     project.run_job("j");
     assert_eq!(total(), 1);
-    // It is told from its copy again when it changes.
+    // When it changes, it is no copy any more.
     write("2", 5);
     project.run_job("j");
     assert_eq!(total(), 6);

@@ -51,7 +51,7 @@ fn load(files: &[(&str, &[u8])]) -> (Vec<Value>, Vec<Value>) {
     (rejected, rows)
 }
 
-/// Loads one file of a good row, `row`, and another good row; the row must be rejected so.
+/// Loads a file of a good row, `row`, and another good row; `row` must be rejected with this column and reason.
 fn check_rejected(row: &[u8], column: Option<&str>, reason: &str) {
     let text = [HEADER.as_bytes(), GOOD.as_bytes(), row, b"\n2,2018-01-01T00:00:00Z,2.5,b\n"].concat();
     let (rejected, rows) = load(&[("a.csv", &text)]);
@@ -152,7 +152,7 @@ fn too_many_rejected_rows_commit_nothing() {
     let log = project.files("data/rejected");
     assert_eq!(log.len(), 1);
     assert!(String::from_utf8(log.into_values().next().unwrap()).unwrap().contains("x,y,z,w"));
-    // Mended, the same job loads.
+    // After a correction the same job loads.
     project.write("in/a.csv", format!("{HEADER}{GOOD}"));
     assert_eq!(project.run_job("meters")["loads"][0]["rows_read"], 1);
 }

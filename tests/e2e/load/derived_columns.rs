@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Project;
 
-/// One stream of messages, two tables: what is a quote goes to one, what is a trade to the other.
+/// Messages for two tables: quotes go to one, trades to the other.
 const JOB: &str = r#"
 name = "market"
 

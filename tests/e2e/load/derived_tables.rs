@@ -64,7 +64,7 @@ fn hours(project: &Project) -> Vec<Value> {
     project.sql("SELECT * FROM HOURS ORDER BY host, hour")
 }
 
-/// The same inputs into an empty store.
+/// The table after a run in a fresh root.
 fn fresh(project: &Project) -> Vec<Value> {
     project.ok(&["run", "hours", "--root", "fresh"]);
     let rows = project.json(&["sql", "--root", "fresh", "-c", "SELECT * FROM HOURS ORDER BY host, hour"]);
@@ -72,14 +72,14 @@ fn fresh(project: &Project) -> Vec<Value> {
     rows
 }
 
-/// Of the inputs of a load, those in a state.
+/// The inputs of a load that are in a state.
 fn inputs(record: &Value, table: &str, state: &str) -> Vec<String> {
     let load = record["loads"].as_array().unwrap().iter().find(|load| load["table"] == table).unwrap();
     let inputs = load["inputs"].as_array().unwrap().iter().filter(|input| input["state"] == state);
     inputs.map(|input| input["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// How many windows of its tables HOURS found as they were.
+/// The number of unchanged windows that HOURS reads.
 fn unchanged(record: &Value) -> u64 {
     let load = record["loads"].as_array().unwrap().iter().find(|load| load["table"] == "HOURS").unwrap();
     load["standing"]["unchanged"].as_u64().unwrap_or_default()
@@ -95,7 +95,7 @@ fn derived_table_rebuilds_only_changed_windows() {
     assert_eq!((&found[0]["mean"], &found[0]["samples"]), (&6.0.into(), &2.into()));
     assert_eq!(project.sql("SELECT count(*) AS n FROM exports.HOURS_DAY")[0]["n"], 4);
 
-    // Nothing new: nothing is asked again.
+    // Nothing new: no query runs.
     let files = project.files("data");
     let record = project.run_job("hours");
     assert_eq!(unchanged(&record), 2);
@@ -242,7 +242,7 @@ fn rejected_query_rows_are_kept_and_reported() {
     places.sort();
     let expected = |window: &str| (format!("METRIC@{window}"), Some("host".to_owned()));
     assert_eq!(places, ["2026-01-01", "2026-01-02"].map(expected));
-    // What it reads is there; the table is not, until its query is mended.
+    // Its source is there; the table is not until its query is corrected.
     assert_eq!(project.sql("SELECT count(*) AS n FROM METRIC")[0]["n"], 5);
     assert!(project.fails(2, &["sql", "-c", "SELECT * FROM HOURS"]).contains("HOURS"));
     project.write("jobs/hours/hours.sql", HOURS);

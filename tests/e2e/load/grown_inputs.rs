@@ -42,7 +42,7 @@ fn grown_input_loads_although_another_input_is_missing() {
         let said = project.messages(&["run", "j"]);
         assert!(said.contains("inputs: 1 grown"), "{said}");
         assert!(said.contains(&format!("{told}: 2 rows are appended")), "{said}");
-        // Put back, it is as it was; what a table made at once would hold is there.
+        // With the file restored, the table equals a fresh one.
         let held = contents(&project);
         rename(&project, "gone.csv", gone);
         assert_same_as_fresh(&project);
@@ -120,7 +120,7 @@ fn deletes_and_copies_apply_to_appended_rows() {
     project.ok(&["run", "j"]);
     fs::copy(project.path("in/a.csv"), project.path("in/c.csv")).unwrap();
     project.ok(&["run", "j"]);
-    // The copy holds what the file was, and takes it over beside it.
+    // The copy has the former content of the file and replaces it as an input.
     append(&project, "in/a.csv", &lines(&[("x", 1, 2), ("x", 2, 2)]));
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "x#01=12 x#02=2 y#01=1");

@@ -48,7 +48,7 @@ fn renamed_input_keeps_its_sequence_beside_a_changed_one() {
     assert!(said.contains("in/z.csv is in/a.csv under another name"), "{said}");
     assert_eq!(contents(&project), "x#01=5 x#02=5 y#01=1 y#03=2");
     assert_same_as_fresh(&project);
-    // It keeps its place in time: what is deleted of it stays deleted, whatever it is called.
+    // It keeps its sequence number: its deleted rows stay deleted under any name.
     project.ok(&["delete", "T", "--row", "x#20200101", "--yes"]);
     rename(&project, "in/z.csv", "in/c.csv");
     put(&project, "in/b.csv", &[("y", 1, 7)]);
@@ -69,7 +69,7 @@ fn excluded_input_is_removed_from_all_windows() {
         assert_eq!(contents(&project), "x#01=5 x#02=5 y#01=2", "{follow:?}");
         assert_same_as_fresh(&project);
     }
-    // Left out as a whole, in one commit, also where no window is built anew otherwise; then its content is new again.
+    // Excluded from all windows in one commit, even if no window is rebuilt otherwise; then its content is new again.
     let project = sums("\"in/*.csv\"", "day");
     put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);
     put(&project, "in/b.csv", &[("y", 1, 1)]);
@@ -98,7 +98,7 @@ fn error_names_all_missing_inputs_of_a_rebuild() {
     }
     put(&project, "in/e.csv", &[("e", 1, 2)]);
     let told = project.fails(1, &["run", "j"]);
-    // Without a, the second of January must be built anew, which b is of.
+    // Without a, January 2 must be rebuilt, to which b contributes.
     assert!(told.contains("--without in/a.csv --without in/b.csv") && !told.contains("in/d.csv"), "{told}");
     assert_eq!(contents(&project), before);
     project.ok(&["run", "j", "--without", "in/a.csv", "--without", "in/b.csv"]);
@@ -183,7 +183,7 @@ fn touched_file_is_not_loaded_again() {
     let load = &record["loads"][0];
     assert_eq!(load["rows_read"], 0);
     assert_eq!(load["version"], 1, "a run that changes nothing commits nothing");
-    // The next commit says how it looks now.
+    // The next commit records its new modification time.
     put(&project, "in/b.csv", &[("x", 2, 1)]);
     project.ok(&["run", "j"]);
     let manifest = project.read("data/tables/T/manifest/00000000000000000002.json");
@@ -191,7 +191,7 @@ fn touched_file_is_not_loaded_again() {
     assert_same_as_fresh(&project);
 }
 
-/// A job whose table a table and an export are made from.
+/// A job with a derived table and an export of its table.
 const FOLLOWED: &str = r#"
 name = "j"
 [sources.s]
@@ -262,7 +262,7 @@ fn derived_tables_and_exports_follow_renamed_inputs() {
                     }
                 }
             }
-            // A table that is made at once knows nothing of what is gone.
+            // A fresh table does not know the removed inputs.
             let there = project.files("in");
             let gone: Vec<&String> = before.keys().filter(|name| !there.contains_key(*name)).collect();
             let mut run = vec!["run", "j"];

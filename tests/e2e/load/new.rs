@@ -34,7 +34,7 @@ pub fn loads(project: &Project, job: &str, file: &str, rows: usize) -> Value {
 }
 
 /// Of each column of a CSV file without quotes: as many values in the table.
-/// Columns that a note says are not stored, parts of the time, are left out.
+/// Columns that a note lists as not stored, parts of the time, are left out.
 fn same_counts(project: &Project, file: &str, said: &Value) {
     let table = said["table"].as_str().unwrap();
     let text = project.read(file);
@@ -232,7 +232,7 @@ fn loads_unusual_files() {
         ("days.csv", 4, "day,site,v\n2020-02-28,a,1\n2020-02-29,a,2\n2020-02-28,b,3\n2020-02-29,b,4\n".into()),
         // No entity; nothing but nulls in a row; finer than milliseconds; a column without a name and an empty one.
         ("single.csv", 3, ",ts,v,w,empty\n0,2020-01-01 00:00:00.000001,,,\n1,2020-01-01 00:00:00.000002,1,,\n2,2020-01-01 00:00:00.000003,,2,\n".into()),
-        // Readings of one moment that only a number tells apart.
+        // Readings of one instant that differ only in a number.
         ("ties.csv", 4, "host,ts,seq,v\na,2020-01-01T00:00:00Z,1,5\na,2020-01-01T00:00:00Z,2,5\na,2020-01-01T00:00:01Z,3,5\na,2020-01-01T00:00:01Z,4,6\n".into()),
         // Leading zeros, numbers beyond 64 bits, exponents, booleans, text that looks like null.
         ("numbers.csv", 3, "ts,code,big,small,ok,land,rest\n2020-01-01T00:00:00Z,007,123456789012345678901234567890,1e-7,true,NA,18446744073709551615\n\

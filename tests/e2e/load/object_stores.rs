@@ -94,7 +94,7 @@ fn command(project: &Project, endpoint: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Looks at all that was said and all that was written.
+/// Asserts that neither the output nor any written file contains a secret.
 fn nothing_is_shown(project: &Project, ran: &Ran) {
     for secret in [KEY, TOKEN] {
         assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{}{}", ran.stdout, ran.stderr);

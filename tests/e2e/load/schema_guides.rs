@@ -17,7 +17,7 @@ fn copied(job: &str) -> Project {
     project
 }
 
-/// Copies the files of a folder that end so.
+/// Copies the files of a directory with these extensions.
 fn copy(project: &Project, from: &Path, to: &str, ending: &str) {
     for file in fs::read_dir(from).unwrap() {
         let path = file.unwrap().path();
@@ -75,7 +75,7 @@ fn returns(project: &Project, query: &str, mut expected: Vec<String>) {
     assert_eq!(lines, expected, "{query}");
 }
 
-/// Checks that the table has the columns of the source, but for `without`, with the rows of which a field is `only`.
+/// Checks that the table has the columns of the source except `without`, for rows with a field that is `only`.
 fn reads_back(project: &Project, table: &str, file: &str, without: &[&str], only: &str) {
     let (header, rows) = source(project, file);
     let kept: Vec<usize> = (0..header.len()).filter(|at| !without.contains(&header[*at].as_str())).collect();

@@ -142,9 +142,9 @@ fn evolving_source_reads_missing_columns_as_null() {
         found.iter().any(|(meter, kwh, note)| *meter == json!(5) && *kwh == json!(5.5) && *note == null),
         "{found:?}"
     );
-    // What a file lacks does not take away what there is: said again, the run does nothing.
+    // Columns that one file lacks stay in the table; a second run does nothing.
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
-    // Told once for many files.
+    // Reported once for many files.
     (1..=9).for_each(|at| {
         project.write(&format!("in/z{at}.csv"), format!("meter,ts,kwh\n9,2020-02-0{at}T10:00:00Z,{at}\n"))
     });
@@ -189,7 +189,7 @@ fn rejecting_source_rejects_the_rows_of_a_file() {
     let last = log.iter().find(|row| row["file"] == "in/f.parquet").unwrap();
     assert!(last["raw"].as_str().unwrap().contains("6.5") && last["raw"].as_str().unwrap().contains('x'), "{last}");
 
-    // A file that is mended is another file.
+    // A repaired file is a changed input.
     project.write("in/c.csv", "meter,ts,kwh,note\n3,2020-01-03T10:00:00Z,3.5,mended\n");
     assert_eq!(counts(&project.run_job("j")), [1, 1, 0, 0]);
     assert_eq!(rows(&project).len(), 3);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::Project;
 
-/// A job `t` over in/*.csv, whose time `ts` is what `source` says.
+/// A job `t` over in/*.csv; `source` declares its event time `ts`.
 fn job(source: &str) -> String {
     format!(
         "name = \"t\"\n[sources.r]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\nmax_rejected = \"100%\"\n{source}\n\

@@ -40,7 +40,7 @@ fn write(project: &Project, file: &str, rows: &[&str]) {
     project.write(&format!("in/{file}.csv"), format!("host,ts,cpu,disk\n{}\n", rows.join("\n")));
 }
 
-/// What the newest rows are, by the whole history.
+/// The newest rows, computed from the whole history.
 const NEWEST: &str = "SELECT host, ts, cpu, disk FROM METRIC m
   WHERE ts = (SELECT max(ts) FROM METRIC n WHERE n.host = m.host) ORDER BY host";
 
@@ -83,7 +83,7 @@ fn newest_row_of_each_key_replaces_the_whole_row() {
     project.run_job("fleet");
     assert_eq!(current(&project)[0], "a 2026-01-01T10:00:00Z 1 10");
 
-    // And delivered anew under another name, out of order.
+    // Delivered again under another name, out of order.
     write(&project, "0", &["a,2026-01-03T00:00:00Z,9,90", "a,2026-01-02T10:00:00Z,4,", "c,2026-01-01T00:00:00Z,8,"]);
     project.run_job("fleet");
     assert_eq!(current(&project)[0], "a 2026-01-03T00:00:00Z 9 90");
@@ -113,7 +113,7 @@ fn late_rows_of_a_replaced_day_need_no_rebuild() {
     assert_eq!(current(&project), ["a 2026-01-02T10:00:00Z 2 20"]);
 }
 
-/// Cells with a time that is not the event's outlive the event that wrote them, unless all is asked for again.
+/// Cells whose timestamp is not that of the event outlive it, unless the whole query runs again.
 #[test]
 fn cells_with_other_timestamps_are_replaced_too() {
     let column = "\n  { qualifier = \"day{ts:%d}\", value = \"{cpu}\", timestamp = 0 },\n  { each";

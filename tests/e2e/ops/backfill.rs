@@ -50,7 +50,7 @@ fn backfill_killed_five_times_equals_an_uninterrupted_one() {
         year(project, 2024, "UTC");
     }
     quiet.ok(&run);
-    // At moments that differ from machine to machine: the end must not.
+    // The time of the kill differs between machines; the result must not.
     let mut random = 0x2024_u64;
     for _ in 0..5 {
         let mut child = killed.command(&run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

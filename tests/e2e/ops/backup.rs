@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::system::{Mount, mount};
+use crate::harness::system::{KilledOnDrop, Mount, mount};
 use crate::harness::{Project, json_lines};
 
 const EXPORT: &str = r#"
@@ -46,7 +46,7 @@ fn contents(project: &Project, root: &str, queries: &[&str]) -> Vec<String> {
     queries.iter().map(|query| project.ok(&["sql", "--root", root, "--output", "json", "-c", query])).collect()
 }
 
-/// All files of a folder.
+/// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -201,16 +201,6 @@ fn read_only_store_can_be_backed_up() {
     drop(at);
 }
 
-/// Ends a process with what it is at.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn backup_is_consistent_during_runs_and_vacuums() {
     let project = project();
@@ -229,7 +219,7 @@ fn backup_is_consistent_during_runs_and_vacuums() {
         .env_remove("TIDETABLE_ROOT");
     let turns =
         || fs::read_to_string(project.path("turns")).ok().and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
-    let _running = Running(command.spawn().unwrap());
+    let _running = KilledOnDrop(command.spawn().unwrap());
     let clock = Instant::now();
     let mut taken = 0;
     while taken < 5 || turns() < 6 {

@@ -19,7 +19,7 @@ fn of_meter(project: &Project, meter: u64) -> i64 {
     project.sql(&format!("select count(*) as n from SENSOR where meter = {meter}"))[0]["n"].as_i64().unwrap()
 }
 
-/// What was deleted, as the command says it.
+/// Deletes without asking; what the command prints.
 fn said(project: &Project, args: &[&str]) -> Value {
     project.json(&[args, &["--yes"]].concat()).remove(0)
 }
@@ -42,7 +42,7 @@ fn read(project: &Project, table: &str, more: &[&str]) -> Vec<(String, String, i
     out
 }
 
-/// Changes a reading of 2018-01-05 that is none of meter 42, so that the window is built anew.
+/// Changes a row of 2018-01-05 of another meter than 42, so that the window is rebuilt.
 fn change_the_fifth(project: &Project) {
     let mut lines: Vec<String> = project.read(DAY).lines().map(str::to_owned).collect();
     let at = lines.iter().position(|line| line.starts_with("77,")).unwrap();
@@ -77,7 +77,7 @@ fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     assert_eq!(project.sql("select count(*) as n from exports.SENSOR_20180105")[0]["n"], 480 - 24);
     assert!(project.run_job("smart-meters")["exports"].as_array().unwrap().is_empty());
 
-    // A window that is built anew, and a table that is.
+    // After a rebuild of the window, and of the table.
     change_the_fifth(&project);
     project.run_job("smart-meters");
     assert_eq!((of_meter(&project, 42), count(&project)), (0, 7200 - 360));
@@ -218,7 +218,7 @@ fn delete_asks_for_confirmation() {
     assert!(project.fails(2, &["drop-rows", "NONE", "--prefix", "x", "--yes"]).contains("NONE"));
 }
 
-/// A table with a rule, an hour's reading a row.
+/// A table with a garbage-collection rule and a row per hour.
 fn ruled(gc: &str) -> Project {
     let project = Project::new(
         "j",
@@ -237,7 +237,7 @@ fn run_at(project: &Project, now: &str) -> Value {
     project.json(&["run", "j", "--now", now]).remove(0)
 }
 
-/// Loads three files of two days, an event an hour.
+/// Loads three files of two days with an event per hour.
 fn three_files(project: &Project, now: &str) {
     for (file, hours) in [("a", [0, 3, 30]), ("b", [1, 3, 31]), ("c", [2, 4, 32])] {
         let line = |hour: &i32| {

@@ -34,7 +34,7 @@ fn write_day(project: &Project, folder: &str, day: u32, kwh: u32) {
     project.write(&format!("{folder}/{day}.csv"), format!("meter,ts,kwh\n1,2020-01-{day:02}T10:00:00Z,{kwh}\n"));
 }
 
-/// Files of a folder of the store, sorted.
+/// Files of a directory of the store, sorted.
 fn files(project: &Project, folder: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(project.path(&format!("data/{folder}"))).unwrap().map(|file| file.unwrap().path()).collect();
@@ -51,14 +51,14 @@ fn kwh(project: &Project, table: &str) -> Vec<Value> {
     project.sql(&format!("select kwh from {table} order by ts")).into_iter().map(|row| row["kwh"].clone()).collect()
 }
 
-/// What `doctor` says is damaged, and how it ends.
+/// The exit code and the findings of `doctor`.
 fn doctor(project: &Project, more: &[&str]) -> (i32, Vec<Value>) {
     let ran = project.run(&[&["doctor", "--output", "json"], more].concat());
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
     (ran.code.unwrap(), json_lines(&ran.stdout))
 }
 
-/// `doctor --fix` mends all of it, and leaves nothing to do.
+/// Fixes all findings with `doctor --fix`; a second diagnosis finds nothing.
 fn fix(project: &Project) -> Vec<Value> {
     let (code, fixed) = doctor(project, &["--fix"]);
     assert_eq!(code, 0, "{fixed:?}");
@@ -358,7 +358,7 @@ fn file_in_the_place_of_a_published_part_is_found() {
     project.ok(&["plan", "j"]);
     project.fails(4, &["run", "j"]);
     project.ok(&["run", "k"]);
-    // Without a project the list alone says whose the folder is.
+    // Without a project only the list names the owner of the directory.
     let root = project.path("data");
     let ran = project.run(&["-C", "/", "doctor", "--root", root.to_str().unwrap()]);
     assert!(ran.stdout.contains("exports/E_20200101: it is a file"), "{} {}", ran.stdout, ran.stderr);

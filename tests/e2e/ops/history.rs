@@ -53,7 +53,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// Puts the record of the last run in the place of another that began and did not end.
+/// Writes a record like this one for a run that began and did not end.
 fn began(project: &Project, record: &Value, run: &str) {
     let mut record = project.stored_record(&record["run"]);
     (record["run"], record["outcome"], record["finished"]) = (json!(run), json!("running"), json!(null));
@@ -86,7 +86,7 @@ fn status_reports_ages_gaps_and_killed_runs() {
     assert!(project.fails(2, &["status", "other"]).contains("no job other"));
     assert!(project.ok(&["status", "--help"]).contains("1 one is stale"));
 
-    // A record that says `running` is true as long as its lock is held.
+    // A record with outcome `running` holds as long as the lock of the job is held.
     let next = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ";
     began(&project, &record, next);
     let lock = File::create(project.path("data/locks/j.lock")).unwrap();
@@ -144,7 +144,7 @@ fn history_lists_runs_newest_first() {
         (&found[2]["read"], &found[2]["published"], &found[2]["now"]),
         (&json!(15), &json!(3), &json!("2020-01-05T01:00:00Z"))
     );
-    // One that cannot be read is told, and hides no other.
+    // An unreadable record is reported and hides no other.
     project.write("data/runs/7ZZZZZZZZZZZZZZZZZZZZZZZZY.json", "{");
     let ran = project.run(&["history", "--output", "csv"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 4), "{}", ran.stderr);
@@ -177,7 +177,7 @@ fn runs_are_tables_in_sql() {
     assert_eq!(one("select count(*) as n from runs.checks where not passed and severity = 'warn'")["n"], 4);
     assert_eq!(one("select count(*) as n from runs.loads where version > version_before")["n"], 2);
     assert_eq!(one("select count(*) as n from runs.inputs where state = 'new' and table_name = 'T'")["n"], 3);
-    // Nobody reads records for them: one that is broken would be told.
+    // These commands read no records: a damaged one would be reported.
     project.write("data/runs/7ZZZZZZZZZZZZZZZZZZZZZZZZY.json", "{");
     let kinds = project.sql(
         "select column_name, data_type from information_schema.columns where table_schema = 'runs' and table_name = 'runs' \
@@ -242,7 +242,7 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
     project.fails(2, &["rejects", "j", "--run", "01XXXXXXXXXXXXXXXXXXXXXXXX"]);
     assert_eq!(status(&project, &[])["rejected"], 2);
 
-    // Nothing was mended: nothing is committed.
+    // Nothing was repaired: nothing is committed.
     let before = project.files("data/tables");
     let ran = project.run(&["replay", first, "--output", "json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -293,7 +293,7 @@ fn replay_allows_previously_rejected_rows() {
     assert!(project.fails(1, &["replay", text(&record["run"])]).contains("max_rejected = 20%"));
 }
 
-/// Four runs, the first with rejected rows, and things beside them that nobody names.
+/// Four runs, the first with rejected rows, and unreferenced files.
 fn untidy() -> (Project, Vec<String>) {
     let project = project();
     write_day(&project, 1, "much");

@@ -63,7 +63,7 @@ fn older_versions_are_readable_until_vacuum() {
     let gone = project.fails(1, &["sql", "-c", "select * from T", "--version", "1"]);
     assert!(gone.contains("was removed by vacuum"), "{gone}");
     assert!(project.ok(&["verify", "--all-versions"]).starts_with("T: sound"));
-    // The version before the one that said what is gone was not old yet.
+    // The version before the one that records what was removed is not old enough yet.
     project.ok(&["vacuum", "--older-than", "0s", "--yes"]);
     assert!(project.ok(&["vacuum", "--older-than", "0s", "--yes"]).contains("T: nothing to remove"));
     assert_eq!(project.files("data/tables/T/manifest").len(), 1);

@@ -42,7 +42,7 @@ fn write_day(project: &Project, day: u32, kwh: &str) {
     project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n1,2020-01-{day:02}T10:00:00Z,{kwh}\n"));
 }
 
-/// Runs the command, and does `then` once it says that another attempt follows.
+/// Runs the command, and calls `then` with its process id when it reports a second attempt.
 fn run(project: &Project, args: &[&str], then: impl FnOnce(u32)) -> Ran {
     let mut child = project.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let id = child.id();
@@ -69,7 +69,7 @@ fn record(ran: &Ran) -> Value {
     json_lines(&ran.stdout).remove(0)
 }
 
-/// Stage and name of each attempt in vain.
+/// Stage and name of each failed attempt.
 fn attempts(record: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let list = record["attempts"].as_array().cloned().unwrap_or_default();
@@ -84,7 +84,7 @@ fn pair(stage: &str, name: &str) -> (String, String) {
 fn day_is_retried_alone() {
     let project = project("[stages.publish]\nretries = 6\nwait = \"1s\"\n");
     (2..=3).for_each(|day| write_day(&project, day, "5"));
-    // A file where the folder of a day goes.
+    // A file in the place of the directory of a day.
     project.write("data/exports/E_20200102", "in the way");
     let done = run(&project, &["run", "j", "--output", "json"], |_| {
         // The other day does not wait.

@@ -65,7 +65,7 @@ fn run_without_changes_writes_a_small_record() {
         record_bytes(project, &idle)
     };
     let (few_bytes, many_bytes) = (idle(&few), idle(&many));
-    // Three tables, two of which count to hundreds.
+    // Counts of three digits take a few bytes more.
     assert!(many_bytes < few_bytes + 20 && many_bytes < 1000, "{few_bytes} {many_bytes}");
 
     // What one file more brings is all that the next record holds.
@@ -78,7 +78,7 @@ fn run_without_changes_writes_a_small_record() {
     let loads = many.sql("select inputs, inputs_unchanged as same from runs.loads where table_name = 'T' order by run");
     let counts = |inputs: u64, same: u64| json!({ "inputs": inputs, "same": same });
     assert_eq!(loads, [counts(120, 0), counts(120, 120), counts(121, 120)]);
-    // Who loaded it is known though the runs after it say nothing.
+    // The run that loaded it is known although later records do not name it.
     many.run_job("j");
     let links = many.json(&["lineage", "--input", "in/0120.csv"]);
     assert_eq!(links[0]["run"], third["run"]);
@@ -102,7 +102,7 @@ fn missing_input_is_reported_once() {
     assert_eq!(second["loads"][0]["standing"]["gone"], 1);
     fs::remove_file(project.path("in/0002.csv")).unwrap();
     assert_eq!(states(&project.run_job("j")), ["gone in/0002.csv"]);
-    // Without its memory a run says once more what it finds, and nothing else is lost.
+    // Without `seen/` a run reports missing inputs once more, and nothing else is lost.
     fs::remove_dir_all(project.path("data/seen")).unwrap();
     assert_eq!(states(&project.run_job("j")).len(), 3);
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 4);

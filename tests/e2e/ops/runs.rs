@@ -31,7 +31,7 @@ fn write_day(project: &Project, day: u32, kwh: f64) {
     project.write(&format!("in/2020-01-{day:02}.csv"), format!("meter,ts,kwh\n{}\n", rows.join("\n")));
 }
 
-/// What a plan says: kind, name and reason.
+/// Kind, name and reason of each row of a plan.
 fn plan(project: &Project, args: &[&str]) -> Vec<(String, String, String)> {
     let text = project.ok(&[&["plan", "j", "--output", "json"], args].concat());
     let said = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -77,7 +77,7 @@ fn plan_lists_days_and_reasons_and_writes_nothing() {
         publishes(&project, &["--day", "2020-01-03", "--force"]),
         [pair("E_20200103", "forced"), pair("E_20200102", "T changed")][..1]
     );
-    // The run does what the plan says.
+    // The run does what the plan lists.
     let record = project.run_job("j");
     let done: Vec<_> = record["exports"].as_array().unwrap().iter().map(|part| part["part"].clone()).collect();
     assert_eq!(done, ["E_20200102", "E_20200105"]);
@@ -194,7 +194,7 @@ range = { kwh = { max = 1.5 } }
     assert_eq!((&rows["measured"], &rows["passed"]), (&json!(3), &json!(true)));
     let said = project.run(&["run", "j"]);
     assert!(said.stdout.contains("check sane failed for T of 2020-01-04: kwh 0 to 3.5: 3"), "{}", said.stdout);
-    // What is mended is published.
+    // Repaired days are published.
     write_day(&project, 4, 0.1);
     project.ok(&["run", "j"]);
     assert!(project.path("data/exports/E_20200104").exists());
@@ -268,7 +268,7 @@ fn missing_list_requires_adopt() {
     assert_eq!(fs::read(project.path("data/exports/E_20200101/part-0.parquet")).unwrap(), b"mine");
 }
 
-/// A job whose run can be caught: it publishes days that take a while, one at a time.
+/// A job that publishes slow days one at a time, so that a test can interrupt its run.
 fn slow() -> Project {
     let slow = "select a.meter from T a cross join T b cross join T c cross join T d cross join T e cross join T f";
     let text = JOB.replace(
@@ -342,7 +342,7 @@ fn query_of_a_derived_table_stops_on_a_signal() {
     let done = run.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(130), "{said}");
-    // It may have ended before there was time to say that it is stopping.
+    // It may have ended before it could report that it is stopping.
     assert!(said.contains("interrupted"), "{said}");
     assert_eq!(records(&project)[0]["outcome"], "interrupted");
 }

@@ -152,7 +152,7 @@ fn sql_accepts_a_statement_and_a_version() {
     assert!(project.ok(&["sql", "describe T"]).contains("kwh"));
 }
 
-/// Types lines at a prompt; what is shown.
+/// Types lines at a prompt; what the terminal shows.
 fn typed(project: &Project, lines: &[&str]) -> String {
     let keys = lines.join("\n").replace('\\', "\\\\").replace("<Enter>", "\\r");
     on_terminal(project, 100, &["sql"], &format!("{keys}\n"))

@@ -51,7 +51,7 @@ fn sorts_groups_and_joins_spill_to_disk() {
             "outer join",
             format!("select a.n, b.n as m from {ROWS} a full join {ROWS} b on a.n = b.n + 100000 order by a.n, m"),
         ),
-        // Sides of different lengths and types, so that the engine swaps them, and a condition that is not the same swapped.
+        // Sides of different lengths and types, so that DataFusion swaps them, and a condition that is not symmetric.
         (
             "join with a condition",
             format!(

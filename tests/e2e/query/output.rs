@@ -23,7 +23,7 @@ fn project() -> Project {
     project
 }
 
-/// Runs a command that writes into `pipe`, less than a pipe holds, and reads what comes out of it. What writes beside the
+/// Runs a command that writes less into `pipe` than a pipe holds, and reads the pipe. A command that writes beside the
 /// pipe leaves it empty.
 fn through(project: &Project, pipe: &Path, args: &[&str]) -> Vec<u8> {
     const O_NONBLOCK: i32 = 0o4000;
@@ -42,7 +42,7 @@ fn links_and_pipes_are_written_through() {
     project.ok(&["export", "T", "--to", "plain.csv"]);
     let csv = fs::read(project.path("plain.csv")).unwrap();
     let query = "select * from cells.T";
-    // The link of the device in a folder of the test, as /dev has it.
+    // A link to the device in a directory of the test, as in /dev.
     symlink("/proc/self/fd/1", project.path("stdout")).unwrap();
     for to in ["-", "stdout", "/dev/stdout"] {
         let ran = project.run(&["export", "T", "--to", to, "--format", "csv"]);
@@ -141,7 +141,7 @@ fn format_follows_the_file_extension() {
     assert_eq!(project.ok(&["sql", "--output", "markdown", "-c", "select 'a|b' as x"]), "| x |\n| --- |\n| a\\|b |\n");
 }
 
-/// Rows without end, about: what waits for all of them never writes the first.
+/// Almost endless rows: a command that waits for all of them never writes the first.
 const MANY: &str = "select value as n, value * 2 as twice from generate_series(1, 1000000000000)";
 
 #[test]
@@ -195,7 +195,7 @@ fn terminal_output_is_truncated_with_a_note() {
     let read = on_terminal(&project, 60, &["read", "T", "--max-rows", "4"], "");
     assert!(read.ends_with("the first 4 rows, and there are more: --max-rows 0 shows all\n"), "{read}");
 
-    // What a command says of itself is wrapped: nothing of it is lost.
+    // Messages are wrapped, not truncated.
     let shown = on_terminal(&project, 70, &["status"], "");
     assert!(shown.lines().all(|line| line.chars().count() <= 70), "{shown}");
     let blob = "select arrow_cast(decode(repeat('ff', 500), 'hex'), 'Binary') as sketch";

@@ -37,7 +37,7 @@ fn project(more: &str) -> Project {
     project
 }
 
-/// What the hooks wrote since they were last asked.
+/// What the hooks wrote since the last call.
 fn said(project: &Project) -> Vec<String> {
     let text = fs::read_to_string(project.path("hooks.log")).unwrap_or_default();
     let _ = fs::remove_file(project.path("hooks.log"));
@@ -48,7 +48,7 @@ fn status(project: &Project) -> serde_json::Value {
     project.json(&["status"]).remove(0)
 }
 
-/// Has a run fail where its first record cannot be written, and sees that all tell of it.
+/// Runs a job whose first record cannot be written; message, hooks and log report the failure.
 fn fails_and_tells(project: &Project, told: &str) {
     let stderr = project.fails(1, &["run", "j"]);
     assert!(stderr.contains(told), "{stderr}");

@@ -38,7 +38,7 @@ fn run(now: &str, outcome: &str) -> (String, String) {
     (now.to_owned(), outcome.to_owned())
 }
 
-/// The moments that would be run.
+/// The missed runs that would be made.
 fn dry(project: &Project, now: &str) -> Vec<(String, String)> {
     let listed = project.ok(&["run", "j", "--catch-up", "--dry-run", "--output", "json", "--now", now]);
     let rows = json_lines(&listed);
@@ -145,7 +145,7 @@ fn failed_missed_run_stops_later_ones() {
     ];
     assert_eq!(runs(&project), expected);
     project.write("in/2.csv", "ts,v\n2020-01-02T00:00:00Z,2\n");
-    // Killed in the middle: its record says that it goes on, and nobody holds the lock.
+    // Killed: its record has the outcome `running`, and no process holds the lock.
     let (name, text) = newest(&project);
     project.write(&name, text.replace("\"failed\"", "\"running\""));
     assert_eq!(catch_up(&project, "2026-03-30T12:00:00Z").code, Some(0));

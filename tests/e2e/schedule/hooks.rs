@@ -49,7 +49,7 @@ fn write_day(project: &Project, day: u32, kwh: &str) {
     project.write(&format!("in/{day}.csv"), text + &format!("3,2020-01-{day:02}T10:00:00Z,1\n"));
 }
 
-/// What the hooks wrote since they were last asked.
+/// What the hooks wrote since the last call.
 fn said(project: &Project) -> Vec<String> {
     let text = fs::read_to_string(project.path("hooks.log")).unwrap_or_default();
     let _ = fs::remove_file(project.path("hooks.log"));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::{copy_directory, read, updating};
 use crate::harness::{Project, repository};
 
-/// What a page asks of its test, with the number of its first line.
+/// An instruction of a page to its test, with the number of its first line.
 #[derive(Debug, PartialEq, Eq)]
 enum Item {
     /// `<!-- setup`: lines of a shell that the reader does not see.
@@ -92,7 +92,7 @@ pub(super) fn shown_without_being_run(text: &str) -> Vec<&str> {
     found
 }
 
-/// A line without what differs from run to run: names of runs, sizes of files, seconds, instants with a fraction, widths.
+/// A line without what varies between runs: names of runs, sizes of files, seconds, instants with a fraction, widths.
 fn comparable(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let timed = line.starts_with("took ");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::loads;
 use crate::harness::{Project, repository};
 
-/// What is exported of a job: `day`, `month` or `query`.
+/// What a part of the export covers: `day`, `month` or `query`.
 fn per(project: &Project, job: &str) -> String {
     let text = project.read(&format!("jobs/{job}/job.toml"));
     let line = text.lines().find_map(|line| line.strip_prefix("per = \"")).unwrap();
@@ -122,7 +122,7 @@ fn measurements_are_not_entities() {
             "{time:ms}",
             "day",
         ),
-        // Needed to tell rows apart, and named so.
+        // Needed to distinguish rows, and named so.
         (
             "stocks.csv",
             84,
@@ -212,7 +212,7 @@ fn reference_table_has_no_event_time() {
             "{code}",
             "query",
         ),
-        // A year that hardly tells rows apart is no time of them.
+        // A year that few rows differ in is no event time.
         (
             "cars.csv",
             40,
@@ -296,7 +296,7 @@ fn repeated_local_hour_is_loaded_and_reported() {
     let record = project.run_job("a");
     assert_eq!((&record["rows_rejected"], &record["loads"][0]["repeated_times"]), (&0.into(), &4.into()), "{record}");
     assert_eq!(project.sql("SELECT count(*) AS n FROM A")[0]["n"], 48);
-    // In spring an hour is missing from the clocks: who has it there wrote another time.
+    // In spring an hour is missing from local time: a file that has it is in another time zone.
     project.write(
         "b.csv",
         table("Date,Time,kwh", 0..48, |at| format!("2021-03-28,{:02}:{:02},{at}.5", at / 2, at % 2 * 30)),
