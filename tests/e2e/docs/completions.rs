@@ -53,7 +53,7 @@ fn bash_completes_commands_jobs_and_tables() {
     assert_eq!(bash(&project, "tidetable schedule --due sm"), ["smart-meters"]);
     // Values that are no names are left to the shell, which offers files.
     assert!(bash(&project, "tidetable new sm").is_empty() && bash(&project, "tidetable sql --file j").is_empty());
-    // Outside a project there are no names, and no error on the person's screen.
+    // Outside a project there are no names and no error messages.
     std::fs::remove_file(project.path("tidetable.toml")).unwrap();
     assert!(bash(&project, "tidetable run sm").is_empty());
 }

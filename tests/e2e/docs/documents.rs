@@ -102,7 +102,7 @@ fn pages_with_commands_are_run() {
             PAGES.contains(&page.as_str()) || !text.contains("```console"),
             "{page} shows commands: add it to the list of pages"
         );
-        let not_run = console::shown_without_being_run(&text);
+        let not_run = console::commands_not_run(&text);
         assert!(not_run.is_empty(), "{page}: put these into a block of `console`, which is run: {not_run:?}");
     }
 }

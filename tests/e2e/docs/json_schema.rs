@@ -76,7 +76,7 @@ fn schema_values_are_accepted_by_the_reader() {
         let about = said.iter().find(|said| said["message"] == format!("`{key}` cannot be `zzz`"));
         let help = about.unwrap_or_else(|| panic!("{path:?}: {said:?}"))["help"].as_str().unwrap();
         let listed: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-        // One word alone is taken for what was meant.
+        // A single choice is suggested.
         assert!(help == format!("write one of {}", listed.join(", ")) || words.len() == 1, "{path:?}: {help}");
     }
 }

@@ -37,7 +37,7 @@ range = { kwh = { max = 60 } }
 /// What differs from run to run, by the name of its column or row.
 const CHANGING: &[&str] = &[
     "began", "ended", "started", "seconds",
-    // Of files that hold a name of their own, which is another each time.
+    // Sizes of files that contain the name of a run or a file, which is different each time.
     "size",
 ];
 

@@ -72,7 +72,7 @@ fn months_follow_the_time_zone_and_hours_follow_utc() {
         "H_2026043022",
     ];
     assert_eq!(made, published(&hours));
-    // Hours without rows are known to have none.
+    // Hours without rows are recorded as empty.
     assert_eq!(project.run_job("j")["exports"], json!([]));
     project.write("in/c.csv", "meter,ts,price\n8,2026-04-10T11:00:00Z,1\n");
     let record = project.run_job("j");
@@ -90,7 +90,7 @@ fn empty_day_is_not_queried_again() {
     assert_eq!(project.run_job("j")["exports"], json!([]));
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
     project.write("in/b.csv", "meter,ts,price\n7,2026-03-28T10:00:00Z,9\n");
-    // A day of UTC lies in two of Paris.
+    // A UTC day overlaps two days of Paris.
     let both =
         [("E_20260328", "published"), ("E_20260329", "empty")].map(|(part, state)| (part.to_owned(), state.to_owned()));
     assert_eq!(parts(&project.run_job("j")), both);
@@ -154,7 +154,7 @@ fn append_mode_adds_rows_once() {
     project.ok(&["run", "j", "--now", "2026-07-03T00:00:00Z"]);
     project.ok(&["run", "j", "--force", "--now", "2026-07-03T00:00:00Z"]);
     assert_eq!(project.sql(log), rows, "nothing new, nothing added");
-    // A run that was stopped after it had added the rows, and before it had listed that.
+    // A run stopped after it appended the rows and before it wrote the list.
     let list = project.read("data/exports/E.json");
     project.write("in/c.csv", "meter,ts,price\n2,2026-06-10T11:00:00Z,0.75\n");
     project.ok(&["run", "j", "--now", "2026-07-04T00:00:00Z"]);

@@ -62,7 +62,7 @@ fn keys_keep_their_case() {
         }
         let rows = project.csv("select \"Id\", \"Peak V\" from exports.E where \"Id\" = 'x'");
         assert_eq!(rows, "Id,Peak V\nx,3.0\n", "{per}");
-        // A key that is null is one key too.
+        // Null is a key, too.
         assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 2, "{per}");
     }
 }
@@ -90,7 +90,7 @@ fn restated_day_equals_a_fresh_build() {
             &[("a", "x,2026-05-05T10:00:00Z,1\ny,2026-05-05T10:00:00Z,2\nx,2026-05-06T10:00:00Z,3\n")],
         );
         project.run_job("j");
-        // A key goes, another comes late, and a day loses all its rows.
+        // One key is removed, another is late, and one day loses all its rows.
         write(&project, "a", "x,2026-05-05T10:00:00Z,1\n");
         write(&project, "b", "z,2026-05-05T12:00:00Z,4\n");
         let states = parts(&project.run_job("j"));
@@ -100,7 +100,7 @@ fn restated_day_equals_a_fresh_build() {
         assert_eq!(project.sql("select * from exports.E_20260506"), [] as [Value; 0], "{mode}");
         assert_eq!(project.run_job("j")["exports"], json!([]), "{mode}");
         assert!(project.ok(&["plan", "j"]).contains("nothing to do"), "{mode}");
-        // What is deleted goes too, and what comes back is published again.
+        // Deleted rows are withdrawn, and rows that return are published again.
         project.ok(&["drop-rows", "T", "--prefix", "z#", "--yes"]);
         assert_eq!(parts(&project.run_job("j")), [part("E_20260505", "published")], "{mode}");
         project.ok(&["drop-rows", "T", "--prefix", "x#", "--yes"]);
@@ -183,13 +183,13 @@ fn only_days_with_records_are_parts() {
     let plan = project.json(&["plan", "j"]);
     assert!(plan.iter().all(|row| row["name"] != "E_20260507" && row["name"] != "E_20260504"), "{plan:?}");
     assert_eq!(parts(&project.run_job("j")).len(), 2);
-    // And when there is a reading, there is a day.
+    // A day with rows is a part.
     write(&project, "b", "x,2026-05-06T22:00:00Z,1\n");
     assert_eq!(parts(&project.run_job("j"))[1], part("E_20260507", "published"));
 }
 
 /// Whether a plan has something to do, the exit code of a run, and whether status reports failed days.
-fn story(project: &Project) -> (bool, Option<i32>, bool) {
+fn outcome(project: &Project) -> (bool, Option<i32>, bool) {
     let plan = !project.ok(&["plan", "j"]).contains("nothing to do");
     let code = project.run(&["run", "j"]).code;
     let status = project.json(&["status", "j"]).remove(0);
@@ -202,33 +202,33 @@ fn day_with_a_failed_check_is_tried_again() {
     let low = "[checks.low]\non = \"T\"\nrange = { v = { max = 2 } }\n";
     let project = project("UTC", &published, &[("a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,3\n")]);
     project.run_job("j");
-    assert_eq!(story(&project), (false, Some(0), false));
+    assert_eq!(outcome(&project), (false, Some(0), false));
     project.write("jobs/j/job.toml", job("UTC", &format!("{published}{low}")));
     project.fails(3, &["run", "j", "--force"]);
     for _ in 0..2 {
-        assert_eq!(story(&project), (true, Some(3), true));
+        assert_eq!(outcome(&project), (true, Some(3), true));
     }
     assert!(project.ok(&["plan", "j"]).contains("its checks failed"));
-    // A run of other days is about those.
+    // A run of other days ignores the failed one.
     project.ok(&["run", "j", "--day", "2026-05-05"]);
-    assert_eq!(story(&project), (true, Some(3), true));
-    // What was published stands meanwhile.
+    assert_eq!(outcome(&project), (true, Some(3), true));
+    // The published part stays.
     assert_eq!(project.sql("select v from exports.E_20260506")[0]["v"], 3.0);
-    // The check goes.
+    // The check is removed.
     project.write("jobs/j/job.toml", job("UTC", &published));
-    assert_eq!(story(&project), (true, Some(0), false));
-    assert_eq!(story(&project), (false, Some(0), false));
+    assert_eq!(outcome(&project), (true, Some(0), false));
+    assert_eq!(outcome(&project), (false, Some(0), false));
     // Or the row is corrected.
     project.write("jobs/j/job.toml", job("UTC", &format!("{published}{low}")));
     project.fails(3, &["run", "j", "--force"]);
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,2\n");
-    assert_eq!(story(&project), (true, Some(0), false));
+    assert_eq!(outcome(&project), (true, Some(0), false));
     // Or it is deleted, with all of its day.
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,4\n");
-    assert_eq!(story(&project), (true, Some(3), true));
+    assert_eq!(outcome(&project), (true, Some(3), true));
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\n");
-    assert_eq!(story(&project), (true, Some(0), false));
-    assert_eq!(story(&project), (false, Some(0), false));
+    assert_eq!(outcome(&project), (true, Some(0), false));
+    assert_eq!(outcome(&project), (false, Some(0), false));
 }
 
 #[test]
@@ -236,14 +236,14 @@ fn table_day_with_a_failed_check_is_tried_again() {
     let low = "[checks.low]\non = \"T\"\nrange = { v = { max = 2 } }\n";
     let project = project("UTC", low, &[("a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,3\n")]);
     for _ in 0..3 {
-        assert_eq!(story(&project), (true, Some(3), true));
+        assert_eq!(outcome(&project), (true, Some(3), true));
     }
     assert!(project.ok(&["status", "j"]).contains("2026-05-06"));
     write(&project, "b", "x,2026-05-07T10:00:00Z,1\n");
-    assert_eq!(story(&project), (true, Some(3), true));
+    assert_eq!(outcome(&project), (true, Some(3), true));
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-06T10:00:00Z,2\n");
-    assert_eq!(story(&project), (true, Some(0), false));
-    assert_eq!(story(&project), (false, Some(0), false));
+    assert_eq!(outcome(&project), (true, Some(0), false));
+    assert_eq!(outcome(&project), (false, Some(0), false));
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn damaged_or_missing_file_is_reported_and_published_again() {
         assert!(project.ok(&["plan", "j"]).contains("its file is not as published"), "{more}");
         assert_eq!(project.run_job("j")["exports"].as_array().unwrap().len(), 1, "{more}");
         assert_eq!(project.csv(all), before, "{more}");
-        // One that is gone, and one that is cut off.
+        // A missing file and a truncated one.
         let path = project.path(&format!("data/{}", listed()));
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(path, &bytes[..bytes.len() - 9]).unwrap();
@@ -392,7 +392,7 @@ fn exports_with_conflicting_names_are_refused() {
             let said = project.fails(2, &[command, "j"]);
             assert!(said.contains("the name `"), "{one:?} {other:?}: {said}");
         }
-        // And so they are across jobs.
+        // Across jobs, too.
         let text = |job: &str, table: &str, export| {
             self::job("UTC", &exports(&[export]))
                 .replace("name = \"j\"", &format!("name = \"{job}\""))

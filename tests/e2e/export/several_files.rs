@@ -65,11 +65,11 @@ fn large_day_has_several_files() {
     assert_eq!((counted("DAY"), counted("HIVE")), (expected.clone(), expected));
     assert_eq!(counted("DAY_20200101")[0]["n"], ROWS);
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
-    // The same again leaves them be.
+    // A second run changes nothing.
     project.ok(&["run", "j", "--force"]);
     assert_eq!(names(&project, "DAY_20200101"), large);
 
-    // A restated day has new files only, the other has its own.
+    // A restated day has only new files; the other keeps its own.
     write(&project, 2);
     project.run_job("j");
     let restated = names(&project, "DAY_20200101");
@@ -78,7 +78,7 @@ fn large_day_has_several_files() {
     assert_eq!(project.sql("select sum(kwh) as kwh from exports.DAY"), doubled);
     assert_eq!(project.sql("select sum(kwh) as kwh from exports.HIVE"), doubled);
 
-    // Another limit is another table: all days are published again.
+    // Another file size publishes all days again.
     project.write("jobs/j/job.toml", JOB.replace("file_size = \"16 KiB\"\n", ""));
     assert!(project.ok(&["plan", "j"]).contains("DAY"), "{}", project.ok(&["plan", "j"]));
     project.run_job("j");
@@ -95,7 +95,7 @@ fn other_engines_read_all_files_of_a_day() {
     assert!(said.iter().all(|said| said["rows"] == ROWS), "{said:?}");
     write(&project, 3);
     project.run_job("j");
-    // Of both snapshots, by the log.
+    // Both versions of the Delta log.
     let said = check(&project, "delta", &project.path("data/exports/HIVE")).unwrap();
     assert!(said.len() == 2 && said.iter().all(|said| said["rows"] == ROWS + 1), "{said:?}");
 }
@@ -111,7 +111,7 @@ fn lost_file_or_list_of_a_large_day_is_restored() {
     assert!(after.len() == before.len() && !after.contains(&before[0]), "{after:?}");
     assert_eq!(project.sql("select count(*) as n from exports.DAY")[0]["n"], ROWS + 1);
 
-    // Without its list it is refused, or taken as it is.
+    // Without its list the part is refused, or adopted as it is.
     std::fs::remove_file(project.path("data/exports/DAY.json")).unwrap();
     let refused = project.fails(2, &["run", "j"]);
     assert!(refused.contains("--adopt"), "{refused}");
@@ -135,18 +135,18 @@ fn run_stopped_before_listing_a_day_loses_and_repeats_no_row() {
         let files = names(&project, "DAY_20200101");
         let count = || project.sql("select count(*) as n from exports.DAY")[0]["n"].clone();
         assert_eq!(count(), wanted, "{mode}");
-        // The files are in their place, the list is the one before.
+        // The files are new, the list is the one before.
         project.write("data/exports/DAY.json", &list);
         assert!(project.fails(1, &["sql", "-c", "select count(*) from exports.DAY"]).contains("run its job"));
         project.run_job("j");
         assert_eq!((count(), names(&project, "DAY_20200101")), (json!(wanted), files), "{mode}");
-        // And once more, with readings that came since.
+        // Again, with rows that arrived since.
         project.write("data/exports/DAY.json", &list);
         write(&project, 3);
         project.run_job("j");
         let wanted = if mode == "append" { 3 * ROWS + 1 } else { ROWS + 1 };
         assert_eq!(count(), wanted, "{mode}");
-        // What is left of a day that rows were added to is not given up.
+        // The remaining files of an appended day are kept.
         let files = names(&project, "DAY_20200101");
         std::fs::remove_file(project.path(&format!("data/exports/DAY_20200101/{}", files[0]))).unwrap();
         let refused = project.run(&["run", "j"]);

@@ -91,7 +91,7 @@ fn shared_scan_publishes_the_same_days() {
     for export in ["DAY", "ROLLUP", "CSV"] {
         assert!(said.contains(&format!("{export}: files that 31 parts share were read")), "{said}");
     }
-    // For two queries of checks, and for its own.
+    // For two queries of checks and for the export's own.
     assert!(said.contains("DAY: files that 31 parts share were read 3 times"), "{said}");
     assert_eq!(states(&record), all("unchanged"));
     assert_eq!(record["checks"].as_array().unwrap().len(), checks);
@@ -100,7 +100,7 @@ fn shared_scan_publishes_the_same_days() {
     };
     assert!(files(&alone) == files(&project.files("data/exports")), "files differ");
 
-    // One day shares with none.
+    // A single day shares no scan.
     let (record, said) = run(&project, &["--force", "--day", "2020-01-15"]);
     assert_eq!(record["exports"].as_array().unwrap().len(), 3);
     assert!(!said.contains("were read"), "{said}");

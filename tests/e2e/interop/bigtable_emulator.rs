@@ -82,7 +82,7 @@ impl Bigtable {
         command.args(["-project", "p", "-instance", "i"]).args(args).current_dir(self.folder.path());
         command.env("BIGTABLE_EMULATOR_HOST", &self.address).stdin(Stdio::null());
         let (out, err) = (self.folder.path().join("out"), self.folder.path().join("err"));
-        // To files: a pipe that nobody empties would stop it.
+        // To files: a full pipe would block it.
         command.stdout(std::fs::File::create(&out).unwrap()).stderr(std::fs::File::create(&err).unwrap());
         let mut child = KilledOnDrop(command.spawn().unwrap());
         let begun = Instant::now();
@@ -276,13 +276,13 @@ fn emulator_stores_the_same_cells() {
     keys.iter().for_each(|key| drop(bigtable.cbt(&["deleterow", "T", key])));
     same("deletes");
 
-    // What is written after a delete is visible again.
+    // Cells written after a delete are visible again.
     load(&project, &bigtable, 3, &readings(&mut random, 40));
     same("writes after deletes");
     project.ok(&["compact", "T", "--now", "2020-01-05T00:00:00Z"]);
     same("compacted");
 
-    // The emulator judges ages by the clock, so its age is counted from now, and ours from then.
+    // The emulator computes ages by the clock: its maxage counts from the present, that of tidetable from `--now`.
     let now = START + 4 * 24 * HOUR;
     // Readings are three hours apart, so the hour that rounding and time passing take makes no difference.
     let kept = START + 49 * HOUR;
@@ -377,7 +377,7 @@ fn emulator_computes_the_same_sums() {
         project.write(&format!("in/{file}.csv"), ours);
         project.ok(&["run", "j", "--now", "2020-01-05T00:00:00Z"]);
         for (row, cells) in &theirs {
-            // Summed up by file, since each call of cbt takes its time.
+            // Summed by file, since each call of cbt is slow.
             let cell = |(place, n): (&String, &i64)| {
                 let (column, timestamp) = place.split_once('@').unwrap();
                 format!("{column}={n}@{timestamp}")
@@ -422,7 +422,7 @@ fn cbt_imports_what_was_exported() {
     let rows = readings(&mut random, 300);
     bigtable.cbt(&["createtable", "T", "families=F,G"]);
     load(&project, &bigtable, 0, &rows);
-    // Through a file of ours into another table.
+    // Through an exported file into another table.
     project.ok(&["export", "T", "--format", "cbt-csv", "-O", "t.csv"]);
     bigtable.cbt(&["createtable", "COPY", "families=F,G"]);
     bigtable.import("COPY", &project.read("t.csv"));

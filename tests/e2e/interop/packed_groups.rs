@@ -49,7 +49,7 @@ columns = [{ qualifier = "all", repeated = "Sample" }, { qualifier = "HOST", val
 const PROTO: &str = r#"syntax = "proto3";
 package acme.metrics;
 import "google/protobuf/timestamp.proto";
-// What a machine sends.
+// The schema of an external producer.
 message Sample {
   enum Kind { UNKNOWN = 0; }
   google.protobuf.Timestamp ts = 1;
@@ -133,7 +133,7 @@ fn packed_groups_read_back_in_sql() {
         json!({ "row_key": "José#2021-W09", "value": "\"José\"", "timestamp": "1970-01-01T00:00:00Z" })
     );
 
-    // Cells, not fields, are counted: two an event; one a week and host, and the host of it.
+    // Counts are of cells, not fields: two per event; one per week and host, and one for the host.
     let tables = project.json(&["tables"]);
     let cells = |name: &str| tables.iter().find(|table| table["name"] == name).unwrap()["cells"].clone();
     assert_eq!((cells("EVENT"), cells("WEEK")), (json!(120), json!(2 * 2 * 3)));

@@ -166,7 +166,7 @@ fn delta_log_has_a_version_per_run() {
     assert_eq!(rows, [(Some(0), Some(3)), (Some(1), Some(5))]);
     assert_eq!(said[1]["columns"], json!(["meter", "ts", "price", "dt"]));
     assert_eq!(said[1]["types"], json!(["int64", "timestamp[us, tz=UTC]", "decimal128(10, 2)", "date32[day]"]));
-    // A run that was stopped before it wrote its entry is made good.
+    // The next run writes the entry that a stopped run did not.
     std::fs::remove_file(project.path(&log[1])).unwrap();
     project.run_job("j");
     assert_eq!(check(&project, "delta", &project.path("data/exports/E")).unwrap()[1]["rows"], 5);

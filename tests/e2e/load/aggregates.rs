@@ -132,7 +132,7 @@ fn aggregates_count_only_live_inputs() {
     run();
     assert_eq!(contents(&project), before, "the same file under another name counts once");
 
-    // A sale corrected, one taken back, and one moved to another month.
+    // One row corrected, one removed, and one moved to another month.
     let mut lines: Vec<String> = files[&5].lines().map(str::to_owned).collect();
     lines[1] = "e0,2020-01-30T00:00:00Z,49,123456".to_owned();
     lines.remove(8);
@@ -163,7 +163,7 @@ fn sum_overflow_is_an_error() {
     }
     assert!(project.files("data/tables").is_empty());
 
-    // In two windows neither is too great; together they are. So it is in two loads.
+    // Two windows or two loads overflow only together.
     project.write(&path(0), format!("{header}{}{}", sale("30"), sale("31")));
     let said = project.fails(1, &["run", "sales"]);
     assert!(said.contains("total:2020-01") && said.contains("row e0") && said.contains("SALES"), "{said}");
@@ -229,7 +229,7 @@ fn upsert_replaces_the_row_with_the_newest_event() {
     assert_eq!(shown(), "host,ts,cpu,disk\na,2020-01-02T00:00:00Z,0.20,\nb,2020-01-02T00:00:00Z,0.30,7\n");
     assert_eq!(cells(), 2, "the disk of the older sample is gone");
 
-    // A late sample changes nothing, a newer one the whole row, and of two of one instant the later counts.
+    // A late row changes nothing, a newer one replaces the whole row, and of two of one instant the later input wins.
     write("2", "a,2020-01-01T12:00:00Z,0.40,9\nb,2020-01-03T00:00:00Z,,8\n");
     project.run_job("current");
     write("3", "a,2020-01-02T00:00:00Z,,6\n");
@@ -249,7 +249,7 @@ fn upsert_of_nulls_empties_the_row_and_keeps_its_time() {
     let project = Project::new("current", CURRENT);
     let rows = [
         "a,2020-01-03T00:00:00Z,0.10,5\nb,2020-01-01T00:00:00Z,0.30,7\n",
-        // Nothing is left of `a`; of `b` the older one is late.
+        // The nulls empty `a`; those of `b` are late.
         "a,2020-01-05T00:00:00Z,,\nb,2019-12-31T00:00:00Z,,\n",
         "a,2020-01-04T00:00:00Z,0.20,6\n",
         "a,2020-01-05T00:00:01Z,0.40,\n",

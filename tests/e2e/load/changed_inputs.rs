@@ -109,7 +109,7 @@ fn late_file_adds_rows_to_its_days() {
     let record = project.run_job("smart-meters");
     assert_eq!(record["loads"][0]["rows_read"], 2);
     assert_eq!(record["loads"][0]["rebuilt"].as_array().unwrap().len(), 0);
-    // Two SSTs of one window are one table: the later file wins, its other reading is new.
+    // Of two SSTs of a window the later file wins; its other row is new.
     let rows = project.sql("select ts, kwh from SENSOR where meter = 42 and ts >= '2018-01-07T03:00:00Z' and ts <= '2018-01-07T04:00:00Z' order by ts");
     let kwh: Vec<f64> = rows.iter().map(|row| row["kwh"].as_f64().unwrap()).collect();
     assert_eq!(kwh[1..], [1.5, 2.5]);
@@ -131,7 +131,7 @@ fn copy_of_an_input_is_not_loaded() {
     let ran = project.run(&["run", "smart-meters"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.contains("same content"), "{}", ran.stderr);
-    // Only the name is kept.
+    // Only the name is stored.
     assert_eq!(files(&project), before);
     let all = project.files("data");
     project.run_job("smart-meters");
@@ -178,7 +178,7 @@ fn changed_layout_requires_rebuild() {
 fn rotated_file_is_loaded() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");
-    // A log that was rotated: what the file held now lies under another name.
+    // A rotated log: its former content has another name.
     fs::copy(project.path(DAY), project.path("sample-data/smart-meters/rotated.csv")).unwrap();
     project.write(DAY, "meter,ts,kwh\n42,2018-01-25T00:00:00Z,1.5\n");
     project.run_job("smart-meters");

@@ -123,7 +123,7 @@ fn derived_table_rebuilds_only_changed_windows() {
     );
     assert_eq!(found, fresh(&project));
 
-    // Another query is another table.
+    // A changed query requires a rebuild.
     project.write("jobs/hours/hours.sql", HOURS.replace("avg(load)", "cast(max(load) AS double)"));
     assert!(project.fails(2, &["run", "hours"]).contains("--rebuild"));
     project.ok(&["run", "hours", "--rebuild"]);
@@ -161,7 +161,7 @@ fn tables_of_one_source_share_its_scan_and_rejected_rows() {
     for (load, rejected) in record["loads"].as_array().unwrap().iter().zip([1, 2]) {
         assert_eq!((&load["rows_read"], &load["rows_rejected"]), (&8.into(), &rejected.into()), "{load}");
     }
-    // Both hold what they would if each were loaded alone.
+    // Each holds the same as if it were loaded alone.
     let count = |table: &str| project.sql(&format!("SELECT count(*) AS n FROM {table}"))[0]["n"].clone();
     assert_eq!((count("METRIC"), count("BY_TIME")), (7.into(), 6.into()));
 }
@@ -171,7 +171,7 @@ fn table_added_later_is_loaded_in_its_own_input_order() {
     let project = project();
     let (without, start) = (JOB.find("[tables.BY_TIME]").unwrap(), JOB.find("[tables.HOURS]").unwrap());
     project.write("jobs/hours/job.toml", format!("{}{}", &JOB[..without], &JOB[start..]));
-    // Read in this order by the first table, in the order of names by the one that comes later.
+    // The first table sees the files in this order, the later one in the order of their names.
     project.run_job("hours");
     project.write("in/0.csv", "host,ts,load\na,2026-01-02T10:00:00Z,50\n");
     project.run_job("hours");
@@ -238,7 +238,7 @@ fn rejected_query_rows_are_kept_and_reported() {
     let rejected = crate::harness::json_lines(&project.read(&logs[0]));
     let place = |row: &Value| (row["file"].as_str().unwrap().to_owned(), row["column"].as_str().map(str::to_owned));
     let mut places: Vec<_> = rejected.iter().map(place).collect();
-    // Windows are laid out side by side, so their rows come in any order.
+    // Windows are encoded in parallel, so their rows come in any order.
     places.sort();
     let expected = |window: &str| (format!("METRIC@{window}"), Some("host".to_owned()));
     assert_eq!(places, ["2026-01-01", "2026-01-02"].map(expected));

@@ -104,7 +104,7 @@ fn changed_last_line_is_not_growth() {
     assert!(project.messages(&["run", "j"]).contains("in/a.csv changed"));
     assert_eq!(contents(&project), "x#01=1 y#02=2 z#02=34");
     assert_same_as_fresh(&project);
-    // Other rows than before are no growth, however many follow.
+    // A file with changed rows has not grown, whatever follows.
     project
         .write("in/a.csv", "d,ts,v\nx,2020-01-01T00:00:00Z,9\ny,2020-01-02T00:00:00Z,2\nz,2020-01-02T00:00:00Z,34\n");
     append(&project, "in/a.csv", &lines(&[("z", 5, 1)]));

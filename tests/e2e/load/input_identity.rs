@@ -121,7 +121,7 @@ fn copy_replaces_its_original_at_its_own_sequence_number() {
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "y#01=5 z#01=1");
     assert_up_to_date(&project);
-    // One that comes later was not.
+    // A later copy was not.
     put(&project, "in/l.csv", &[("x", 1, 5), ("y", 1, 5)]);
     project.ok(&["run", "j"]);
     fs::remove_file(project.path("in/j.csv")).unwrap();
@@ -160,11 +160,11 @@ fn change_that_keeps_size_and_mtime_is_found() {
     put_at("in/a.csv", 1);
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "x#01=1");
-    // Written over, and the time put back.
+    // Overwritten, with the modification time restored.
     put_at("in/a.csv", 2);
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "x#01=2");
-    // Another file in its place.
+    // Replaced by another file.
     put_at("b.csv", 3);
     rename(&project, "b.csv", "in/a.csv");
     project.ok(&["run", "j"]);
@@ -238,7 +238,7 @@ fn all_of(project: &Project, root: &str) -> String {
 
 #[test]
 fn derived_tables_and_exports_follow_renamed_inputs() {
-    // More of them with TIDETABLE_HISTORIES=100.
+    // TIDETABLE_HISTORIES=100 runs more of them.
     let histories = std::env::var("TIDETABLE_HISTORIES").ok().and_then(|many| many.parse().ok()).unwrap_or(1);
     for seed in 1..=histories {
         let (project, mut random) = (Project::new("j", FOLLOWED), Random(seed));

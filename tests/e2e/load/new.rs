@@ -40,7 +40,7 @@ fn same_counts(project: &Project, file: &str, said: &Value) {
     let text = project.read(file);
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    // What needs more than a split at commas is looked at by its test.
+    // Other files are checked by their own tests.
     if text.contains('"') || text.starts_with('\u{feff}') || header.iter().any(|name| name.is_empty()) {
         return;
     }
@@ -168,7 +168,7 @@ fn loads_every_sample_file() {
         let folder = folder.unwrap().path();
         let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
         files.sort();
-        // Of files that are alike the first and the last.
+        // The first and the last of similar files.
         let data = |path: &&std::path::PathBuf| {
             ["csv", "parquet"].iter().any(|ending| path.extension().is_some_and(|found| found == *ending))
         };
@@ -224,7 +224,7 @@ fn loads_unusual_files() {
             "\"select\",\"a \"\"b\"\"\",\"time:stamp\",\"{c}\",\"d#e\",Größe\nx,1,2020-01-01T00:00:00Z,a#b,\"p\nq\",1\n\
              y,2,2020-01-01T00:00:00Z,c#d,\"r,s\",2\nx,3,2020-01-02T00:00:00Z,e#f,\"\"\"\",3\n".into(),
         ),
-        // A value that ends itself in the key.
+        // A value that contains the key delimiter.
         ("hash.csv", 3, "page,ts,visits\nguide#a,2020-01-01T01:00:00Z,1\nguide#b,2020-01-01T02:00:00Z,2\nguide#a,2020-01-01T03:00:00Z,3\n".into()),
         // Date and clock apart; year, month and day apart.
         ("apart.csv", 3, "date,time,site,v\n2020-02-28,23:59,a,1.5\n2020-02-29,00:00,a,2.25\n2020-02-29,00:00,b,3\n".into()),

@@ -89,13 +89,13 @@ fn project(storage: &str) -> Project {
 fn command(project: &Project, endpoint: &str, args: &[&str]) -> Command {
     let mut command = project.command(args);
     command.env("T_ENDPOINT", endpoint).env("T_ID", ID).env("T_TOKEN", TOKEN).env("RUST_LOG", "trace");
-    // Not these: the job file comes first.
+    // Not used: the job file takes precedence.
     command.env("AWS_ACCESS_KEY_ID", "other").env("AWS_SECRET_ACCESS_KEY", "other").env("AWS_SESSION_TOKEN", "other");
     command
 }
 
 /// Asserts that neither the output nor any written file contains a secret.
-fn nothing_is_shown(project: &Project, ran: &Ran) {
+fn assert_secrets_hidden(project: &Project, ran: &Ran) {
     for secret in [KEY, TOKEN] {
         assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{}{}", ran.stdout, ran.stderr);
         let mut folders = vec![project.path("data")];
@@ -126,7 +126,7 @@ fn source_uses_its_own_settings_and_hides_secrets() {
     ] {
         let ran = Ran::of(&mut command(&project, &server.endpoint, args));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        nothing_is_shown(&project, &ran);
+        assert_secrets_hidden(&project, &ran);
     }
     assert_eq!(project.sql("select sum(kwh) as kwh from T")[0]["kwh"], 4.0);
     let requests = server.requests.lock().unwrap();
@@ -146,7 +146,7 @@ fn refused_request_is_reported_without_secrets() {
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert!(ran.stderr.contains("s3://readings/in/a.csv"), "{}", ran.stderr);
         assert!(ran.stderr.contains("check the address, the credentials"), "{}", ran.stderr);
-        nothing_is_shown(&project, &ran);
+        assert_secrets_hidden(&project, &ran);
     }
 }
 
@@ -170,7 +170,7 @@ fn missing_secret_is_reported_before_reading() {
     assert_eq!((gone.code, gone.stderr.contains("cannot read")), (Some(2), true), "{}", gone.stderr);
     assert!(server.requests.lock().unwrap().is_empty());
     assert!(!project.path("data").exists());
-    // A job file can be checked where its secrets are not.
+    // A job file can be checked without its secrets.
     assert_eq!(Ran::of(&mut command(&project, &server.endpoint, &["check", "j"])).code, Some(0));
 }
 
@@ -186,7 +186,7 @@ fn secret_in_a_job_file_is_refused_and_hidden() {
             ran.stderr
         );
         assert!(ran.stderr.contains("env = ") && ran.stderr.contains("NAME"), "{}", ran.stderr);
-        nothing_is_shown(&project, &ran);
+        assert_secrets_hidden(&project, &ran);
     }
     let place = project.run(&["check", "j", "--log", "json"]);
     let told = &json_lines(&place.stderr)[0];
@@ -216,7 +216,7 @@ fn source_is_read_from_a_real_server() {
     let project = Project::new("j", &job("s3://proofs/in/*.csv", &S3.replace("secrets/key", "key")));
     project.write("key", KEY);
     project.write("a.csv", CSV);
-    // A body of the default type would be taken for a form, and the object be empty.
+    // The server parses a body of the default type as a form and would store an empty object.
     let put = "import os, urllib.request as u; \
                u.urlopen(u.Request(os.environ['AWS_ENDPOINT'] + '/proofs/in/a.csv', open('a.csv', 'rb').read(), \
                headers={'Content-Type': 'text/csv'}, method='PUT')); print('put')";
@@ -252,6 +252,6 @@ fn source_is_read_from_a_real_server() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let record = json_lines(ran.stdout.strip_prefix("put\n").unwrap()).remove(0);
     assert_eq!((&record["outcome"], &record["loads"][0]["rows_read"]), (&"ok".into(), &2.into()));
-    nothing_is_shown(&project, &ran);
+    assert_secrets_hidden(&project, &ran);
     assert_eq!(project.sql("select sum(kwh) as kwh from T")[0]["kwh"], 4.0);
 }

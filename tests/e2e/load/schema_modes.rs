@@ -41,7 +41,7 @@ columns = [
 fn project(mode: &str, more: &str) -> Project {
     let project = Project::new("j", &job(mode, more));
     project.write("in/a.csv", "meter,ts,kwh,note\n1,2020-01-01T10:00:00Z,1.5,good\n");
-    // Another order is no other schema.
+    // The order of columns does not matter.
     project.write("in/b.csv", "note,kwh,ts,meter\ngood,2.5,2020-01-02T10:00:00Z,2\n");
     project
 }
@@ -193,7 +193,7 @@ fn rejecting_source_rejects_the_rows_of_a_file() {
     project.write("in/c.csv", "meter,ts,kwh,note\n3,2020-01-03T10:00:00Z,3.5,mended\n");
     assert_eq!(counts(&project.run_job("j")), [1, 1, 0, 0]);
     assert_eq!(rows(&project).len(), 3);
-    // Another mode would have taken the other files.
+    // Another mode would have loaded the other files.
     project.write("jobs/j/job.toml", job("evolve", ""));
     assert!(project.fails(2, &["run", "j"]).contains("--rebuild"));
     std::fs::remove_file(project.path("in/g.parquet")).unwrap();

@@ -174,7 +174,7 @@ fn times_of_all_years_are_loaded_queried_and_published() {
     assert_eq!(cut("ts - interval '1 second'")[4], "9999-12-31T23:59:58Z");
     assert_eq!(cut("CAST(date_part('epoch', ts) AS BIGINT)")[0], "-62135596800");
     assert_eq!(asked("SELECT max(ts) AS x FROM T"), times[4..]);
-    // What was made of it, and what was published.
+    // The derived table, and the published files.
     assert_eq!(asked("SELECT ts AS x FROM D ORDER BY ts")[4], "9999-12-31T12:00:00Z");
     for (year, time) in years.iter().zip(&times) {
         let day = time[4..10].replace('-', "");
@@ -182,7 +182,7 @@ fn times_of_all_years_are_loaded_queried_and_published() {
     }
     assert_eq!(asked("SELECT v AS x FROM exports.\"MONTHS_999912\""), ["4.0"]);
     assert!(project.ok(&["read", "T"]).contains("a#00010101"));
-    // A day of the far end changes alone.
+    // One of the last days changes alone.
     project.write("in/b.csv", "id,ts,v\na,9999-12-31T00:00:00Z,9\n");
     let record = project.run_job("t");
     assert_eq!(record["outcome"], "ok");

@@ -66,19 +66,19 @@ fn newest_row_of_each_key_replaces_the_whole_row() {
     project.run_job("fleet");
     assert_eq!(current(&project).len(), 3);
 
-    // The next sample lacks a metric: it does not linger.
+    // The next row lacks a metric, which disappears.
     write(&project, "2", &["a,2026-01-02T10:00:00Z,4,", "b,2026-01-02T09:00:00Z,5,50"]);
     project.run_job("fleet");
     assert_eq!(current(&project)[0], "a 2026-01-02T10:00:00Z 4 null");
 
-    // Late rows of a day that shows no row of its own but one: only `gone` is of the first day.
+    // Late rows of the first day, of which only the row of `gone` is current.
     write(&project, "3", &["b,2026-01-01T23:00:00Z,6,60", "gone,2026-01-01T08:00:00Z,7,70"]);
     project.run_job("fleet");
     let rows = current(&project);
     assert_eq!(rows[1], "b 2026-01-02T09:00:00Z 5 50");
     assert_eq!(rows[2], "gone 2026-01-01T09:00:00Z 3 30");
 
-    // The newest sample is taken back: the one before it shows again.
+    // The newest row is removed: the row before it is current again.
     write(&project, "2", &["b,2026-01-02T09:00:00Z,5,50"]);
     project.run_job("fleet");
     assert_eq!(current(&project)[0], "a 2026-01-01T10:00:00Z 1 10");
@@ -105,7 +105,7 @@ fn late_rows_of_a_replaced_day_need_no_rebuild() {
     assert_eq!((states, &load["rebuilt"]), (vec![&"grown".into()], &serde_json::json!([])));
     assert_eq!(load["standing"], serde_json::json!({ "unchanged": 1 }));
     assert_eq!(current(&project), ["a 2026-01-02T10:00:00Z 2 20", "b 2026-01-01T11:00:00Z 4 40"]);
-    // Now the first day shows a row, so taking it back asks for everything again.
+    // Now a row of the first day is current, so its removal rebuilds everything.
     std::fs::remove_file(project.path("in/3.csv")).unwrap();
     write(&project, "3", &["a,2026-01-01T11:00:00Z,3,30"]);
     let record = project.run_job("fleet");

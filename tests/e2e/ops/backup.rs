@@ -70,7 +70,7 @@ fn restored_store_equals_the_original() {
     for command in ["verify", "doctor"] {
         assert!(project.ok(&[command, "--root", "restored"]).contains("sound"));
     }
-    // It is a store like any: the next run finds nothing to do, and one after it goes on.
+    // The next run finds nothing to do, and a later one loads new rows.
     let record = project.json(&["run", "j", "--root", "restored"]).remove(0);
     assert_eq!((&record["loads"][0]["version"], &record["loads"][0]["before"]), (&2.into(), &2.into()));
     write_day(&project, 1, 9);
@@ -133,7 +133,7 @@ fn damaged_files_are_not_backed_up_or_restored() {
     let sound = backup(&project);
     let objects = files(&project.path("vault/objects"));
     let object = objects.into_iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
-    // In the store: what is damaged is left out, and older backups stay.
+    // Damage in the store: damaged files are left out, and older backups stay.
     write_day(&project, 2, 2);
     project.ok(&["run", "j"]);
     let sst = files(&project.path("data/tables/T/sst")).pop().unwrap();
@@ -147,7 +147,7 @@ fn damaged_files_are_not_backed_up_or_restored() {
     assert_eq!(project.json(&["backup", "vault", "--list"]).len(), 2);
     project.ok(&["restore", "vault", "old", "--at", sound["backup"].as_str().unwrap()]);
 
-    // In the backups.
+    // Damage in the backups.
     let mut bytes = fs::read(&object).unwrap();
     bytes[20] ^= 1;
     fs::write(&object, &bytes).unwrap();
@@ -164,7 +164,7 @@ fn interrupted_restore_continues() {
     let project = project();
     let taken = backup(&project);
     project.ok(&["restore", "vault", "half"]);
-    // As one leaves it that was killed: some files, and the mark.
+    // The state after a killed restore: some files, and its mark.
     let sst = files(&project.path("half/tables/T/sst")).pop().unwrap();
     fs::write(&sst, "half").unwrap();
     fs::remove_file(project.path("half/exports/E.json")).unwrap();
@@ -204,7 +204,7 @@ fn read_only_store_can_be_backed_up() {
 #[test]
 fn backup_is_consistent_during_runs_and_vacuums() {
     let project = project();
-    // Runs, compactions and vacuums, one after the other, as fast as they go.
+    // Runs, compactions and vacuums, one after the other, without pause.
     let script = "i=0; while :; do i=$((i+1)); d=$((i % 6 + 1)); \
         printf 'meter,ts,kwh\\n1,2020-01-%02dT10:00:00Z,%d\\n' $d $i > in/.next && mv in/.next in/$d.csv; \
         \"$0\" run j > /dev/null 2>&1; \"$0\" compact T --full > /dev/null 2>&1; \
@@ -230,7 +230,7 @@ fn backup_is_consistent_during_runs_and_vacuums() {
         assert!(project.ok(&["verify", "--root", &root]).contains("T: sound"));
         let doctor = project.run(&["doctor", "--root", &root]);
         assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
-        // The parts of its list can be read, each of them.
+        // Each part of its list can be read.
         project.ok(&["sql", "--root", &root, "-c", "select count(*) from exports.E"]);
         taken += 1;
     }
@@ -299,7 +299,7 @@ fn failing_rows_of_checks_are_restored() {
     assert_eq!(contents(&project, "restored", &query), kept);
     let samples = |root: &str| -> Vec<Vec<u8>> { project.files(&format!("{root}/failing")).into_values().collect() };
     assert_eq!((samples("data").len(), samples("restored")), (1, samples("data")));
-    // A sample that is lost later is in the backup all the same.
+    // A sample that is lost later is still in the backup.
     fs::remove_dir_all(project.path("data/failing")).unwrap();
     project.ok(&["restore", "vault", "again"]);
     assert_eq!(contents(&project, "again", &query), kept);

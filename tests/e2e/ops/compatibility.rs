@@ -95,7 +95,7 @@ fn run_over_a_stored_root_changes_nothing() {
         assert_eq!(run["outcome"], "ok", "{run}");
         assert!(run.get("parts").and_then(Value::as_array).is_none_or(Vec::is_empty), "published: {run}");
     }
-    // Past builds did not keep the name of a copy: it is noted once, which is a version without any other change.
+    // Older builds did not store the names of copies: the first run stores them in a version without other changes.
     let noted = |table: &Value| {
         let copies = |load: &Value| {
             load["inputs"].as_array().is_some_and(|all| all.iter().any(|input| input["state"] == "same content"))

@@ -20,7 +20,7 @@ fn of_meter(project: &Project, meter: u64) -> i64 {
 }
 
 /// Deletes without asking; what the command prints.
-fn said(project: &Project, args: &[&str]) -> Value {
+fn run_delete(project: &Project, args: &[&str]) -> Value {
     project.json(&[args, &["--yes"]].concat()).remove(0)
 }
 
@@ -61,8 +61,8 @@ fn smart_meters() -> Project {
 fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     let project = smart_meters();
     let before = project.files("data/exports");
-    let dropped = said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
-    // 24 readings of an hour a day and the meter's ID.
+    let dropped = run_delete(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    // 24 hourly readings per day and the meter's ID.
     assert_eq!((&dropped["rows"], &dropped["cells"]), (&json!(15), &json!(15 * 25)));
     assert_eq!(dropped["days"].as_array().unwrap().len(), 15);
     assert_eq!(count(&project), 7200 - 360);
@@ -85,13 +85,13 @@ fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     project.ok(&["run", "smart-meters", "--rebuild"]);
     assert_eq!(cells(&project, "SENSOR"), built);
 
-    // Another content of an old input is of an input seen before.
+    // Changed content of a known input stays deleted.
     let text = project.read(DAY) + "42,2018-01-05T00:30:00Z,1.5\n";
     project.write(DAY, text);
     project.run_job("smart-meters");
     assert_eq!(of_meter(&project, 42), 0);
 
-    // An input seen later is not.
+    // A later input is not affected.
     project.write(
         "sample-data/smart-meters/later.csv",
         "meter,ts,kwh\n42,2018-01-05T00:00:00Z,1.5\n42,2018-01-06T00:00:00Z,2.5\n",
@@ -103,7 +103,7 @@ fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
     project.ok(&["run", "smart-meters", "--rebuild"]);
     assert_eq!(of_meter(&project, 42), 2, "and stays visible when it is read again");
 
-    // Compacted, it is gone for good, and the answers stay.
+    // A compaction removes the cells and changes no answer.
     let whole = cells(&project, "SENSOR");
     project.ok(&["compact", "SENSOR"]);
     assert_eq!(cells(&project, "SENSOR"), whole);
@@ -114,7 +114,7 @@ fn dropped_rows_stay_deleted_after_reloads_and_rebuilds() {
 fn renamed_content_stays_deleted_in_a_rebuild() {
     let project = smart_meters();
     fs::copy(project.path(DAY), project.path("sample-data/smart-meters/2018-01-04-copy.csv")).unwrap();
-    said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    run_delete(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
     project.run_job("smart-meters");
     project.ok(&["run", "smart-meters", "--rebuild"]);
     assert_eq!(of_meter(&project, 42), 0);
@@ -128,7 +128,7 @@ fn delete_removes_cells_of_one_row() {
     let of_row = || read(&project, "SENSOR", &["--row", row]).into_iter().map(|cell| cell.1).collect::<Vec<_>>();
     assert_eq!(of_row().len(), 25);
 
-    let column = said(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0300"]);
+    let column = run_delete(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0300"]);
     assert_eq!(column, json!({ "table": "SENSOR", "version": 2, "rows": 1, "cells": 1, "days": ["2018-01-05"] }));
     assert!(!of_row().contains(&"METER:0300".to_owned()));
     assert_eq!(of_row().len(), 24);
@@ -139,11 +139,11 @@ fn delete_removes_cells_of_one_row() {
 
     // Ranges of time are half-open.
     let range = |from: &str, to: &str| {
-        said(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0400", "--from", from, "--to", to])["cells"].clone()
+        run_delete(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0400", "--from", from, "--to", to])["cells"].clone()
     };
     assert_eq!(range("2018-01-05T04:00:01Z", "2018-01-06T00:00:00Z"), 0);
     assert_eq!(range("2018-01-05T00:00:00Z", "2018-01-05T04:00:00Z"), 0);
-    // What hides nothing is kept all the same.
+    // A tombstone without matches is kept.
     assert_eq!(project.files("data/tables").keys().filter(|name| name.contains("/manifest/")).count(), 4);
     assert_eq!(range("2018-01-05T04:00:00Z", "2018-01-05T04:00:01Z"), 1);
     assert_eq!(of_row().len(), 23);
@@ -161,10 +161,10 @@ fn delete_removes_cells_of_one_row() {
     project.run_job("smart-meters");
     assert_eq!(of_row().len(), 23, "the window was built anew");
 
-    assert_eq!(said(&project, &["delete", "SENSOR", "--row", row, "--column", "METER"])["cells"], 23);
+    assert_eq!(run_delete(&project, &["delete", "SENSOR", "--row", row, "--column", "METER"])["cells"], 23);
     assert!(of_row().is_empty());
     let other = "0000000077#20180105";
-    assert_eq!(said(&project, &["delete", "SENSOR", "--row", other])["cells"], 25);
+    assert_eq!(run_delete(&project, &["delete", "SENSOR", "--row", other])["cells"], 25);
     assert!(!project.ok(&["read", "SENSOR", "--keys-only"]).contains(other));
     assert_eq!(count(&project), 7200 - 48);
 }
@@ -188,7 +188,7 @@ fn dry_run_lists_cells_and_deletes_nothing() {
     }
     project.fails(2, &["drop-rows", "SENSOR", "--prefix", "x", "--dry-run", "--yes"]);
     let would = project.json(&["drop-rows", "SENSOR", "--prefix", "0000000042#", "--dry-run"]).remove(0);
-    let done = said(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
+    let done = run_delete(&project, &["drop-rows", "SENSOR", "--prefix", "0000000042#"]);
     assert_eq!((&would["rows"], &would["cells"], &would["days"]), (&done["rows"], &done["cells"], &done["days"]));
 }
 
@@ -213,7 +213,7 @@ fn delete_asks_for_confirmation() {
     let kept = project.files("data");
     let changed = kept.iter().filter(|(name, bytes)| before.get(*name) != Some(bytes)).map(|(name, _)| name);
     assert!(changed.clone().count() == 1 && changed.clone().all(|name| name.contains("/manifest/")), "it is kept");
-    assert_eq!(said(&project, &["drop-rows", "SENSOR", "--prefix", "x"])["rows"], 0);
+    assert_eq!(run_delete(&project, &["drop-rows", "SENSOR", "--prefix", "x"])["rows"], 0);
     assert_eq!(project.files("data"), kept, "once is enough");
     assert!(project.fails(2, &["drop-rows", "NONE", "--prefix", "x", "--yes"]).contains("NONE"));
 }
@@ -274,7 +274,7 @@ fn compaction_changes_no_answer() {
         let quiet = |part: &Value| part["state"] == "empty" || part["state"] == "sealed";
         assert!(record["exports"].as_array().unwrap().iter().all(quiet), "{gc}: {record}");
         assert_eq!(project.files("data/exports"), published);
-        // What comes later is merged with what was compacted, and wins.
+        // Later cells merge with compacted ones and win.
         project.write("in/d.csv", "id,ts,v\n1,2020-01-02T08:00:00Z,7\n1,2020-01-02T09:00:00Z,8\n");
         run_at(&project, now);
         let newest = project.sql("select v from T where id = 1 order by ts desc limit 1");

@@ -195,7 +195,7 @@ fn damaged_newest_manifest_is_replaced_by_the_version_before() {
     assert!(found[0]["costs"].as_str().unwrap().contains("version 2 of T"), "{found:?}");
     fix(&project);
     assert_eq!(kwh(&project, "T"), [1.0], "as it was before");
-    // Other content under the number of the version that was lost must be published.
+    // Changed content under the number of the lost version must be published.
     write_day(&project, "in", 2, 3);
     project.ok(&["run", "j"]);
     assert_eq!(

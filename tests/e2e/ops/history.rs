@@ -114,7 +114,7 @@ fn status_reports_failed_days_until_they_are_published() {
     project.ok(&["retry", text(&record["run"])]);
     let found = status(&project, &[]);
     assert_eq!((&found["failed"], &found["outcome"]), (&json!([]), &json!("ok")));
-    // Of an export that is gone nothing is missed.
+    // A removed export has no gaps.
     project.write("jobs/j/job.toml", JOB.split("[exports.E]").next().unwrap());
     let gone = status(&project, &[]);
     assert_eq!(gone["published_until"], Value::Null);
@@ -253,7 +253,7 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
     assert_eq!(idle["exports"], json!([]));
     assert_eq!(project.files("data/tables"), before);
 
-    // One of two: its row lands, and none of the other input is doubled.
+    // One of two is repaired: its row is loaded, and no row of the other input is duplicated.
     write_day(&project, 1, "7");
     let ran = project.run(&["replay", first, "--output", "json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -288,7 +288,7 @@ fn replay_allows_previously_rejected_rows() {
     write_day(&project, 1, "much");
     let record = run(&project, &[]);
     project.ok(&["replay", text(&record["run"])]);
-    // More of them are a mistake like any other.
+    // More rejected rows are an error.
     project.write("in/2020-01-01.csv", "meter,ts,kwh\n0,2020-01-01T10:00:00Z,x\n1,2020-01-01T10:00:00Z,y\n");
     assert!(project.fails(1, &["replay", text(&record["run"])]).contains("max_rejected = 20%"));
 }
@@ -360,7 +360,7 @@ fn clean_lists_and_then_removes_unreferenced_files() {
 fn killed_clean_leaves_a_readable_store() {
     let (project, _) = untidy();
     for path in cleaned(&project, &[]) {
-        // As if it had been killed after each.
+        // As if it had been killed after each file.
         fs::remove_file(project.path(&format!("data/{path}"))).unwrap();
         project.ok(&["history"]);
         project.ok(&["rejects", "j"]);
@@ -424,7 +424,7 @@ fn history_includes_runs_without_a_record() {
         assert_eq!((&shown[0]["run"], &shown[0]["outcome"]), (&json!(failed), &json!("failed")), "{asked}");
     }
     assert_eq!(status(&project, &[])["run"], json!(failed));
-    // It left all of it.
+    // Nothing was removed.
     project.ok(&["retry", "last"]);
     assert_eq!(history(&["j"]).len(), 2, "the lock says what the last run says");
 }

@@ -67,7 +67,7 @@ fn older_versions_are_readable_until_vacuum() {
     project.ok(&["vacuum", "--older-than", "0s", "--yes"]);
     assert!(project.ok(&["vacuum", "--older-than", "0s", "--yes"]).contains("T: nothing to remove"));
     assert_eq!(project.files("data/tables/T/manifest").len(), 1);
-    // And loads go on.
+    // Loads continue.
     write_day(&project, 4, 20);
     project.run_job("j");
     assert_eq!(count(&project, &[]), 79);

@@ -156,7 +156,7 @@ fn closed_pipe_keeps_the_exit_code_of_a_run() {
     command.stdout(writer).stderr(Stdio::piped());
     let done = command.spawn().unwrap().wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(4), "{}", String::from_utf8_lossy(&done.stderr));
-    // The other job was run, though nobody read what the first one wrote.
+    // The other job ran although the output of the first was not read.
     assert_eq!(project.sql("select count(*) as n from U")[0]["n"], 1200);
 }
 
@@ -257,7 +257,7 @@ fn full_disk_loses_no_data() {
     fs::remove_dir_all(project.path("data")).unwrap();
     let mount = Mount::new(&project, "64m").unwrap();
     project.ok(&["run", "j"]);
-    // What fills the disk is not ours.
+    // Another program fills the disk.
     let free = fs::File::create(project.path("data/other")).unwrap();
     let full = std::io::copy(&mut std::io::repeat(7), &mut &free);
     assert!(full.is_err(), "the disk is full");
@@ -265,7 +265,7 @@ fn full_disk_loses_no_data() {
     let told = project.fails(1, &["run", "j"]);
     assert!(told.contains("No space left on device"), "{told}");
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 1200);
-    // An open file keeps its room.
+    // An open file keeps its space.
     drop(free);
     fs::remove_file(project.path("data/other")).unwrap();
     project.ok(&["run", "j"]);

@@ -134,18 +134,18 @@ fn load_is_retried_from_the_beginning() {
 fn permanent_errors_are_not_retried() {
     let all = "[stages]\nload = { retries = 9, wait = \"1h\" }\npublish = { retries = 9, wait = \"1h\" }\n";
     let project = project(all);
-    // SQL that fails on what it reads.
+    // SQL that fails on a value.
     write_day(&project, 2, "0");
     let failed = project.run(&["run", "j", "--output", "json"]);
     assert_eq!(failed.code, Some(4), "{}", failed.stderr);
     assert!(attempts(&record(&failed)).is_empty() && !failed.stderr.contains("attempt"), "{}", failed.stderr);
-    // Rows that do not fit, and more than may be.
+    // Too many rejected rows.
     write_day(&project, 2, "none");
     project.write("in/3.csv", "meter,ts,kwh\nx,never,none\n");
     let told = project.fails(1, &["run", "j"]);
     assert!(told.contains("were rejected, more than max_rejected") && !told.contains("attempt"), "{told}");
     fs::remove_file(project.path("in/3.csv")).unwrap();
-    // A file that is none of what it should be.
+    // A file of another format.
     project.write("in/3.csv.gz", "no gzip");
     let job = project.read("jobs/j/job.toml");
     project.write("jobs/j/job.toml", job.replace("in/*.csv\"", "in/*.csv\", \"in/*.gz\""));
@@ -219,7 +219,7 @@ fn committed_rows_are_not_loaded_twice() {
     for table in ["T", "U"] {
         assert_eq!(project.sql(&format!("select count(*) as n from {table}"))[0]["n"], 4);
     }
-    // One row fits neither, another neither of the tables: each is kept once for each of them.
+    // One row fits no type and one fits neither table: rejected rows are kept once per cause.
     assert_eq!(record["rows_rejected"], 3, "{record}");
     assert_eq!(project.json(&["rejects", "j"]).len(), 3);
     project.ok(&["verify"]);

@@ -68,7 +68,7 @@ fn run_without_changes_writes_a_small_record() {
     // Counts of three digits take a few bytes more.
     assert!(many_bytes < few_bytes + 20 && many_bytes < 1000, "{few_bytes} {many_bytes}");
 
-    // What one file more brings is all that the next record holds.
+    // The next record holds only the changes by one more file.
     write_input(&many, 120);
     let third = many.run_job("j");
     assert_eq!(third["loads"][0]["inputs"], json!([{ "path": "in/0120.csv", "state": "new", "same_as": null }]));
@@ -106,7 +106,7 @@ fn missing_input_is_reported_once() {
     fs::remove_dir_all(project.path("data/seen")).unwrap();
     assert_eq!(states(&project.run_job("j")).len(), 3);
     assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 4);
-    // Of a job that is no more it is cleaned away.
+    // `clean` removes it for a job that no longer exists.
     fs::rename(project.path("jobs/j"), project.path("jobs/k")).unwrap();
     project.write("jobs/k/job.toml", JOB.replace("name = \"j\"", "name = \"k\""));
     assert!(project.path("data/seen/j.json").exists());
@@ -120,7 +120,7 @@ fn records_of_older_builds_are_read() {
     let mut record = project.run_job("j");
     record = project.stored_record(&record["run"]);
     let path = format!("data/runs/{}.json", text(&record["run"]));
-    // As they were written: every field, every input.
+    // Records as they were written, with every field and every input.
     record["format"] = json!(2);
     for load in record["loads"].as_array_mut().unwrap() {
         load.as_object_mut().unwrap().remove("standing");
@@ -194,7 +194,7 @@ fn select_includes_dependencies() {
     assert_eq!(tables(&second), ["T", "U"]);
     assert!(second["exports"].as_array().unwrap().iter().all(|part| part["export"] == "E"), "{second}");
     assert_eq!(second["exports"].as_array().unwrap().len(), 2);
-    // What is left is left for the next run.
+    // The rest is left to the next run.
     let third = run(&[]);
     assert_eq!(third["exports"].as_array().unwrap().iter().filter(|part| part["export"] == "M").count(), 3);
     assert_eq!(run(&["--select", "export:M,table:U"])["exports"], json!([]));
@@ -208,7 +208,7 @@ fn all_jobs_are_planned_in_order() {
     let project = project(1);
     let reads = "name = \"a\"\n[exports.A]\nper = \"query\"\nname = \"A\"\nquery = { sql = \"select * from T\" }\n";
     project.write("jobs/a/job.toml", reads);
-    // The table that the one reads is not there before the other has run.
+    // The source table of one job does not exist before the other job has run.
     let planned = project.run(&["plan", "--all", "--output", "json"]);
     assert_eq!(planned.code, Some(0), "{}", planned.stderr);
     assert!(json_lines(&planned.stdout).iter().any(|row| row["name"] == "T" && row["why"] == "missing"));
@@ -234,12 +234,12 @@ fn log_lines_without_a_terminal_have_time_and_run() {
         assert!(time.starts_with("20") && time.ends_with('Z') && time.len() == 24, "{line}");
         assert!(rest.starts_with(&run), "{line}");
     }
-    // Nobody types what comes next into a file; of three tables there are three lines.
+    // No next steps are suggested to a file; three tables give three lines.
     assert!(!ran.stdout.contains("Try next"), "{}", ran.stdout);
     assert_eq!(ran.stdout.lines().filter(|line| line.starts_with('│')).count(), 4, "{}", ran.stdout);
     assert!(ran.stdout.contains("published M: 2 months, exports/M_202001 to exports/M_202002"), "{}", ran.stdout);
     assert!(project.ok(&["run", "j", "--verbose"]).contains("bytes in"));
-    // An error has them too, and every line of it.
+    // Every line of an error has them too.
     let ran = project.run(&["run", "nowhere"]);
     assert!(ran.stderr.lines().all(|line| line.starts_with("20")), "{}", ran.stderr);
     assert!(project.run(&["sql", "-c", "select"]).stderr.starts_with("error"), "others have none");

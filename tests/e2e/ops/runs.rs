@@ -210,7 +210,7 @@ fn checks_of_unread_tables_are_measured() {
     let checks = json_lines(&ran.stdout)[0]["checks"].as_array().unwrap().clone();
     let said: Vec<_> = checks.iter().map(|check| (check["label"].as_str().unwrap(), check["passed"] == true)).collect();
     assert_eq!(said, [("2020-01-01", true), ("2020-01-02", true), ("2020-01-03", true), ("2020-01-04", false)]);
-    // What did not change is not measured again, but for what is still to be done.
+    // Unchanged parts are not measured again, except those still to be published.
     let again = project.run(&["run", "j", "--output", "json"]);
     assert_eq!(again.code, Some(3), "{}", again.stderr);
     let checks = json_lines(&again.stdout)[0]["checks"].as_array().unwrap().clone();
@@ -296,7 +296,7 @@ fn second_run_of_a_job_is_refused_or_skipped() {
     assert!(project.fails(2, &["run", "j", "--if-locked", "often"]).contains("wait=10m"));
     signal(first.id(), "-KILL");
     first.wait().unwrap();
-    // A process that is gone holds no lock.
+    // A killed process holds no lock.
     project.write("jobs/j/job.toml", JOB);
     let ran = project.run(&["run", "j", "--output", "json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

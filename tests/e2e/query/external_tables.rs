@@ -44,7 +44,7 @@ fn external_tables_are_joined() {
                    options ('format.has_header' 'true'); select b, a + 1 as a from m order by a desc limit 1";
     let found = project.json(&["sql", "-c", columns]);
     assert_eq!(found, [json!({ "b": "Lyon", "a": 43 })]);
-    // The list of tables has it, and so has a statement of a later script on standard input.
+    // Tables of a script on standard input are listed and queried.
     let mut child =
         project.command(&["sql", "--output", "csv"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let script = b"create external table meters stored as csv location 'meters.csv';\n\
@@ -56,7 +56,7 @@ fn external_tables_are_joined() {
     child.stdin.take().unwrap().write_all(script).unwrap();
     let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(output, "table_schema,table_name\nrecords,SENSOR\nrecords,meters\nn\n2\n");
-    // It is gone with the command, and nothing of it is in the store.
+    // The table ends with the command, and the store holds nothing of it.
     assert!(project.fails(2, &["sql", "-c", "select * from meters"]).contains("meters"));
     assert_eq!(project.json(&["tables"]).iter().filter(|row| row["name"] == "meters").count(), 0);
 }
@@ -108,7 +108,7 @@ fn unsupported_declarations_are_errors() {
     let named = "create external table cells.m stored as csv location 'meters.csv'";
     assert!(fails(named).contains("a name without a schema, not cells.m"));
     assert!(fails("create external table m stored as csv location 's3://nowhere/m.csv'").contains("s3://nowhere"));
-    // What would write, or change a table, is refused as it ever was.
+    // Statements that write or change a table are refused.
     for statement in [
         "create table m as select 1 as one",
         "create view m as select 1 as one",
@@ -122,7 +122,7 @@ fn unsupported_declarations_are_errors() {
     }
     assert!(!project.path("x.parquet").exists());
     assert_eq!(project.read("meters.csv"), "meter,town\n7,Ghent\n42,Lyon\n");
-    // A query of an export reads the store, and nothing beside it.
+    // A query of an export reads only the store.
     let job = project
         .read("jobs/smart-meters/job.toml")
         .replace("{ file = \"sensor_day.sql\" }", &format!("{{ sql = \"{taken}\" }}"));

@@ -78,12 +78,12 @@ fn sorts_groups_and_joins_spill_to_disk() {
         let (small, large) = (project.read("small.csv"), project.read("large.csv"));
         assert!(small == large && small.lines().count() > 100_000, "{name}: {} lines", small.lines().count());
     }
-    // A merge of floats that are no numbers would not do; they fit as a table.
+    // NaN cannot be joined by merging; a hash table of them fits.
     let floats = "select case when value % 1000 = 0 then 'nan'::double else value::double end as x from generate_series(1, 20000)";
     let exists =
         format!("with n as ({floats}) select count(*) as n from n a where exists (select 1 from n b where a.x = b.x)");
     assert_eq!(ok(&project, &["--memory", "16MiB", "--output", "csv", "-c", &exists]), "n\n20000\n");
-    // What fits is not written.
+    // A query that fits does not spill.
     assert_eq!(spills(&project, "select value from generate_series(1, 1000) order by value desc"), 0);
 }
 
@@ -96,14 +96,14 @@ fn early_end_leaves_no_spill_files() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A reader that goes away.
+    // The reader closes its end.
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), said.lines().count()), (Some(0), 1), "{said}");
     assert!(said.starts_with("no job of this project has run yet"), "{said}");
     assert!(is_clean(&project));
-    // A query that fails when much of it is done.
+    // A query that fails late.
     let fails = format!("select n, t, 1 / (200000 - n) as x from {ROWS} order by t, n, x");
     let output = sql(&project, &["--memory", "16MiB", "-c", &fails]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -27,7 +27,7 @@ fn project() -> Project {
 /// pipe leaves it empty.
 fn through(project: &Project, pipe: &Path, args: &[&str]) -> Vec<u8> {
     const O_NONBLOCK: i32 = 0o4000;
-    // Open for both, so that neither end waits for the other.
+    // Opened for reading and writing, so that neither end blocks.
     let mut reader = fs::OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(pipe).unwrap();
     project.ok(args);
     let mut bytes = Vec::new();
@@ -77,7 +77,7 @@ fn links_and_pipes_are_written_through() {
     assert_eq!(parquet, fs::read(project.path("plain.parquet")).unwrap());
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
 
-    // A device of the test's own, where one may be made.
+    // A device made by the test, if it may make one.
     let null = project.path("null");
     let made = Command::new("mknod").arg(&null).args(["c", "1", "3"]).output().unwrap().status.success();
     symlink(if made { null.to_str().unwrap() } else { "/dev/null" }, project.path("link-to-null")).unwrap();
@@ -115,7 +115,7 @@ fn format_follows_the_file_extension() {
         "{}",
         project.read("cells.cbt.csv")
     );
-    // Bytes that are text are text.
+    // UTF-8 bytes are printed as text.
     assert!(project.read("x.csv").contains("\n001#20200101,M,0000,"), "{}", project.read("x.csv"));
     assert!(project.read("x.csv").lines().nth(1).unwrap().ends_with(",1.5"), "{}", project.read("x.csv"));
     assert_eq!(json_lines(&project.read("x.json"))[0]["row_key"], "001#20200101");
@@ -162,7 +162,7 @@ fn rows_are_streamed_until_the_reader_ends() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(done.status.success() && said.is_empty(), "{output}: {:?} {said}", done.status);
     }
-    // A file that is a pipe, too.
+    // The same for a named pipe.
     let pipe = project.path("pipe.csv");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut command = project.command(&["export", "-c", MANY, "--to", "pipe.csv"]);

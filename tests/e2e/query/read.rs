@@ -32,7 +32,7 @@ fn keys(project: &Project, more: &[&str]) -> Vec<String> {
 fn rows_are_selected_by_regex_limit_and_direction() {
     let project = project();
     assert_eq!(keys(&project, &["--regex", "..7#2020010[12]", "--prefix", "01"]), ["017"]);
-    // All of the key must match.
+    // The whole key must match.
     assert!(keys(&project, &["--regex", "007"]).is_empty());
     assert_eq!(keys(&project, &["--regex", "(00|29).*", "--count", "2"]), ["001", "002"]);
     let all = keys(&project, &[]);
@@ -65,7 +65,7 @@ fn cells_are_selected_by_column_time_and_number() {
     assert_eq!(cells(&["--from", "2020-01-01T00:30:00Z", "--to", "2020-01-01T12:00"]), [newer]);
     assert_eq!(cells(&["--to", "2020-01-01"]), Vec::<String>::new());
     assert_eq!(cells(&["--from", "yesterday"]), Vec::<String>::new());
-    // A row without any of them is left out, and does not count.
+    // A row without selected cells is left out and not counted.
     assert_eq!(keys(&project, &["--columns", "M:9999", "--limit", "3"]), Vec::<String>::new());
     assert_eq!(keys(&project, &["--columns", "M:1200", "--keys-only", "--limit", "1", "--reverse"]), ["300"]);
 }

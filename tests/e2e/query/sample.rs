@@ -84,7 +84,7 @@ fn row_holds_a_meter_and_day_with_a_cell_per_hour() {
         assert_eq!(micros(&cell["timestamp"]), midnight + hour as i64 * 3_600_000_000);
         assert!(cell["value"].as_str().unwrap().parse::<f64>().is_ok());
     }
-    // Cells come by qualifier bytes: digits before letters.
+    // Cells are ordered by the bytes of the qualifier: digits before letters.
     assert_eq!(cells.last().unwrap()["qualifier"], "ID");
     let first: f64 = cells[0]["value"].as_str().unwrap().parse().unwrap();
     let expected = &project.sql("select kwh from SENSOR where meter = 2 order by ts limit 1")[0]["kwh"];

@@ -104,7 +104,7 @@ fn prompt_completes_keeps_history_and_continues_after_errors() {
         "\\\\nothing",
         "\\\\q",
     ];
-    // A statement that goes on has no prompt of its own: its lines are typed at once.
+    // Continuation lines have no prompt of their own, so the lines of a statement are typed at once.
     let keys = format!("{}\n", keys.join("\n").replace("as n\nfrom", "as n\\rfrom"));
     let said = on_terminal(&project, 0, &["sql"], &keys);
     for wanted in [

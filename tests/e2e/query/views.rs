@@ -55,7 +55,7 @@ fn rows_are_printed_as_text_and_json() {
          002,\"{id: [{timestamp: 1970-01-01T00:00:00Z, value: 2}], \
          name: [{timestamp: 2020-01-02T00:00:00Z, value: two}]}\",{}\n"
     );
-    // 255 is no UTF-8; and control characters do not reach a terminal.
+    // 255 is not UTF-8; control characters do not reach a terminal.
     let table =
         project.ok(&["sql", "-c", "SELECT count FROM T(as_of => TIMESTAMP '2020-01-01', include_expired => true)"]);
     assert!(table.contains(r"{n: \x00\x00\x00\x00\x00\x00\x00\xff}"), "{table}");

@@ -38,7 +38,7 @@ fn project(more: &str) -> Project {
 }
 
 /// What the hooks wrote since the last call.
-fn said(project: &Project) -> Vec<String> {
+fn hook_log(project: &Project) -> Vec<String> {
     let text = fs::read_to_string(project.path("hooks.log")).unwrap_or_default();
     let _ = fs::remove_file(project.path("hooks.log"));
     text.lines().map(str::to_owned).collect()
@@ -49,10 +49,10 @@ fn status(project: &Project) -> serde_json::Value {
 }
 
 /// Runs a job whose first record cannot be written; message, hooks and log report the failure.
-fn fails_and_tells(project: &Project, told: &str) {
+fn assert_failure_is_reported(project: &Project, told: &str) {
     let stderr = project.fails(1, &["run", "j"]);
     assert!(stderr.contains(told), "{stderr}");
-    assert_eq!(said(project), ["failure failed 1 ", "finish failed 1 "], "{stderr}");
+    assert_eq!(hook_log(project), ["failure failed 1 ", "finish failed 1 "], "{stderr}");
     assert!(project.read("errors.log").contains(told));
     let metrics = project.read("metrics/j.prom");
     assert!(metrics.contains("tidetable_run_outcome{job=\"j\",outcome=\"failed\"} 1\n"), "{metrics}");
@@ -63,10 +63,10 @@ fn fails_and_tells(project: &Project, told: &str) {
 fn run_without_a_record_still_alerts() {
     let project = project(HOOKS);
     project.ok(&["run", "j"]);
-    assert_eq!(said(&project), ["success ok 0 recorded", "finish ok 0 recorded"]);
+    assert_eq!(hook_log(&project), ["success ok 0 recorded", "finish ok 0 recorded"]);
     fs::rename(project.path("data/runs"), project.path("data/elsewhere")).unwrap();
     project.write("data/runs", "in the way");
-    fails_and_tells(&project, "runs");
+    assert_failure_is_reported(&project, "runs");
     fs::remove_file(project.path("data/runs")).unwrap();
     fs::rename(project.path("data/elsewhere"), project.path("data/runs")).unwrap();
     let status = status(&project);
@@ -85,18 +85,18 @@ fn full_disk_still_alerts() {
     let text = project.read("jobs/j/job.toml").replace("metrics/j.prom", "data/j.prom");
     project.write("jobs/j/job.toml", text);
     project.ok(&["run", "j"]);
-    said(&project);
+    hook_log(&project);
     let mut filler = fs::File::create(at.join("filler")).unwrap();
     while filler.write_all(&[0; 4096]).is_ok() {}
     let stderr = project.fails(1, &["run", "j"]);
     assert!(stderr.contains("No space left"), "{stderr}");
-    assert_eq!(said(&project), ["failure failed 1 ", "finish failed 1 "], "{stderr}");
+    assert_eq!(hook_log(&project), ["failure failed 1 ", "finish failed 1 "], "{stderr}");
     assert!(
         fs::read_to_string(at.join("j.prom")).unwrap().contains("outcome=\"failed\"} 1\n"),
         "the file has room for it"
     );
     assert_eq!(status(&project)["outcome"], "failed");
-    // An open file keeps its room.
+    // An open file keeps its space.
     drop(filler);
     fs::remove_file(at.join("filler")).unwrap();
     project.ok(&["run", "j"]);
@@ -109,7 +109,7 @@ fn load_is_retried_when_the_disk_has_room() {
     let project = project("\n[stages.load]\nretries = 20\nwait = \"1s\"\n");
     let Some(mount) = Mount::new(&project, "4m") else { return };
     project.ok(&["run", "j"]);
-    // There is room for the record of the run, and none for what it loads.
+    // There is space for the record of the run, and none for its SSTs.
     let filler = project.path("data/filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
@@ -136,24 +136,24 @@ fn load_is_retried_when_the_disk_has_room() {
 fn run_that_does_not_begin_has_its_own_hook() {
     let project = project(HOOKS);
     project.ok(&["run", "j"]);
-    said(&project);
+    hook_log(&project);
     let lock = fs::OpenOptions::new().write(true).open(project.path("data/locks/j.lock")).unwrap();
     lock.lock().unwrap();
     project.fails(75, &["run", "j"]);
-    assert_eq!(said(&project), ["error failed 75 "]);
+    assert_eq!(hook_log(&project), ["error failed 75 "]);
     project.ok(&["run", "j", "--if-locked", "skip"]);
     drop(lock);
     let good = project.read("jobs/j/job.toml");
     project.write("jobs/j/job.toml", good.replace("time = \"ts\"", "time = \"ts\"\nsurprise = 1"));
     project.fails(2, &["run", "j", "--dry-run"]);
-    assert_eq!(said(&project), Vec::<String>::new());
+    assert_eq!(hook_log(&project), Vec::<String>::new());
     for line in [&["run", "j"][..], &["run", "--all"], &["run", "j", "--catch-up"]] {
         project.fails(2, line);
-        assert_eq!(said(&project), ["error failed 2 "], "{line:?}");
+        assert_eq!(hook_log(&project), ["error failed 2 "], "{line:?}");
     }
     project.write("jobs/j/job.toml", good.replace("error = [\"./hook.sh\"]\n", "") + "surprise = 1\n");
     project.fails(2, &["run", "j"]);
-    assert_eq!(said(&project), Vec::<String>::new(), "only if it is asked for");
+    assert_eq!(hook_log(&project), Vec::<String>::new(), "only if it is asked for");
 }
 
 /// A server on this machine that answers each request with `answer` (not at all if that is empty), and its requests.
@@ -248,7 +248,7 @@ fn record_with_a_future_clock_is_not_the_last_run() {
     project.ok(&["run", "j"]);
     let runs = fs::read_dir(project.path("data/runs")).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>();
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&runs[0]).unwrap()).unwrap();
-    // A run of 2036, by its clock.
+    // A run in 2036 by its clock.
     let future = 2_082_758_400_000_000_i64;
     for key in ["now", "started", "finished"] {
         record[key] = json!(future);

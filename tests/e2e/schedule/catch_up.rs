@@ -72,7 +72,7 @@ fn each_missed_run_has_its_scheduled_time() {
     assert!(made_up.stderr.contains("j as of 2026-03-29T01:15:00Z (2 of 2)\n"), "{}", made_up.stderr);
     let expected = ["27", "28", "29"].map(|day| run(&format!("2026-03-{day}T01:15:00Z"), "ok"));
     assert_eq!(runs(&project), expected);
-    // What was new was taken in by the first of them, at its logical time.
+    // The first of them loaded the new rows, at its logical time.
     let made = project.sql("select made from exports.E_20200102");
     assert_eq!(made[0]["made"], "2026-03-28T01:15:00Z");
     catch_up(&project, "2026-03-30T01:14:59Z");
@@ -108,7 +108,7 @@ fn unlimited_manual_run_counts_as_a_scheduled_run() {
     for limited in [&["--day", "2020-01-01"][..], &["--to", "2020-01-01"], &["--only", "missing"]] {
         project.ok(&[&["run", "j", "--now", "2026-03-29T12:00:00Z"], limited].concat());
     }
-    // Nor does what has a time to come.
+    // A run with a future logical time does not count either.
     project.ok(&["run", "j", "--now", "2026-12-01T00:00:00Z"]);
     let both = [run("2026-03-28T01:15:00Z", "missed"), run("2026-03-29T01:15:00Z", "missed")];
     assert_eq!(dry(&project, "2026-03-29T13:00:00Z"), both);
@@ -116,7 +116,7 @@ fn unlimited_manual_run_counts_as_a_scheduled_run() {
     assert_eq!(check.matches("missed, to be made up").count(), 2, "{check}");
     project.ok(&["run", "j", "--now", "2026-03-29T12:59:00Z"]);
     assert!(dry(&project, "2026-03-29T13:00:00Z").is_empty());
-    // A person was a second earlier than cron.
+    // A manual run one second before cron.
     project.ok(&["run", "j", "--now", "2026-03-30T01:15:00Z"]);
     assert!(dry(&project, "2026-03-30T01:15:01Z").is_empty());
     let check = project.ok(&["schedule", "--check", "--now", "2026-03-31T01:15:01Z"]);
@@ -128,7 +128,7 @@ fn failed_missed_run_stops_later_ones() {
     let project = project("catch_up = \"all\"");
     let good = project.read("in/1.csv");
     project.write("in/1.csv", "ts,v\nnever,1\n");
-    // The first run of all fails, and is made up for too.
+    // A failed first run is caught up, too.
     assert_eq!(catch_up(&project, "2026-03-27T01:15:01Z").code, Some(1));
     assert_eq!(dry(&project, "2026-03-27T08:00:00Z"), [run("2026-03-27T01:15:00Z", "missed")]);
     project.write("in/1.csv", &good);
@@ -190,7 +190,7 @@ fn unusable_catch_up_options_are_errors() {
     for other in [&["--all"][..], &["j", "--day", "2020-01-01"], &["j", "--force"], &["j", "--rebuild"]] {
         project.fails(2, &[&["run", "--catch-up"], other].concat());
     }
-    // A reader that goes away ends nothing.
+    // A closed pipe does not stop the runs.
     project.ok(&["run", "j", "--now", "2026-03-27T12:00:00Z"]);
     project.write(
         "jobs/j/job.toml",

@@ -82,7 +82,7 @@ fn systemd_units() {
     let printed = shown(&project, &["schedule", "--format", "systemd"]);
     assert!(printed.starts_with("# tidetable-paris.service\n[Unit]\n"), "{printed}");
     project.fails(2, &["schedule", "--write", "units"]);
-    // Systemd itself reads the times, where it is there.
+    // systemd parses the times, if it is installed.
     match Command::new("systemd-analyze").args(["calendar", "Mon *-*-* 02:00,30:00 Europe/Paris"]).output() {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
         Err(error) => eprintln!("not tried with systemd-analyze: {error}"),
@@ -202,6 +202,6 @@ fn real_cron_runs_a_job_each_minute() {
     let record = record.unwrap_or_else(|| panic!("no run in 150 seconds: {log}"));
     assert_eq!((&record["job"], &record["outcome"]), (&Value::from("each"), &Value::from("ok")), "{log}");
     assert!(log.contains("EACH"), "{log}");
-    // Cron is some seconds late, and the run is that of its minute.
+    // Cron starts some seconds late; the logical time is its minute.
     assert_eq!(record["now"].as_i64().unwrap() % 60_000_000, 0, "{record}");
 }

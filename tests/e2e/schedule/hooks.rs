@@ -50,7 +50,7 @@ fn write_day(project: &Project, day: u32, kwh: &str) {
 }
 
 /// What the hooks wrote since the last call.
-fn said(project: &Project) -> Vec<String> {
+fn hook_log(project: &Project) -> Vec<String> {
     let text = fs::read_to_string(project.path("hooks.log")).unwrap_or_default();
     let _ = fs::remove_file(project.path("hooks.log"));
     text.lines().map(str::to_owned).collect()
@@ -66,26 +66,26 @@ fn record_of(project: &Project) -> Value {
 fn matching_hook_runs_before_the_finish_hook() {
     let project = project(ALL, LOG);
     project.ok(&["run", "j"]);
-    assert_eq!(said(&project), ["success ok 0 2", "finish ok 0 0"]);
+    assert_eq!(hook_log(&project), ["success ok 0 2", "finish ok 0 0"]);
     write_day(&project, 2, "none");
     project.ok(&["run", "j"]);
-    assert_eq!(said(&project), ["warning ok 0 0", "finish ok 0 0"]);
+    assert_eq!(hook_log(&project), ["warning ok 0 0", "finish ok 0 0"]);
     project.write("in/3.csv", "meter,ts,kwh\nx,y,z\nx,y,z\n");
     project.fails(1, &["run", "j"]);
-    assert_eq!(said(&project), ["failure failed 1 0", "finish failed 1 0"]);
+    assert_eq!(hook_log(&project), ["failure failed 1 0", "finish failed 1 0"]);
     fs::remove_file(project.path("in/3.csv")).unwrap();
 
     let check = "\n[checks.few]\non = \"T\"\nrows = { max = 1 }\n";
     project.write("jobs/j/job.toml", format!("{JOB}{ALL}{check}"));
     project.fails(3, &["run", "j", "--force"]);
-    assert_eq!(said(&project), ["failure checks 3 0", "finish checks 3 0"]);
+    assert_eq!(hook_log(&project), ["failure checks 3 0", "finish checks 3 0"]);
     project.write("jobs/j/job.toml", format!("{JOB}{ALL}{check}severity = \"warn\"\n"));
     project.ok(&["run", "j", "--force"]);
-    assert_eq!(said(&project), ["warning ok 0 0", "finish ok 0 0"]);
+    assert_eq!(hook_log(&project), ["warning ok 0 0", "finish ok 0 0"]);
     project
         .write("jobs/j/job.toml", format!("{JOB}{ALL}").replace("select meter", "select 1 / (meter - 1) as x, meter"));
     project.fails(4, &["run", "j", "--force"]);
-    assert_eq!(said(&project), ["failure partial 4 0", "finish partial 4 0"]);
+    assert_eq!(hook_log(&project), ["failure partial 4 0", "finish partial 4 0"]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn run_that_did_not_begin_has_no_hooks() {
     project.fails(2, &["run", "j", "--from", "2020-02-02", "--to", "2020-01-01"]);
     project.write("jobs/j/job.toml", format!("{JOB}{ALL}surprise = 1\n"));
     project.fails(2, &["run", "j"]);
-    assert_eq!(said(&project), Vec::<String>::new());
+    assert_eq!(hook_log(&project), Vec::<String>::new());
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn interrupted_run_has_its_own_hook() {
     signal(run.id(), "-INT");
     let done = run.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));
-    assert_eq!(said(&project), ["interrupt interrupted 130 0", "finish interrupted 130 0"]);
+    assert_eq!(hook_log(&project), ["interrupt interrupted 130 0", "finish interrupted 130 0"]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn metrics_file_describes_the_last_run() {
     let bytes: u64 = ["in/1.csv", "in/2.csv"].iter().map(|file| fs::metadata(project.path(file)).unwrap().len()).sum();
     assert_eq!(first["tidetable_table_bytes{job=\"j\",table=\"T\",direction=\"in\"}"], bytes as f64);
 
-    // A run that fails keeps the time of the last that did not, also when its record is gone.
+    // A failed run keeps the time of the last good run, even if that record is missing.
     project.write("in/3.csv", "meter,ts,kwh\nx,y,z\nx,y,z\n");
     project.fails(1, &["run", "j"]);
     let failed = samples(&project.read("metrics/j.prom"));

@@ -79,7 +79,7 @@ fn commands(first: usize, block: &[&str], items: &mut Vec<Item>) {
 }
 
 /// Lines of `sh` blocks that call the command, which only a `console` block may, or one after `<!-- not run: REASON -->`.
-pub(super) fn shown_without_being_run(text: &str) -> Vec<&str> {
+pub(super) fn commands_not_run(text: &str) -> Vec<&str> {
     let (mut found, mut inside, mut before) = (Vec::new(), false, "");
     for line in text.lines() {
         if line.starts_with("```") {
@@ -168,7 +168,7 @@ fn fits(pattern: &[String], lines: &[String]) -> bool {
     }
 }
 
-/// A place with the jobs and sample data of the repository, `tidetable` and the recipes of `just` that call it.
+/// A directory with the jobs and sample data of the repository, `tidetable` and the recipes of `just` that call it.
 struct Shell {
     project: Project,
     directory: PathBuf,
@@ -302,6 +302,6 @@ fn pages_are_parsed() {
         Item::Command(18, "true".to_owned(), Vec::new()),
     ];
     assert_eq!(items(text), expected);
-    assert_eq!(shown_without_being_run(text), ["tidetable run x"]);
-    assert!(shown_without_being_run("<!-- not run: needs a package -->\n```sh\ntidetable run x\n```\n").is_empty());
+    assert_eq!(commands_not_run(text), ["tidetable run x"]);
+    assert!(commands_not_run("<!-- not run: needs a package -->\n```sh\ntidetable run x\n```\n").is_empty());
 }

@@ -48,7 +48,7 @@ fn defines(code: &str, name: &str) -> bool {
 #[test]
 fn walks_name_defined_items() {
     let (code, page) = (code(), read("docs/walks.md"));
-    // Columns by their place: a step has its function third, a step of the path of data fourth.
+    // The function is the third column of a step, the fourth of a step of the path of data.
     let mut names = Vec::new();
     for row in rows(&page) {
         let column = if row[0].bytes().all(|byte| byte.is_ascii_digit()) { 2 } else { 3 };

@@ -37,7 +37,7 @@ fn block(page: &mut String, text: &str) {
 #[test]
 fn command_reference_is_the_help() {
     let project = Project::empty();
-    // The binary of the tests has a name of its own.
+    // The binary of the tests has another name.
     let help_of = |args: &[&str]| project.ok(args).replace("tidetable-e2e", "tidetable");
     let help = help_of(&["-h"]);
     let mut page = String::from(
