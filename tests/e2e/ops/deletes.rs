@@ -139,7 +139,8 @@ fn delete_removes_cells_of_one_row() {
 
     // Ranges of time are half-open.
     let range = |from: &str, to: &str| {
-        run_delete(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0400", "--from", from, "--to", to])["cells"].clone()
+        let args = ["delete", "SENSOR", "--row", row, "--column", "METER:0400", "--from", from, "--to", to];
+        run_delete(&project, &args)["cells"].clone()
     };
     assert_eq!(range("2018-01-05T04:00:01Z", "2018-01-06T00:00:00Z"), 0);
     assert_eq!(range("2018-01-05T00:00:00Z", "2018-01-05T04:00:00Z"), 0);
