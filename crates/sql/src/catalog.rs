@@ -1,12 +1,14 @@
-//! The catalog of a store: its tables as records, cells and rows, and what was published.
+//! Catalog provider of a store: its tables as records, cells and rows, its published exports, and its runs.
 
 pub(crate) mod cells;
 pub(crate) mod exports;
 pub(crate) mod external;
+pub(crate) mod names;
 pub(crate) mod published;
 pub(crate) mod records;
 pub(crate) mod rows;
 pub(crate) mod runs;
+pub(crate) mod schema;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,6 +23,7 @@ use tidetable_store::{Snapshot, Store, StoreError};
 use crate::catalog::cells::CellsTable;
 use crate::catalog::exports::{ExportsSchema, Listed};
 use crate::catalog::external::ExternalTables;
+use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::records::RecordsTable;
 use crate::catalog::rows::RowsTable;
 use crate::catalog::runs::RunsSchema;
@@ -29,25 +32,12 @@ use crate::shared_scan::InPass;
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
-/// Name of the catalog.
-pub(crate) const CATALOG: &str = "tidetable";
-/// Schema of tables as records, the default.
-pub(crate) const RECORDS: &str = "records";
-/// Schema of tables as cells.
-pub(crate) const CELLS: &str = "cells";
-/// Schema of tables as rows.
-pub(crate) const ROWS: &str = "rows";
-/// Schema of what was published.
-pub(crate) const EXPORTS: &str = "exports";
-/// Schema of what runs did.
-pub(crate) const RUNS: &str = "runs";
-
-/// Which versions of tables a session reads, where not the newest.
+/// The versions of tables that a session reads, if not the newest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableVersions {
-    /// By table.
+    /// Version by table name.
     pub numbers: BTreeMap<String, u64>,
-    /// Of other tables the newest that was committed at this logical time or before it, microseconds since the epoch.
+    /// For other tables, the newest version committed at or before this logical time, microseconds since the epoch.
     pub as_of: Option<i64>,
 }
 
@@ -63,7 +53,7 @@ impl TableVersions {
     }
 }
 
-/// What the sessions opened together see: one version of each table, fixed when it is first used.
+/// Tables as related sessions see them: one version of each, fixed when it is first used.
 #[derive(Debug)]
 pub(crate) struct Tables {
     store: Store,
@@ -110,22 +100,15 @@ impl Tables {
     }
 }
 
-/// The table and the version that a name such as `SENSOR@42` means.
-pub(crate) fn of_version(name: &str) -> (&str, Option<u64>) {
-    match name.rsplit_once('@').map(|(table, number)| (table, number.parse())) {
-        Some((table, Ok(number))) => (table, Some(number)),
-        _ => (name, None),
-    }
-}
-
-/// The one catalog of a session.
+/// The catalog of a session.
 #[derive(Debug)]
 pub(crate) struct StoreCatalog {
     schemas: Vec<(&'static str, Arc<dyn SchemaProvider>)>,
 }
 
 impl StoreCatalog {
-    /// Shows `tables`, the records only of event times in `time`, which may be a period of `pass`.
+    /// `time` restricts `records.T` to event times, microseconds, half-open; `pass` is the shared scan that this range
+    /// is a period of.
     pub(crate) fn new(tables: &Arc<Tables>, time: &Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
         let schema = |view| TablesSchema { tables: Arc::clone(tables), view, push_down };
         let published = ExportsSchema::new(Arc::clone(&tables.published));
@@ -158,7 +141,7 @@ enum View {
     Rows,
 }
 
-/// All tables in one of their shapes.
+/// All tables as records, cells or rows.
 #[derive(Debug)]
 struct TablesSchema {
     tables: Arc<Tables>,
@@ -167,7 +150,7 @@ struct TablesSchema {
 }
 
 impl TablesSchema {
-    /// Tables over files have records only.
+    /// External tables are in the records schema only.
     fn external(&self) -> Option<&ExternalTables> {
         matches!(self.view, View::Records(..)).then_some(&self.tables.external)
     }
@@ -194,7 +177,7 @@ impl SchemaProvider for TablesSchema {
         }))
     }
 
-    // A list of tables opens none, so that one that cannot be opened does not spoil the list.
+    // Does not open the table, so that a damaged table does not break listings such as `information_schema`.
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
         Ok(self.table_exist(name).then_some(TableType::Base))
     }
@@ -204,7 +187,7 @@ impl SchemaProvider for TablesSchema {
     }
 }
 
-/// The rows of tables with options.
+/// Plans views of rows with options.
 #[derive(Debug)]
 pub(crate) struct TableViews {
     pub(crate) tables: Arc<Tables>,

@@ -26,13 +26,15 @@ use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
 use crate::catalog::external::ExternalTables;
-use crate::catalog::records::{ALWAYS, EvenBatches};
-use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
+use crate::catalog::names::{CATALOG, RECORDS};
+use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::{register, totals};
 use crate::optimizer::partial_aggregate::AggregateInScan;
 use crate::optimizer::sort_merge_join::JoinsThatSpill;
 use crate::optimizer::top_k::TopInOrder;
+use crate::pushdown::value_sets::ALWAYS;
+use crate::scan::spec::EvenBatches;
 use crate::session::statement::{OwnTypes, parse, plan};
 use crate::shared_scan::{Asked, InPass, SharedScan};
 use crate::views::planner::{ViewPlanner, Views, name_tables};

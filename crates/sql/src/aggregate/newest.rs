@@ -14,11 +14,12 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, KeyRange, Projection};
 
-use crate::aggregate::exec::{ScanAggregate, evaluate};
+use crate::aggregate::exec::evaluate;
 use crate::aggregate::row_states::unlike;
+use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, Records, passing, read_rows};
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 

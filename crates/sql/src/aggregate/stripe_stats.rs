@@ -10,10 +10,10 @@ use datafusion::physical_expr::expressions::Column;
 use tidetable_layout::Layout;
 use tidetable_store::{Scalar, StripeMeta, StripeStats};
 
-use crate::aggregate::exec::{Aggregate, ScanAggregate};
 use crate::aggregate::row_states::{RowState, RowStates};
+use crate::aggregate::spec::{Aggregate, ScanAggregate};
 use crate::pushdown::pruning::value;
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{Shape, TableScan};
 
 /// An aggregate that the stripe table answers, of a table whose records are those of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]

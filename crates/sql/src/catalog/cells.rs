@@ -1,4 +1,4 @@
-//! `cells.T`: what Bigtable would hold, cell by cell.
+//! Table provider of `cells.T`: one row per cell, as in Bigtable.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use tidetable_store::Snapshot;
 
 use crate::catalog::records::{ALWAYS, data_source};
 use crate::pushdown::key_ranges::{key_push_down, keys_of};
-use crate::scan::source::{Shape, TableScan, cells_schema};
+use crate::scan::spec::{Shape, TableScan};
 
 const ROW_KEY: &str = "row_key";
 
-/// The cells of a version of a table.
+/// The cells of a table version.
 #[derive(Debug)]
 pub(crate) struct CellsTable {
     snapshot: Snapshot,
@@ -33,7 +33,7 @@ impl CellsTable {
         Self { snapshot, schema: Arc::new(cells_schema()), push_down }
     }
 
-    /// Keys ascend, in a row families and qualifiers do, and the newest cell comes first.
+    /// Ascending by row key, family and qualifier, then newest first.
     fn ordering(&self) -> Option<LexOrdering> {
         let columns = self.schema.fields().iter().enumerate().take(4);
         LexOrdering::new(columns.map(|(at, field)| {
@@ -53,8 +53,8 @@ impl TableProvider for CellsTable {
         TableType::Base
     }
 
-    /// Filters on the row key narrow the keys that are read (inexact: the bytes are compared again).
-    /// The others are about what is inside rows, which are read whole.
+    /// Filters on the row key become key ranges (inexact: DataFusion compares the bytes again). Filters on other
+    /// columns concern the inside of rows, which are read whole.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         Ok(key_push_down(filters, ROW_KEY, self.push_down))
     }
@@ -67,7 +67,7 @@ impl TableProvider for CellsTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let keys = keys_of(filters, ROW_KEY, self.push_down);
-        // Across windows, so that a row and the table come in key order.
+        // Ranges span all windows, so that cells come in key order.
         let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
         let scan = TableScan {
             snapshot: self.snapshot.clone(),

@@ -1,4 +1,4 @@
-//! `records.T`: the columns of the source, read back.
+//! Table provider of `records.T`: the columns of the source, decoded from keys and cells.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,30 +23,24 @@ use tidetable_store::{ScanRange, Snapshot};
 
 use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
-use crate::pushdown::value_sets::{Bounds, field_bounds, is_empty, narrow, time_range};
+use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, is_empty, narrow, time_range};
 use crate::scan::file_groups::{cut, file_groups, is_little, statistics};
-use crate::scan::source::{Shape, SstSource, TableScan};
+use crate::scan::source::SstSource;
+use crate::scan::spec::{EvenBatches, Shape, TableScan};
 use crate::shared_scan::InPass;
 
-/// In the configuration of a session: batches are as long wherever files and stripes are cut.
-#[derive(Debug)]
-pub(crate) struct EvenBatches;
-
-/// All event times.
-pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
-
-/// The records of a version of a table, or those of a range of event time.
+/// The records of a table version, or those within a range of event time.
 #[derive(Debug)]
 pub(crate) struct RecordsTable {
     snapshot: Snapshot,
     schema: SchemaRef,
-    /// Event times shown, microseconds.
+    /// Event times shown, microseconds, half-open.
     time: Range<i64>,
     pass: Option<InPass>,
     push_down: bool,
 }
 
-/// What a query needs of the table.
+/// What a query reads of the table.
 struct Selection {
     keys: Vec<KeyRange>,
     time: Range<i64>,
@@ -59,20 +53,20 @@ impl RecordsTable {
         Self { snapshot, schema, time, pass, push_down }
     }
 
-    /// The name of the event time.
+    /// Name of the event-time column.
     fn time_field(&self) -> Option<&str> {
         let source = self.snapshot.layout().source();
         source.fields.get(source.time).map(|field| field.name.as_str())
     }
 
-    /// The event times of cells that `bounds` on the event time, as it reads back, can be about.
+    /// The event times of cells that can satisfy `bounds` on the decoded event time.
     fn event_times(&self, bounds: &Bounds) -> Range<i64> {
         let set = self.time_field().and_then(|name| bounds.get(name));
         let Some(read_back) = set.map(time_range) else { return ALWAYS };
         let coarse = self.snapshot.layout().warnings().iter().any(
             |warning| matches!(&warning.advice, Advice::CoarseTime { column } if self.time_field() == Some(column)),
         );
-        // What was cut short lies before the event, by as much as the layout cuts.
+        // A truncated event time is earlier than the event, by less than the layout's unit.
         if coarse { read_back.start..i64::MAX } else { read_back }
     }
 
@@ -92,7 +86,7 @@ impl RecordsTable {
         Selection { keys, time, slices }
     }
 
-    /// What is left to check record by record so that only those of the range show.
+    /// The column and range by which each record must still be checked.
     fn within(&self) -> Result<Option<(usize, Range<i64>)>, SqlError> {
         if self.time == ALWAYS {
             return Ok(None);
@@ -111,7 +105,7 @@ impl RecordsTable {
         }
     }
 
-    /// The order within a slice, as the layout promises it.
+    /// The output order of a scan range, as the layout guarantees it.
     fn ordering(&self) -> Option<LexOrdering> {
         let fields = self.snapshot.layout().record_order();
         let options = SortOptions { descending: false, nulls_first: false };
@@ -132,8 +126,8 @@ impl TableProvider for RecordsTable {
         TableType::Base
     }
 
-    /// A filter that bounds single columns narrows keys and windows, and may let others pass
-    /// (inexact). What joins columns, computes with them or negates narrows neither (unsupported).
+    /// Inexact for filters that bound single columns: they narrow keys and windows. Unsupported for filters that
+    /// combine columns, compute with them or negate.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| match bounds(filter, &self.schema) {
             Some(_) if self.push_down => TableProviderFilterPushDown::Inexact,
@@ -158,7 +152,7 @@ impl TableProvider for RecordsTable {
     }
 }
 
-/// The plan node of a scan. `ordering` is that of one slice.
+/// Plan node of a scan. `ordering` is that of one scan range.
 pub(crate) fn data_source(
     state: &dyn Session,
     scan: TableScan,
@@ -176,7 +170,7 @@ pub(crate) fn data_source(
     let ssts = ssts.len();
     let statistics = statistics(&scan.snapshot, &slices, &schema);
     let count = slices.len();
-    // One slice after another is in order by itself only, for windows share keys.
+    // Windows share keys, so only single scan ranges are sorted.
     let orderings = ordering.clone().filter(|_| slices.len() <= partitions);
     let groups = file_groups(&scan.snapshot, slices, partitions);
     let source = Arc::new(SstSource::new(scan, schema, ordering, (count, ssts)));

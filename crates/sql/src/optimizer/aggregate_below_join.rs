@@ -19,8 +19,8 @@ use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::aggregate::exec::{GroupOf, ScanAggregate};
-use crate::optimizer::partial_aggregate::Scanned;
+use crate::aggregate::spec::{GroupOf, ScanAggregate};
+use crate::optimizer::record_scan::RecordScan;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -47,7 +47,7 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
     }
     for scan_is_left in [false, true] {
         let side = if scan_is_left { join.left() } else { join.right() };
-        let Some(scan) = Scanned::below(side)? else { continue };
+        let Some(scan) = RecordScan::below(side)? else { continue };
         let joined = Joined { join, projections: &projections, scan_is_left, scan };
         if let Some(plan) = joined.rewritten(first)? {
             return Ok(Some(plan));
@@ -61,7 +61,7 @@ struct Joined<'a> {
     /// Between the join and the aggregation, the upper first.
     projections: &'a [&'a ProjectionExprs],
     scan_is_left: bool,
-    scan: Scanned<'a>,
+    scan: RecordScan<'a>,
 }
 
 /// Whose columns an expression is made of.

@@ -10,6 +10,9 @@ use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 /// For each filtered column, the values that may pass.
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 
+/// All event times.
+pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
+
 /// A constant in the type of a column; `None` for nulls, and for types that no bound is made of.
 /// Floats are left out: their text does not sort as they do, so no key range comes of them.
 pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {

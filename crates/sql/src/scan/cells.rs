@@ -2,8 +2,12 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::Array;
+use arrow::array::{
+    Array, ArrayRef, BinaryBuilder, RecordBatch, RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::SchemaRef;
 use tidetable_layout::cell::{CellWriter, PackedWriter};
 use tidetable_layout::schema::{Packed, QualifierKind, TimestampKind};
 use tidetable_layout::{Block, Column, Group, GroupBlock, StoredSchema};
@@ -179,5 +183,60 @@ impl<'a> Maker<'a> {
         }
         let time = self.stored.timestamps.as_ref().and_then(|times| times.get(record));
         time.copied().ok_or(lacks("a timestamp"))
+    }
+}
+
+/// Columns of cells under construction; those not asked for stay empty.
+pub(crate) struct CellColumns {
+    pub(crate) rows: usize,
+    row_key: BinaryBuilder,
+    family: StringBuilder,
+    qualifier: BinaryBuilder,
+    timestamp: TimestampMicrosecondBuilder,
+    value: BinaryBuilder,
+}
+
+impl Default for CellColumns {
+    fn default() -> Self {
+        Self {
+            rows: 0,
+            row_key: BinaryBuilder::new(),
+            family: StringBuilder::new(),
+            qualifier: BinaryBuilder::new(),
+            timestamp: TimestampMicrosecondBuilder::new().with_timezone("UTC"),
+            value: BinaryBuilder::new(),
+        }
+    }
+}
+
+impl CellColumns {
+    pub(crate) fn push(&mut self, cell: CellRef<'_>, columns: &[usize]) {
+        self.rows += 1;
+        for column in columns {
+            match column {
+                0 => self.row_key.append_value(cell.row_key),
+                1 => self.family.append_value(cell.family),
+                2 => self.qualifier.append_value(cell.qualifier),
+                3 => self.timestamp.append_value(cell.timestamp),
+                _ => self.value.append_value(cell.value),
+            }
+        }
+    }
+
+    /// The batch so far; the next one starts.
+    pub(crate) fn take(&mut self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
+        let column = |at: &usize| -> ArrayRef {
+            match at {
+                0 => Arc::new(self.row_key.finish()),
+                1 => Arc::new(self.family.finish()),
+                2 => Arc::new(self.qualifier.finish()),
+                3 => Arc::new(self.timestamp.finish()),
+                _ => Arc::new(self.value.finish()),
+            }
+        };
+        let arrays = columns.iter().map(column).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options);
+        batch.map_err(|error| SqlError::Query(error.into()))
     }
 }

@@ -16,7 +16,7 @@ use tidetable_layout::{Block, Layout, Projection};
 
 use crate::error::{SqlError, external};
 use crate::pushdown::dependence::is_of_row;
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 

@@ -14,7 +14,7 @@ use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, GroupBlock, Projection, StoredSchema};
 
-use crate::catalog::rows::{RowView, cell_field, cell_fields};
+use crate::catalog::schema::{RowView, cell_field, cell_fields};
 use crate::error::SqlError;
 use crate::scan::cells::{CellRef, cells_of_block};
 

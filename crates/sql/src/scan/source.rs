@@ -4,7 +4,7 @@ use std::fmt::{self, Formatter};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -21,44 +21,16 @@ use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use tidetable_layout::KeyRange;
-use tidetable_store::Snapshot;
 
-use crate::aggregate::exec::ScanAggregate;
-use crate::catalog::rows::RowView;
+use crate::aggregate::spec::ScanAggregate;
+use crate::catalog::schema::RowView;
 use crate::pushdown::dependence::is_of_columns;
-use crate::scan::opener::{SliceOpener, Work};
-use crate::shared_scan::InPass;
+use crate::pushdown::value_sets::ALWAYS;
+use crate::scan::opener::SliceOpener;
+use crate::scan::spec::{Shape, TableScan, Work};
 
 /// Ranges of keys shown by a plan before it only counts them.
 const SHOWN: usize = 3;
-
-/// What a scan of a table gives.
-#[derive(Debug, Clone)]
-pub(crate) enum Shape {
-    /// Records; `within` keeps only those whose event time, a record field, lies in a range.
-    Records { within: Option<(usize, Range<i64>)> },
-    /// Cells.
-    Cells,
-    /// Rows.
-    Rows(RowView),
-}
-
-/// What a scan of a table reads.
-#[derive(Debug)]
-pub(crate) struct TableScan {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) shape: Shape,
-    /// The keys asked for.
-    pub(crate) keys: Vec<KeyRange>,
-    /// The event times asked for, microseconds.
-    pub(crate) time: Range<i64>,
-    /// What may have read the records, with those of other periods.
-    pub(crate) pass: Option<InPass>,
-    /// Whether all batches of a slice but the last are as long as they may be.
-    pub(crate) even: bool,
-    /// Whether filters and aggregations may be left to the scan.
-    pub(crate) push_down: bool,
-}
 
 /// Slices as "files".
 #[derive(Clone)]
@@ -302,7 +274,7 @@ fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
-    if *time == (i64::MIN..i64::MAX) {
+    if *time == ALWAYS {
         return f.write_str("all");
     }
     let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {
@@ -314,16 +286,4 @@ fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str("..")?;
     show(time.end, f)?;
     f.write_str(")")
-}
-
-/// The columns of every cells table.
-pub(crate) fn cells_schema() -> Schema {
-    use arrow::datatypes::{DataType, Field, TimeUnit};
-    Schema::new(vec![
-        Field::new("row_key", DataType::Binary, false),
-        Field::new("family", DataType::Utf8, false),
-        Field::new("qualifier", DataType::Binary, false),
-        Field::new("timestamp", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
-        Field::new("value", DataType::Binary, false),
-    ])
 }

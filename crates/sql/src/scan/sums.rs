@@ -14,11 +14,11 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, Projection};
 
-use crate::aggregate::exec::ScanAggregate;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates, unlike};
+use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, passing, read_rows};
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 

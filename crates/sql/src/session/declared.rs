@@ -15,11 +15,10 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::{Field, Layout};
 
-use crate::catalog::rows::{RowView, families};
-use crate::catalog::{CATALOG, CELLS, RECORDS, ROWS};
+use crate::catalog::names::{CATALOG, CELLS, RECORDS, ROWS};
+use crate::catalog::schema::{RowView, cells_schema, families};
 use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
-use crate::scan::source::cells_schema;
 use crate::session::unsteady::unsteady_in;
 use crate::session::{read_as_written, statement, table_references, with_views};
 use crate::views::options::CellsShown;

@@ -8,10 +8,11 @@
 //! What cannot be shared is read as without a pass: files of one period only, files that are merged otherwise for a part of
 //! their windows ([`share::is_alike`]), scans that ask for what others do not, and what does not fit.
 
-pub(crate) mod ask;
+pub(crate) mod asked;
 pub(crate) mod files;
 pub(crate) mod read;
 pub(crate) mod share;
+pub(crate) mod signature;
 pub(crate) mod split;
 
 use std::ops::Range;
@@ -21,8 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidetable_store::{ScanRange, Snapshot, StoreError};
 
 use crate::scan::file_groups::pieces_of;
-pub use ask::Asked;
-pub(crate) use ask::ScanSignature;
+pub use asked::Asked;
+use asked::ScanSignature;
 use files::{Held, SharedFiles};
 
 /// Pieces that files are read in, side by side.

@@ -6,31 +6,36 @@ use std::sync::atomic::Ordering;
 use arrow::array::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
-use tidetable_store::ScanRange;
+use tidetable_store::{ScanOptions, ScanRange};
 
-use super::{InPass, ScanSignature, SharedScan};
 use crate::error::external;
-use crate::scan::opener::Reading;
 use crate::scan::records::{RecordReader, Wanted};
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{Shape, TableScan, Work};
+use crate::shared_scan::asked::ScanSignature;
 use crate::shared_scan::files::{Given, SharedFiles, bytes_of};
-use crate::shared_scan::share;
 use crate::shared_scan::split::Places;
+use crate::shared_scan::{InPass, SharedScan, share};
 
 impl InPass {
     /// What `reading` would give, if its files are read for several periods; `None` if it is to read by itself. That is also
     /// what to do where reading failed: then each period says what is wrong.
-    pub(crate) fn records(&self, reading: &Reading) -> Option<Vec<RecordBatch>> {
+    pub(crate) fn records(
+        &self,
+        work: &Work,
+        name: &str,
+        slices: &[ScanRange],
+        options: &ScanOptions,
+    ) -> Option<Vec<RecordBatch>> {
         let Self { pass, at } = self;
-        let (work, ask) = (&reading.work, ScanSignature::of(&reading.work)?);
+        let ask = ScanSignature::of(work)?;
         let ask = pass.asks.iter().position(|known| *known == ask)?;
         // A query that asks for less than its period knows it by itself.
         if work.scan.time != pass.time(*at) {
             return None;
         }
         let snapshot = &work.scan.snapshot;
-        let mut shared = Vec::with_capacity(reading.slices.len());
-        for slice in &reading.slices {
+        let mut shared = Vec::with_capacity(slices.len());
+        for slice in slices {
             if !share::is_alike(snapshot, slice) {
                 return None;
             }
@@ -38,7 +43,7 @@ impl InPass {
         }
         let mut given = Vec::new();
         for files in shared {
-            pass.read(&files, reading);
+            pass.read(&files, work, name, options);
             given.extend(files.records(*at)?);
         }
         pass.given.fetch_add(1, Ordering::Relaxed);
@@ -48,11 +53,11 @@ impl InPass {
 
 impl SharedScan {
     /// Reads what nobody has read yet of `files`. Whoever comes meanwhile does the same; all wait for the last piece.
-    fn read(&self, files: &SharedFiles, reading: &Reading) {
+    fn read(&self, files: &SharedFiles, work: &Work, name: &str, options: &ScanOptions) {
         let mut read = 0;
         while let Some((piece, slice)) = files.next_piece() {
             let mut given = Vec::new();
-            match self.read_piece(files, slice, reading, &mut given) {
+            match self.read_piece(files, slice, (work, name, options), &mut given) {
                 Ok(()) => piece.keep(given),
                 Err(_) => self.held.sub(given.iter().map(bytes_of).sum()),
             }
@@ -67,10 +72,9 @@ impl SharedScan {
         &self,
         files: &SharedFiles,
         slice: &ScanRange,
-        reading: &Reading,
+        (work, name, options): (&Work, &str, &ScanOptions),
         given: &mut Vec<Given>,
     ) -> Result<()> {
-        let Reading { work, name, options, .. } = reading;
         let snapshot = work.scan.snapshot.clone();
         let within = match &work.scan.shape {
             Shape::Records { within } => within.as_ref().map(|(time, _)| (*time, slice.time.clone())),

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
+use tidetable_layout::KeyRange;
 use tidetable_layout::time::window_bounds;
 use tidetable_store::{ScanRange, Snapshot, Sst, StoreError};
-
-use crate::scan::source::TableScan;
 
 /// Whether files read for several periods give each of them the very blocks that reading for it alone does. Files that share
 /// windows are read without the windows nobody asks for, which files of several orders are then merged around.
@@ -43,15 +42,14 @@ pub(crate) fn readers(snapshot: &Snapshot, slice: &ScanRange, times: &[Range<i64
 ///
 /// # Errors
 /// If a file cannot be opened.
-pub(crate) fn records(scan: &TableScan) -> Result<u64, StoreError> {
-    let snapshot = &scan.snapshot;
-    let slices = snapshot.slices(&scan.keys, &scan.time);
+pub(crate) fn records(snapshot: &Snapshot, keys: &[KeyRange], time: &Range<i64>) -> Result<u64, StoreError> {
+    let slices = snapshot.slices(keys, time);
     let mut records = 0;
     for sst in snapshot.version().ssts().filter(|sst| slices.iter().any(|slice| slice.ssts.contains(&sst.id))) {
         let stripes = snapshot.reader(sst)?;
         let of_stripe = |records: &Vec<u64>| records.iter().copied().max().unwrap_or(0);
         let all: u64 = stripes.stripes().iter().map(|stripe| of_stripe(&stripe.records)).sum();
-        let (part, whole) = share(snapshot, sst, &scan.time);
+        let (part, whole) = share(snapshot, sst, time);
         records += u64::try_from(u128::from(all) * part / whole.max(1)).unwrap_or(u64::MAX);
     }
     Ok(records)

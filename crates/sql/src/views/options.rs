@@ -6,9 +6,9 @@ use std::ops::Range;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::scalar::ScalarValue;
 
-use crate::catalog::records::ALWAYS;
 use crate::error::SqlError;
 use crate::functions::time_of;
+use crate::pushdown::value_sets::ALWAYS;
 
 /// The cells that a view of rows shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

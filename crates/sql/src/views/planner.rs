@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use crate::catalog::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
+use crate::catalog::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::error::{SqlError, external};
 use crate::functions::{TIMESTAMP, has_history, unpack};
 use crate::session::statement::inner;

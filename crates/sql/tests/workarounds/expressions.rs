@@ -28,7 +28,7 @@ async fn still_broken_floats_become_decimals() {
 #[tokio::test]
 async fn still_broken_nvl2_coerces_what_it_tests() {
     let query = "SELECT arrow_typeof(nvl2('text', 1, 2))";
-    let remove = "as_case of crates/sql/src/workarounds/floats/meeting.rs";
+    let remove = "as_case of crates/sql/src/workarounds/floats/coerce.rs";
     still_broken(&rows(&plain(), query).await, &["Utf8"], &["Int64"], remove);
 }
 
@@ -37,7 +37,7 @@ async fn still_broken_zeroes_in_lists_differ() {
     let context = plain();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('-0.0' AS DOUBLE))"]).await;
     assert_eq!(rows(&context, "SELECT x = 0.0 FROM t").await, ["true"]);
-    let remove = "with_both_zeroes of crates/sql/src/workarounds/floats/meeting.rs";
+    let remove = "with_both_zeroes of crates/sql/src/workarounds/floats/coerce.rs";
     still_broken(&rows(&context, "SELECT x IN (0.0, 1.0, 2.0, 3.0) FROM t").await, &["false"], &["true"], remove);
 }
 

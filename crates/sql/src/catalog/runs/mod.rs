@@ -1,4 +1,4 @@
-//! `runs.NAME`: the records of runs as tables. They are read when a query scans one of them, and not before.
+//! Table providers of `runs.NAME`: run records as tables, read only when a query scans one.
 
 pub(crate) mod columns;
 pub(crate) mod rows;
@@ -20,7 +20,6 @@ use crate::error::external;
 use columns::{Row, batch, schema};
 use rows::{TABLES, Table};
 
-/// The schema `runs`.
 #[derive(Debug)]
 pub(crate) struct RunsSchema {
     store: Store,
@@ -40,7 +39,7 @@ impl SchemaProvider for RunsSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let table = TABLES.iter().find(|table| table.name == name);
-        let open = |table| RunsTable { store: self.store.clone(), table, schema: schema(table) };
+        let open = |table| RunsTable { store: self.store.clone(), table, schema: schema(table.columns) };
         Ok(table.map(|table| Arc::new(open(table)) as Arc<dyn TableProvider>))
     }
 
@@ -53,7 +52,7 @@ impl SchemaProvider for RunsSchema {
     }
 }
 
-/// One of the tables.
+/// One of the `runs` tables.
 #[derive(Debug)]
 struct RunsTable {
     store: Store,
@@ -62,7 +61,7 @@ struct RunsTable {
 }
 
 impl RunsTable {
-    /// The rows of all runs, the oldest first.
+    /// The rows of all runs, oldest first.
     fn rows(&self) -> Result<Vec<Row>> {
         let blobs = self.store.blobs().as_ref();
         let root = PathBuf::from(blobs.display());
@@ -76,7 +75,7 @@ impl RunsTable {
         for name in Runs::of(blobs).names().map_err(external)? {
             let record = match Runs::of(blobs).load(&name) {
                 Ok(Some(record)) => record,
-                // What is gone meanwhile was cleaned away.
+                // Removed by a clean-up since the listing.
                 Ok(None) => continue,
                 Err(error) => {
                     leave_out(&error);
@@ -112,7 +111,7 @@ impl TableProvider for RunsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let batch = batch(self.table, &self.schema, &self.rows()?)?;
+        let batch = batch(self.table.columns, &self.schema, &self.rows()?)?;
         let rows = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
         rows.scan(state, projection, filters, limit).await
     }

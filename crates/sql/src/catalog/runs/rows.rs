@@ -1,4 +1,4 @@
-//! The tables about runs, and what a record gives each.
+//! The `runs` tables: their columns, and their rows from a run record.
 
 use arrow::datatypes::Date32Type;
 use tidetable_record::{FailingRow, InputState, PartState, RunRecord, Severity};
@@ -11,21 +11,21 @@ use crate::catalog::runs::columns::{Kind, Row, Value};
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// In the order of the values of a row.
+    /// Columns, in the order of a row's values.
     pub(crate) columns: &'static [(&'static str, Kind)],
     pub(crate) rows: Of,
 }
 
-/// What a row is of.
+/// What a row describes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Of {
-    /// A run, with how it ended.
+    /// A run with its outcome.
     Run(fn(&RunRecord, &str) -> Row),
-    /// Things that a record lists.
+    /// Items that a run record lists.
     Parts(fn(&RunRecord, &mut Vec<Row>)),
     /// A rejected row.
     Rejects(fn(&RunRecord, &RejectedRow) -> Row),
-    /// A row that broke a check.
+    /// A row that violates a check.
     Failing(fn(&FailingRow) -> Row),
 }
 

@@ -7,7 +7,7 @@
 //! Coercion runs bottom-up, with DataFusion's own rewriter after each node: an expression, or a column of a subquery, that is not
 //! coerced yet reports the type of its first operand.
 
-pub(crate) mod meeting;
+pub(crate) mod coerce;
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use crate::session::meaning::compared_times;
-pub(crate) use crate::workarounds::floats::meeting::in_expression;
-use crate::workarounds::floats::meeting::{common_float, meet};
+pub(crate) use crate::workarounds::floats::coerce::in_expression;
+use crate::workarounds::floats::coerce::{common_float, meet, with_floats};
 
 /// The engine's rules, after [`DecimalsAsFloats`]: it looks at types before they are brought together.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
@@ -167,15 +167,4 @@ fn of_union(union: Union) -> Result<Transformed<LogicalPlan>> {
     });
     let (inputs, schema) = (inputs.collect::<Result<_>>()?, Arc::new(with_floats(&union.schema, &floats)?));
     Ok(Transformed::yes(LogicalPlan::Union(Union { inputs, schema })))
-}
-
-/// `schema` with floats for those of its decimals that have one in `floats`.
-fn with_floats(schema: &DFSchema, floats: &[Option<DataType>]) -> Result<DFSchema> {
-    let fields = schema.iter().zip(floats).map(|((relation, field), float)| {
-        let float = float.as_ref().filter(|_| field.data_type().is_decimal());
-        let field = float
-            .map_or_else(|| Arc::clone(field), |float| Arc::new(field.as_ref().clone().with_data_type(float.clone())));
-        (relation.cloned(), field)
-    });
-    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }

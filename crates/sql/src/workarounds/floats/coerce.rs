@@ -11,7 +11,6 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subque
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 
-use super::with_floats;
 use crate::session::meaning::{as_cast, as_meant, compared_times};
 
 /// Functions that give one of their arguments, or compare them.
@@ -127,6 +126,17 @@ pub(crate) fn common_float(types: &[DataType]) -> Option<DataType> {
         return None;
     }
     types.iter().filter(|kind| kind.is_floating()).max_by_key(|kind| kind.primitive_width()).cloned()
+}
+
+/// `schema` with floats for those of its decimals that have one in `floats`.
+pub(crate) fn with_floats(schema: &DFSchema, floats: &[Option<DataType>]) -> Result<DFSchema> {
+    let fields = schema.iter().zip(floats).map(|((relation, field), float)| {
+        let float = float.as_ref().filter(|_| field.data_type().is_decimal());
+        let field = float
+            .map_or_else(|| Arc::clone(field), |float| Arc::new(field.as_ref().clone().with_data_type(float.clone())));
+        (relation.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }
 
 /// `nvl2(tested, there, absent)` as the CASE that it stands for: the engine would bring all three together, and of the first it
