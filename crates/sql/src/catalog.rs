@@ -1,14 +1,12 @@
 //! Catalog provider of a store: its tables as records, cells and rows, its published exports, and its runs.
 
-pub(crate) mod cells;
 pub(crate) mod exports;
 pub(crate) mod external;
 pub(crate) mod names;
 pub(crate) mod published;
-pub(crate) mod records;
-pub(crate) mod rows;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod snapshot_table;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -20,13 +18,11 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use tidetable_store::{Snapshot, Store, StoreError};
 
-use crate::catalog::cells::CellsTable;
 use crate::catalog::exports::{ExportsSchema, Listed};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
-use crate::catalog::records::RecordsTable;
-use crate::catalog::rows::RowsTable;
 use crate::catalog::runs::RunsSchema;
+use crate::catalog::snapshot_table::SnapshotTable;
 use crate::error::external;
 use crate::shared_scan::InPass;
 use crate::views::options::CellsShown;
@@ -168,13 +164,13 @@ impl SchemaProvider for TablesSchema {
             return Ok(self.external().and_then(|external| external.get(name)));
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
-        Ok(Some(match &self.view {
+        Ok(Some(Arc::new(match &self.view {
             View::Records(time, pass) => {
-                Arc::new(RecordsTable::new(snapshot, time.clone(), pass.clone(), self.push_down))
+                SnapshotTable::records(snapshot, time.clone(), pass.clone(), self.push_down)
             }
-            View::Cells => Arc::new(CellsTable::new(snapshot, self.push_down)),
-            View::Rows => Arc::new(RowsTable::new(snapshot, CellsShown::default(), self.push_down)),
-        }))
+            View::Cells => SnapshotTable::cells(snapshot, self.push_down),
+            View::Rows => SnapshotTable::rows(snapshot, CellsShown::default(), self.push_down),
+        })))
     }
 
     // Does not open the table, so that a damaged table does not break listings such as `information_schema`.
@@ -201,6 +197,6 @@ impl Views for TableViews {
 
     fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>> {
         let snapshot = self.tables.snapshot(table).map_err(external)?;
-        Ok(Arc::new(RowsTable::new(snapshot, shown, self.push_down)))
+        Ok(Arc::new(SnapshotTable::rows(snapshot, shown, self.push_down)))
     }
 }

@@ -1,9 +1,9 @@
-//! The first stage of an aggregation, done by the scan.
+//! Partial aggregation in the scan.
 //!
-//! The engine would look for the group of each record by hashing. A scan knows more: the records of a row share its key, and
-//! rows share the times of their records (a meter's day has the same 96 as any other's). So groups are looked up once
-//! a row, or once for each time that occurs, and only their numbers are spread over records. What is summed up is what the
-//! engine's own accumulators make of it, and the engine's next stage merges it.
+//! DataFusion hashes each record to find its group. A scan hashes less: the records of a row share a key, and rows
+//! share timestamp lists (each meter's day has the same 96). Groups are interned once per row, or once per distinct
+//! timestamp list, and the group numbers are spread over records. States come from DataFusion's accumulators, and its
+//! final stage merges them.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use crate::scan::records::{Fields, Records, Wanted};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Groups after which those at hand are handed on. A group may come several times; the next stage merges them.
+/// Number of groups at which states are emitted. A group may be emitted several times; the final stage merges it.
 const MOST_GROUPS: usize = 1 << 16;
 
 impl ScanAggregate {
-    /// What must be read of records. `time` holds the event time, if there is one.
+    /// What must be read of records. `time`: the event-time column, if there is one.
     pub(crate) fn wanted<'a>(&'a self, time: &'a [usize]) -> Wanted<'a> {
         let of = |kind: GroupOf| self.groups.iter().filter(move |(_, of)| *of == kind).map(|(expr, _)| expr);
         let aggregates =
@@ -44,26 +44,26 @@ impl ScanAggregate {
     }
 }
 
-/// What was summed up so far.
+/// An aggregation in progress.
 pub(crate) struct Running<'a> {
     plan: &'a ScanAggregate,
-    /// Bound to batches of rows and of records.
+    /// Group expressions, bound to batches of rows or of records.
     groups: Vec<Expr>,
     arguments: Vec<(Vec<Expr>, Option<Expr>)>,
     /// See [`ScanAggregate::row_states`].
     row_states: Option<Vec<RowState>>,
-    /// The event time among the fields of records.
+    /// Index of the event time among the fields of records.
     time: Option<usize>,
     totals: Totals,
     patterns: Patterns,
-    /// Of the records of a block, their groups.
+    /// Group number of each record of a block.
     numbers: Vec<usize>,
 }
 
 enum Totals {
-    /// Of all records.
+    /// One state for all records.
     All { accumulators: Vec<Box<dyn Accumulator>>, any: bool },
-    /// Of groups.
+    /// A state for each group.
     Groups { values: Box<dyn GroupValues>, accumulators: Vec<Box<dyn GroupsAccumulator>> },
 }
 
@@ -90,7 +90,7 @@ impl<'a> Running<'a> {
         let time = plan.time.and_then(|time| records.place(time));
         Ok(Self {
             plan,
-            // Without groups the engine adds up all records of a block at once.
+            // Without groups, DataFusion's accumulators take a whole block at once.
             row_states: plan.row_states().filter(|_| !plan.groups.is_empty()),
             groups: plan.groups.iter().map(group).collect::<Result<_>>()?,
             arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
@@ -133,7 +133,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Adds records whose rows have one group each, by rows.
+    /// Adds records by row; each row has one group.
     fn add_by_row(&mut self, records: &Records, states: &[RowState]) -> Result<()> {
         let mut of_rows = Vec::with_capacity(states.len());
         for (state, (arguments, _)) in states.iter().zip(&self.arguments) {
@@ -162,12 +162,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether there is so much that it should be handed on.
+    /// Whether there are enough groups to emit.
     pub(crate) fn is_full(&self) -> bool {
         matches!(&self.totals, Totals::Groups { values, .. } if values.len() >= MOST_GROUPS)
     }
 
-    /// What was summed up, if anything was. It starts anew.
+    /// Emits the states, if there are any, and resets them.
     pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
         self.patterns.forget();
         let schema = Arc::clone(&self.plan.schema);
@@ -196,7 +196,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Fills in the group of each record.
+    /// Sets the group number of each record.
     fn number(&mut self, records: &Records) -> Result<()> {
         let of = |kind: GroupOf| self.plan.groups.iter().any(|(_, of)| *of == kind);
         let Totals::Groups { values, .. } = &mut self.totals else { return Ok(()) };
@@ -224,7 +224,7 @@ impl<'a> Running<'a> {
                 }
                 return Ok(());
             }
-            // Runs of records of one row and one group of times: (row), (pattern, run), records.
+            // Runs of consecutive records with one row and one time group: (row), (pattern, run), records.
             let (mut of_row, mut of_time, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
             for (row, pattern) in rows.iter().enumerate() {
                 let Some(pattern) = pattern else { continue };
@@ -256,7 +256,7 @@ impl<'a> Running<'a> {
                 .for_each(|(group, length)| self.numbers.extend(std::iter::repeat_n(*group, length)));
             return Ok(());
         }
-        // Times that do not come again: each record for itself.
+        // Timestamp lists do not repeat: groups are interned record by record.
         let mut row_of = Vec::with_capacity(records.records.num_rows());
         for (row, count) in record_counts(&records.ends).enumerate() {
             row_of.extend(std::iter::repeat_n(row as u32, count));
@@ -275,7 +275,7 @@ impl<'a> Running<'a> {
         values.intern(&columns, &mut self.numbers)
     }
 
-    /// Leaves of each row the record with the greatest time, the last of those.
+    /// Keeps only the newest record of each row; of equal times the last.
     fn keep_newest(&self, records: &mut Records) -> Result<()> {
         let times = self.time.and_then(|at| records.records.columns().get(at));
         let Some(times) = times.and_then(|times| times.as_primitive_opt::<TimestampMicrosecondType>()) else {
@@ -302,7 +302,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// The rows that have records.
+/// The rows with at least one record.
 fn rows_with_records(records: &Records) -> Result<RecordBatch> {
     let filled = record_counts(&records.ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
     let filled = UInt32Array::from_iter_values(filled);
@@ -312,7 +312,7 @@ fn rows_with_records(records: &Records) -> Result<RecordBatch> {
     Ok(take_record_batch(&records.rows, &filled)?)
 }
 
-/// The values of each expression over a batch.
+/// Evaluates expressions over a batch.
 pub(crate) fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
 }

@@ -1,7 +1,7 @@
-//! The newest record of each group, without reading the older ones.
+//! Finds the newest record of each group without decoding older rows.
 //!
-//! A row's key tells about when its records are. Once a record of a group has been seen, rows whose keys are of an earlier
-//! time cannot change the answer, and of them nothing but keys is read. So slices are read the latest first.
+//! A row key bounds the event times of its records. Once a group has a newest record, rows whose keys are older cannot
+//! change it, and only their keys are read. Scan ranges are therefore read newest first.
 
 use std::sync::Arc;
 
@@ -23,27 +23,27 @@ use crate::scan::spec::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// What has been seen of each group.
+/// The newest time seen in each group.
 pub(crate) struct Newest {
     scan: Arc<TableScan>,
-    /// ScanRange, for messages.
+    /// Name of the scan range, for messages.
     name: String,
-    /// The event time among the fields of the table.
+    /// Index of the event time among the table's columns.
     time: usize,
-    /// Microseconds by which records may be later than their key says.
+    /// Microseconds by which a record may be later than its key says.
     later: i64,
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// Over the table.
+    /// Group expressions over the table's columns.
     group_exprs: Vec<Expr>,
     groups: Box<dyn GroupValues>,
-    /// The greatest time of each group.
+    /// Greatest time of each group.
     seen: Vec<i64>,
 }
 
 impl Newest {
-    /// For `aggregate` of the records that pass `filters`; `None` if more than the newest records matter, or single records
-    /// decide whether they pass.
+    /// For `aggregate` over the records that pass `filters`; `None` if it needs more than the newest records, or a
+    /// filter depends on more than the row.
     pub(crate) fn new(
         scan: &Arc<TableScan>,
         name: &str,
@@ -75,12 +75,12 @@ impl Newest {
         }))
     }
 
-    /// What must be read to tell what may be newer: keys.
+    /// Reads keys only.
     pub(crate) fn projection(&self) -> Projection {
         self.scan.snapshot.layout().projection(&[])
     }
 
-    /// The keys, from the first to the last, of the rows of `block` that may hold what is newer than what has been seen.
+    /// The key range of the rows of `block` that may hold a newer record than those seen.
     pub(crate) fn may_be_newer(&mut self, block: &Block) -> Result<Option<KeyRange>> {
         let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
         let kept = passing(&self.row_filter, &rows)?;
@@ -100,7 +100,7 @@ impl Newest {
         Ok(Some(KeyRange { start: block.keys.get(*first), end: Some(end) }))
     }
 
-    /// Takes note of records that were read.
+    /// Updates the newest times from records that were read.
     pub(crate) fn saw(&mut self, found: &Records, fields: (&Fields, &Fields)) -> Result<()> {
         let times = times(&found.records, fields.1.place(self.time))?;
         let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| fields.0.bind(expr)).collect::<Result<_>>()?;
@@ -127,7 +127,7 @@ impl Newest {
     }
 }
 
-/// The event times of `batch`, its column `at`.
+/// The event times in column `at` of `batch`.
 fn times(batch: &RecordBatch, at: Option<usize>) -> Result<&[i64]> {
     let column = at.and_then(|at| batch.columns().get(at));
     let times = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());

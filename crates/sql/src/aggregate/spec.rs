@@ -11,24 +11,24 @@ use crate::aggregate::row_states::RowState;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// The first stage of an aggregation. All expressions are over the table.
+/// A partial aggregation. All expressions are over the table's columns.
 #[derive(Debug)]
 pub(crate) struct ScanAggregate {
-    /// What is grouped by, in the order of the output.
+    /// Group expressions in output order.
     pub(crate) groups: Vec<(Expr, GroupOf)>,
     pub(crate) aggregates: Vec<Aggregate>,
     /// The event time.
     pub(crate) time: Option<usize>,
-    /// Whether only the newest record of each row matters.
+    /// Whether only the newest record of each row decides the result.
     pub(crate) newest_only: bool,
-    /// Groups, then the states of aggregates, as the engine's first stage gives them.
+    /// Groups, then aggregate states, as DataFusion's partial stage outputs them.
     pub(crate) schema: SchemaRef,
 }
 
-/// What the value that records are grouped by depends on.
+/// What a group expression depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupOf {
-    /// The row's key.
+    /// The row key.
     Row,
     /// The event time.
     Time,
@@ -38,14 +38,14 @@ pub(crate) enum GroupOf {
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     pub(crate) function: Arc<AggregateFunctionExpr>,
-    /// Its arguments, and what they are ordered by.
+    /// Its arguments and its ordering expressions.
     pub(crate) arguments: Vec<Expr>,
-    /// Which records count.
+    /// The `FILTER` clause.
     pub(crate) filter: Option<Expr>,
 }
 
 impl ScanAggregate {
-    /// The states that rows are summed up to first; `None` if rows may have several groups, or records are looked at.
+    /// The states by row; `None` if a row may have several groups, or a function needs single records.
     pub(crate) fn row_states(&self) -> Option<Vec<RowState>> {
         let one_group_each = self.groups.iter().all(|(_, of)| *of == GroupOf::Row);
         let state = |aggregate: &Aggregate| {

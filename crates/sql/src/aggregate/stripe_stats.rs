@@ -1,4 +1,4 @@
-//! Counts and bounds of whole stripes, as the stripe table tells them: of these nothing is read.
+//! Aggregates answered from stripe stats in the index, without reading the stripes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,18 +15,18 @@ use crate::aggregate::spec::{Aggregate, ScanAggregate};
 use crate::pushdown::pruning::value;
 use crate::scan::spec::{Shape, TableScan};
 
-/// An aggregate that the stripe table answers, of a table whose records are those of one group.
+/// An aggregate that stripe stats answer, for a table whose records come from one column group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     /// How many records there are.
     Records,
-    /// How many have a value in this column of the group.
+    /// `count(x)`: records with a value in this column of the group.
     Values(usize),
-    /// The least or the greatest of something.
+    /// `min` or `max`.
     End { of: EndOf, kind: DataType, greatest: bool },
 }
 
-/// What bounds are told of.
+/// What `min` and `max` are taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndOf {
     Timestamps,
@@ -34,16 +34,16 @@ enum EndOf {
     Column(usize),
 }
 
-/// Adds up what stripes are known to hold.
+/// Totals over stripes, from their stats.
 #[derive(Debug)]
 pub(crate) struct StripeTotals {
     group: usize,
     parts: Vec<Part>,
-    /// For each part what it comes to; nothing before the first stripe.
+    /// The result of each aggregate so far; `None` before the first stripe.
     found: Mutex<Option<Vec<Found>>>,
 }
 
-/// What a part comes to.
+/// Result of an aggregate.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
     Count(u64),
@@ -52,7 +52,7 @@ enum Found {
 }
 
 impl StripeTotals {
-    /// For `aggregate` of all records that the scan shows; `None` if it asks for more than the stripe table tells.
+    /// For `aggregate` over all records of the scan; `None` if stripe stats cannot answer it.
     pub(crate) fn new(scan: &TableScan, table: &Schema, aggregate: &ScanAggregate) -> Option<Self> {
         let layout = scan.snapshot.layout();
         let group = layout.group_of_records()?;
@@ -65,7 +65,7 @@ impl StripeTotals {
         Some(Self { group, parts, found: Mutex::new(None) })
     }
 
-    /// The states of the aggregates over all stripes that were known; `None` if none was.
+    /// The states over all stripes whose stats sufficed; `None` if there was none.
     pub(crate) fn states(&self) -> Result<Option<RowStates>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = found.as_ref() else { return Ok(None) };
@@ -83,7 +83,7 @@ impl StripeTotals {
         Ok(Some(RowStates { rows: RecordBatch::new_empty(Arc::new(Schema::empty())), states }))
     }
 
-    /// What a part comes to in one stripe; `None` if the table does not tell.
+    /// The result for one stripe; `None` if its stats do not suffice.
     fn of_stripe(&self, part: &Part, stripe: &StripeMeta) -> Option<Found> {
         let records = *stripe.records.get(self.group)?;
         let columns = stripe.columns.get(self.group)?;
@@ -102,7 +102,7 @@ impl StripeTotals {
                     }
                 };
                 match range.map(|(least, most)| if *greatest { most } else { least }) {
-                    // Bounds do not tell the zeros apart.
+                    // Bounds do not distinguish `0.0` and `-0.0`.
                     Some(Scalar::Float64(0.0)) => return None,
                     Some(end) => Found::End(value(end, kind).map(|_| end).map(Some)?),
                     None if present == 0 => Found::End(None),
@@ -115,7 +115,7 @@ impl StripeTotals {
 
 impl StripeStats for StripeTotals {
     fn know(&self, stripe: &StripeMeta) -> bool {
-        // A row without events may make a record of what else it has.
+        // A row without events may become a record of its other groups.
         if stripe.fills_rows.get(self.group) != Some(&true) {
             return false;
         }
@@ -148,7 +148,7 @@ impl Found {
     }
 }
 
-/// Whether a value comes before another of its type, neither of which is no number.
+/// Less-than for values of one type; neither is NaN.
 fn is_less(one: Scalar, other: Scalar) -> bool {
     match (one, other) {
         (Scalar::UInt64(one), Scalar::UInt64(other)) => one < other,

@@ -20,7 +20,10 @@ pub(crate) fn cells_schema() -> Schema {
 }
 
 /// Name of the row-key column.
-pub(crate) const KEY: &str = "_key";
+const KEY: &str = "_key";
+
+/// Place of the timestamp among the columns of a cells table.
+pub(crate) const CELL_TIMESTAMP: usize = 3;
 
 /// What a view shows of rows.
 #[derive(Debug, Clone)]

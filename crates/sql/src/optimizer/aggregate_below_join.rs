@@ -1,4 +1,4 @@
-//! Aggregations over a join, summed up below it.
+//! Eager aggregation: moves the partial stage of an aggregation below a join, into the scan.
 //!
 //! `SELECT zone, sum(kwh) FROM readings JOIN meters USING (meter) GROUP BY zone` need not look up the zone of each reading:
 //! readings of one meter have one. So the scan sums up by what is joined on and by what of it is grouped by, the join sees
@@ -24,13 +24,12 @@ use crate::optimizer::record_scan::RecordScan;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Functions whose states are the same with groups and without.
+/// Functions whose state has the same form with and without groups.
 const PLAIN: [&str; 5] = ["avg", "count", "max", "min", "sum"];
 
-/// What `first`, the first stage of an aggregation, gives, summed up below the join that it reads; `None` if there is no
-/// join, or if one of these does not hold: the join is an inner one on equal values alone, one side of it is a scan, what
-/// the scan's side is joined on and grouped by follows from rows or times, all arguments are of the scan's side, and no
-/// group looks at both sides.
+/// Replaces `first`, the partial stage of an aggregation, by one below its join. `None` unless: the join is an inner
+/// equi-join without a filter; one side is a scan; its join keys and group expressions depend on rows or times; all
+/// arguments come from that side; and no group expression uses both sides.
 pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (mut plan, mut projections) = (first.input(), Vec::new());
     while let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
@@ -58,13 +57,13 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
 
 struct Joined<'a> {
     join: &'a HashJoinExec,
-    /// Between the join and the aggregation, the upper first.
+    /// Nodes between the aggregation and the join, top first.
     projections: &'a [&'a ProjectionExprs],
     scan_is_left: bool,
     scan: RecordScan<'a>,
 }
 
-/// Whose columns an expression is made of.
+/// The side of the join that an expression's columns come from.
 #[derive(Debug, PartialEq, Eq)]
 enum Side {
     Neither,
@@ -78,7 +77,7 @@ impl Joined<'_> {
         self.join.left().schema().fields().len()
     }
 
-    /// An expression over the input of the aggregation as one over all columns of the join.
+    /// Rewrites an expression over the aggregation's input to one over the join's columns.
     fn of_join(&self, expr: &Expr) -> Result<Expr> {
         let mut expr = Arc::clone(expr);
         for projection in self.projections {
@@ -100,14 +99,14 @@ impl Joined<'_> {
         }
     }
 
-    /// An expression over all columns of the join as one over the table of the scan.
+    /// Rewrites an expression over the join's columns to one over the scan's table.
     fn of_table(&self, expr: &Expr) -> Result<Expr> {
         let before = if self.scan_is_left { 0 } else { self.left_width() };
         self.scan.of_table(&moved(expr, |index| index.checked_sub(before))?)
     }
 
     fn rewritten(&self, first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        // What the scan groups by: what is joined on, then those groups that are of its side.
+        // The scan groups by the join keys, then by the group expressions of its side.
         let mut groups: Vec<(Expr, GroupOf)> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
         let side = if self.scan_is_left { self.join.left() } else { self.join.right() };
@@ -150,7 +149,7 @@ impl Joined<'_> {
         let summed =
             self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema })?;
 
-        // The join of what was summed up, on the same.
+        // The same join over the partial states.
         let key = |at: usize| Arc::new(Column::new(summed.schema().field(at).name(), at)) as Expr;
         let on = self.join.on().iter().enumerate().map(|(at, (left, right))| {
             if self.scan_is_left { (key(at), Arc::clone(right)) } else { (Arc::clone(left), key(at)) }
@@ -167,13 +166,13 @@ impl Joined<'_> {
             .with_null_equality(self.join.null_equality())
             .build_exec()?;
 
-        // The columns of the first stage out of it.
+        // Projects the columns of the partial stage.
         let before = if self.scan_is_left { 0 } else { width };
         let of_scan = |at: usize| Arc::new(Column::new(join.schema().field(before + at).name(), before + at)) as Expr;
         let mut columns: Vec<(Expr, String)> = Vec::new();
         for ((other, at), field) in own_groups.into_iter().zip(first.schema().fields()) {
             let expr = match other {
-                // Columns of the other side lie after those of the scan, which are others now, or before them as ever.
+                // The scan's width has changed, so columns of the other side move if they follow it.
                 Some(expr) if self.scan_is_left => {
                     moved(&expr, |index| Some(index.checked_sub(self.left_width())? + width))?
                 }
@@ -196,7 +195,7 @@ impl Joined<'_> {
     }
 }
 
-/// The expression over columns that lie elsewhere; an error if one lies nowhere.
+/// Rewrites column indexes; an error if `place` has no index for one.
 fn moved(expr: &Expr, place: impl Fn(usize) -> Option<usize>) -> Result<Expr> {
     let unplaced = |column: &Column| {
         datafusion::common::DataFusionError::Internal(format!("the column {} is of neither side", column.name()))

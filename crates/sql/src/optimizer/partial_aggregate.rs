@@ -1,4 +1,4 @@
-//! Which aggregations begin in the scan.
+//! Physical optimizer rule that moves the partial stage of an aggregation into the scan.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use crate::optimizer::aggregate_below_join::below_join;
 use crate::optimizer::record_scan::RecordScan;
 
-/// Functions whose stages give the same whatever order and however often parts of a group come.
+/// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
 const FUNCTIONS: [&str; 15] = [
     "avg",
     "bit_and",
@@ -32,7 +32,7 @@ const FUNCTIONS: [&str; 15] = [
     "var_pop",
 ];
 
-/// Hands the first stage of aggregations to the scans below them.
+/// Moves partial aggregations into the scans below them.
 #[derive(Debug)]
 pub(crate) struct AggregateInScan;
 
@@ -57,7 +57,7 @@ impl PhysicalOptimizerRule for AggregateInScan {
     }
 }
 
-/// The plan that gives what `aggregation` does, with its first stage in the scan; `None` if it cannot be there.
+/// `aggregation` with its partial stage in the scan; `None` if the scan cannot do it.
 fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let whole = match aggregation.mode() {
         AggregateMode::Partial => false,
@@ -88,13 +88,13 @@ fn in_scan(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>
     Ok((last.schema() == aggregation.schema()).then(|| Arc::new(last) as Arc<dyn ExecutionPlan>))
 }
 
-/// Whether a function may be worked out in stages of which the first sees records in any order.
+/// Whether the partial stage of a function may see records in any order.
 fn has_stages(function: &AggregateFunctionExpr, grouped: bool) -> bool {
     let name = function.fun().name();
     let by_order = matches!(name, "first_value" | "last_value");
     FUNCTIONS.contains(&name)
         && !function.is_distinct()
-        // Without an order of its own the first is the first that comes, which a scan would change.
+        // `first_value` without ORDER BY depends on the order of records, which this rule changes.
         && by_order != function.order_bys().is_empty()
         && (!grouped || function.groups_accumulator_supported())
 }

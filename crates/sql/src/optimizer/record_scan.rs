@@ -28,7 +28,7 @@ type Expr = Arc<dyn PhysicalExpr>;
 pub(crate) struct RecordScan<'a> {
     config: &'a FileScanConfig,
     source: &'a SstSource,
-    /// What lies between, the upper first.
+    /// Nodes between the aggregation and the scan, top first.
     projections: Vec<&'a ProjectionExprs>,
 }
 
@@ -44,12 +44,12 @@ impl<'a> RecordScan<'a> {
             let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
             let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
             let records = matches!(source.scan().shape, Shape::Records { .. }) && source.may_aggregate();
-            // Of a limit it matters which records come.
+            // A limit makes the result depend on which records come.
             return Ok((records && config.limit.is_none()).then_some(Self { config, source, projections }));
         }
     }
 
-    /// An expression over the input of the aggregation as one over the table.
+    /// Rewrites an expression over the aggregation's input to one over the table.
     pub(crate) fn of_table(&self, expr: &Expr) -> Result<Expr> {
         let mut expr = Arc::clone(expr);
         for projection in &self.projections {
@@ -63,12 +63,12 @@ impl<'a> RecordScan<'a> {
         self.source.scan().snapshot.layout()
     }
 
-    /// The event time among the columns of the table, if it has one.
+    /// Index of the event time among the table's columns.
     pub(crate) fn time(&self) -> Option<usize> {
         event_time(self.layout(), self.source.records_schema())
     }
 
-    /// What an expression over the table depends on, if it is keys or times alone.
+    /// What an expression over the table depends on; `None` if on more than keys or times.
     pub(crate) fn group(&self, expr: Expr) -> Option<(Expr, GroupOf)> {
         if is_of_row(self.layout(), &expr) {
             return Some((expr, GroupOf::Row));
@@ -77,7 +77,7 @@ impl<'a> RecordScan<'a> {
         of_time.then_some((expr, GroupOf::Time))
     }
 
-    /// Functions with their arguments and filters over the table; `None` if a scan cannot work these out.
+    /// Functions with arguments and filters over the table; `None` if a scan cannot evaluate these.
     pub(crate) fn aggregates(
         &self,
         functions: &[Arc<AggregateFunctionExpr>],
@@ -90,7 +90,7 @@ impl<'a> RecordScan<'a> {
         pairs.collect()
     }
 
-    /// What the scan is to do; `None` if groups depend on more than keys and times.
+    /// The aggregation for the scan; `None` if groups depend on more than keys and times.
     pub(crate) fn aggregate(&self, first: &AggregateExec) -> Result<Option<ScanAggregate>> {
         let mut groups = Vec::new();
         for (expr, _) in first.group_expr().expr() {
@@ -123,14 +123,14 @@ impl<'a> RecordScan<'a> {
     }
 }
 
-/// The event time among the records, if they have one.
+/// Index of the event time among the record columns.
 fn event_time(layout: &Layout, records: &Schema) -> Option<usize> {
     let source = layout.source();
     records.index_of(&source.fields.get(source.time)?.name).ok()
 }
 
-/// Whether of each row the newest record alone decides: groups follow from the row, and every function asks for the
-/// greatest time, or for what belongs to it. Records without a time would sort elsewhere, so each must have one.
+/// Whether the newest record of each row decides: groups depend on the row, and every function is the maximum of the
+/// time or takes the record of that maximum. Every record must have a time, because nulls sort elsewhere.
 fn needs_newest_only(layout: &Layout, time: usize, groups: &[(Expr, GroupOf)], aggregates: &[Aggregate]) -> bool {
     let is_time = |expr: &Expr| expr.downcast_ref::<Column>().is_some_and(|column| column.index() == time);
     let newest = |aggregate: &Aggregate| {

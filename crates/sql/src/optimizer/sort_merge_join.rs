@@ -1,7 +1,7 @@
 //! Replaces hash joins by sort-merge joins under a memory limit; row "Hash joins" of `docs/datafusion-workarounds.md`.
 //!
-//! A hash join of DataFusion 55.2 keeps its build side in memory and fails if it does not fit. Where a session has a limit, and the
-//! build side is not known to be small, both sides are sorted, which spills, and merged.
+//! A hash join of DataFusion 55.2 keeps its build side in memory and fails if it does not fit. If the session has a
+//! limit and the build side is not known to be small, both sides are sorted, which spills, and merged.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use crate::workarounds::merge_joins::{keys_are_comparable, left_columns_first};
 
-/// What a table of rows takes beside their values, as a multiple of them.
+/// Size of a hash table as a multiple of its values.
 const OVERHEAD: usize = 3;
-/// Bytes of a text, for want of better knowledge.
+/// Assumed bytes of a text value.
 const TEXT: usize = 64;
 
-/// Sorts and merges what would not fit.
+/// Replaces hash joins whose build side may not fit.
 #[derive(Debug)]
 pub(crate) struct JoinsThatSpill {
-    /// Bytes that a side may take to be joined by a table of it.
+    /// Greatest bytes of a build side that is still hashed.
     pub(crate) most: usize,
 }
 
@@ -33,7 +33,7 @@ impl PhysicalOptimizerRule for JoinsThatSpill {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|plan| {
             let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
-            // Of null-aware joins and embedded projections a merge knows nothing.
+            // A merge join supports neither null-aware joins nor embedded projections.
             let unknown = join.null_aware || join.contains_projection() || !keys_are_comparable(join)?;
             if unknown || self.fits(join.left())? {
                 return Ok(Transformed::no(plan));
@@ -47,7 +47,7 @@ impl PhysicalOptimizerRule for JoinsThatSpill {
                 vec![SortOptions::default(); join.on().len()],
                 join.null_equality(),
             );
-            // There are kinds of joins that cannot be merged.
+            // Some join types have no merge join.
             Ok(merge.map_or(Transformed::no(Arc::clone(&plan)), |merge| Transformed::yes(Arc::new(merge) as _)))
         })
         .data()
@@ -63,7 +63,7 @@ impl PhysicalOptimizerRule for JoinsThatSpill {
 }
 
 impl JoinsThatSpill {
-    /// Whether a side is known to be small.
+    /// Whether a side is known to fit.
     fn fits(&self, side: &Arc<dyn ExecutionPlan>) -> Result<bool> {
         let rows =
             StatisticsContext::new().compute(side.as_ref(), &StatisticsArgs::default())?.num_rows.get_value().copied();
@@ -72,7 +72,7 @@ impl JoinsThatSpill {
     }
 }
 
-/// Bytes of a row, about.
+/// Estimated bytes of a row.
 fn width(schema: &Schema) -> usize {
     let of = |kind: &DataType| kind.primitive_width().unwrap_or(if *kind == DataType::Boolean { 1 } else { TEXT });
     schema.fields().iter().map(|field| of(field.data_type())).sum()

@@ -1,7 +1,7 @@
-//! The first rows in the order of keys, without reading the others.
+//! Physical optimizer rule for top-k in scan order: merges sorted scan ranges instead of sorting.
 //!
-//! Windows share keys, so a scan that reads one after the other gives no order. Each slice by itself has one: they are merged,
-//! and of each no more is read than the first rows take.
+//! Windows share keys, so a scan that reads them in sequence has no order. Each scan range alone is sorted: they are
+//! merged, and each is read only as far as the limit needs.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use crate::scan::file_groups::Slices;
 use crate::scan::source::SstSource;
 
-/// Slices that are merged at most: each holds a stripe and a thread.
+/// Greatest number of scan ranges to merge; each holds a stripe and a thread.
 const MOST_SLICES: usize = 128;
 
-/// Merges slices where a query wants the first rows of their order.
+/// Merges scan ranges where a query wants the first rows in their order.
 #[derive(Debug)]
 pub(crate) struct TopInOrder;
 
@@ -47,7 +47,7 @@ impl PhysicalOptimizerRule for TopInOrder {
     }
 }
 
-/// A merge of slices in place of `plan`, which sorts some of their records and keeps the first.
+/// Replaces `plan`, a sort with a limit, by a merge of scan ranges.
 fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (fetch, below) = match plan.downcast_ref::<SortPreservingMergeExec>() {
         Some(merge) => (merge.fetch(), merge.input()),
@@ -61,7 +61,7 @@ fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>
     Ok(Some(Arc::new(SortPreservingMergeExec::new(sort.expr().clone(), scan).with_fetch(Some(fetch)))))
 }
 
-/// The scan `plan` with a part for each slice, if each then has the order `wanted`.
+/// The scan `plan` with a partition for each scan range, if each then has the order `wanted`.
 fn by_slice(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
     let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
@@ -80,7 +80,7 @@ fn by_slice(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Optio
     Ok(in_order.then_some(scan))
 }
 
-/// Each slice of a "file" as a file.
+/// Splits a "file" into one for each scan range.
 fn by_itself(file: &PartitionedFile) -> Vec<PartitionedFile> {
     let slices = file.extension::<Slices>().map(|slices| slices.0.as_slice()).unwrap_or_default();
     let name = file.object_meta.location.to_string();

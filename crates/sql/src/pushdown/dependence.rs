@@ -1,7 +1,7 @@
-//! What the value of an expression over the records of a table depends on.
+//! Dependence analysis of expressions over records: on the row key, on the event time, or on more.
 //!
-//! The records of a row share its key. Expressions that depend on the key alone are worked out once a row, those that
-//! depend on the event time alone once for each time that occurs.
+//! The records of a row share its key, so expressions of the key are evaluated once per row, and expressions of the
+//! event time once per distinct time.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ const DAY: i64 = 24 * HOUR;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Whether `expr`, over the records of `layout`, has the same value for all records of a row, and has it too if the event
-/// time is replaced by what the row's key says of it. True of expressions over row fields, and of those that look at the
-/// event time in steps that are whole multiples of the step which keys tell.
+/// Whether `expr`, over the records of `layout`, has one value for all records of a row, and the same value if the
+/// event time is replaced by the time in the row key. True for expressions over row fields, and for those that truncate
+/// the event time to multiples of the key's time step.
 pub(crate) fn is_of_row(layout: &Layout, expr: &Expr) -> bool {
     if expr.is_volatile_node() {
         return false;
@@ -40,7 +40,7 @@ pub(crate) fn is_of_row(layout: &Layout, expr: &Expr) -> bool {
     if children.is_empty() { expr.is::<Literal>() } else { children.into_iter().all(|child| is_of_row(layout, child)) }
 }
 
-/// Whether `expr` depends on the column `time` alone, and on nothing else.
+/// Whether `expr` depends on the column `time` alone.
 pub(crate) fn is_of_column(expr: &Expr, time: usize) -> bool {
     if expr.is_volatile_node() {
         return false;
@@ -52,7 +52,7 @@ pub(crate) fn is_of_column(expr: &Expr, time: usize) -> bool {
     if children.is_empty() { expr.is::<Literal>() } else { children.into_iter().all(|child| is_of_column(child, time)) }
 }
 
-/// Whether `expr` is made of columns, constants and functions that give the same for the same, so that a scan may work it out.
+/// Whether `expr` consists of columns, constants and immutable functions, so that a scan may evaluate it.
 pub(crate) fn is_of_columns(expr: &Expr) -> bool {
     if expr.is_volatile_node() {
         return false;
@@ -64,7 +64,7 @@ pub(crate) fn is_of_columns(expr: &Expr) -> bool {
     children.into_iter().all(is_of_columns)
 }
 
-/// A column of times and the step in which `expr` looks at it: a date, `date_trunc` or `date_part`.
+/// A time column and the step, in microseconds, to which `expr` truncates it: a date, `date_trunc` or `date_part`.
 fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         return (*cast.cast_type() == DataType::Date32)
@@ -93,8 +93,8 @@ fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
     Some((time_column(time)?, step))
 }
 
-/// A column of times, and a moment (microseconds) which `expr` says that it comes before, or does not: whether it does is
-/// the same for all times of a step that the moment does not cut.
+/// A time column and the instant (microseconds) that `expr` compares it with by `<` or `>=`: the result is constant
+/// within each step that does not contain the instant in its inside.
 fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     let compare = expr.downcast_ref::<BinaryExpr>()?;
     let moment = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {
@@ -108,7 +108,7 @@ fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     }
 }
 
-/// A column of times in microseconds, perhaps cast between UTC and no zone, which is the same number.
+/// A time column in microseconds; a cast between UTC and no zone keeps the number.
 fn time_column(expr: &Expr) -> Option<usize> {
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         return match cast.cast_type() {

@@ -1,6 +1,6 @@
-//! From a filter of a query to the values it leaves of single columns.
+//! Derives value sets of single columns from a filter expression.
 //!
-//! A bound may be looser than its filter, for the engine filters again; it is never tighter.
+//! A bound may be looser than its filter, never tighter: DataFusion filters again.
 
 use std::ops::Bound;
 
@@ -13,11 +13,11 @@ use tidetable_layout::pushdown::{Scalar, ValueSet};
 use crate::pushdown::value_sets::{Bounds, either, narrow, scalar};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// Whole numbers below are exact as floats.
+/// Integers below this are exact as floats.
 const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// What `filter` leaves of the columns of `schema`. `None`: no bound follows from it, because it
-/// joins columns, computes with them, negates, or asks for nulls; the engine checks it row by row.
+/// The values of columns of `schema` that can pass `filter`. `None` if no bound follows, because it combines columns,
+/// computes with them, negates, or tests for null.
 pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
@@ -53,13 +53,13 @@ pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
     }
 }
 
-/// A column as a filter sees it.
+/// A column as a filter uses it.
 #[derive(Debug, Clone, Copy)]
 struct ColumnUse<'a> {
     name: &'a str,
     /// Its own type.
     kind: &'a DataType,
-    /// The type it is cast to before it is compared.
+    /// The type it is cast to before the comparison.
     via: Option<&'a DataType>,
 }
 
@@ -76,7 +76,7 @@ fn column<'a>(expr: &'a Expr, schema: &'a Schema) -> Option<ColumnUse<'a>> {
     }
 }
 
-/// A column under one cast; of two only the engine knows what they make.
+/// A column under at most one cast.
 fn cast_column<'a>(expr: &'a Expr, via: &'a DataType, schema: &'a Schema) -> Option<ColumnUse<'a>> {
     let column = column(expr, schema)?;
     if column.via.is_some() {
@@ -102,7 +102,7 @@ fn compare(column: ColumnUse<'_>, op: Operator, value: &ScalarValue) -> Option<B
     Some(Bounds::from([(column.name.to_owned(), set)]))
 }
 
-/// What passes `column op value`.
+/// The values that pass `column op value`.
 fn range(op: Operator, value: Scalar) -> Option<ValueSet> {
     let (low, high) = match op {
         Operator::Eq => return Some(ValueSet::In(vec![value])),
@@ -115,7 +115,7 @@ fn range(op: Operator, value: Scalar) -> Option<ValueSet> {
     Some(ValueSet::Range { low, high })
 }
 
-/// What passes `CAST(time AS DATE) op day`.
+/// The times that pass `CAST(time AS DATE) op day`.
 fn days(op: Operator, value: &ScalarValue) -> Option<ValueSet> {
     let ScalarValue::Date32(Some(day)) = value else { return None };
     let start = i64::from(*day).checked_mul(MICROS_PER_DAY)?;
@@ -132,7 +132,7 @@ fn days(op: Operator, value: &ScalarValue) -> Option<ValueSet> {
     Some(ValueSet::Range { low, high })
 }
 
-/// Whether values of `kind` compare with `value` after a cast to `via` as they do before it.
+/// Whether a cast from `kind` to `via` preserves comparisons with `value`.
 fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
     use DataType::{Date32, Decimal128, Float64, Int64, LargeUtf8, Timestamp, UInt64, Utf8, Utf8View};
     match (kind, via) {
@@ -146,7 +146,7 @@ fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
             finer >= scale && i16::from(*wider) - i16::from(*finer) >= i16::from(*precision) - i16::from(*scale)
         }
         (Utf8, LargeUtf8 | Utf8View) => true,
-        // The column is in UTC, where a time and its local time are one number.
+        // The column is in UTC, so instant and local time are the same number.
         (Timestamp(TimeUnit::Microsecond, _), Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, zone)) => {
             zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z"))
         }
@@ -155,7 +155,7 @@ fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
     }
 }
 
-/// `value` in the column's type, if it is the same value there.
+/// `value` in the column's type, if the conversion is exact.
 fn exact(kind: &DataType, value: &ScalarValue) -> Option<Scalar> {
     let own = value.data_type();
     if own == *kind {

@@ -1,4 +1,4 @@
-//! Stripes that no record of a query can lie in, told from what their file says of their values.
+//! Stripe pruning: skips stripes whose stats rule a filter out.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
 use tidetable_store::{Scalar, StripeMeta, StripePruner};
 
-/// Skips stripes by filters.
+/// Prunes stripes by a filter.
 #[derive(Debug)]
 pub(crate) struct FilterSkip {
     predicate: PruningPredicate,
@@ -22,7 +22,7 @@ pub(crate) struct FilterSkip {
 }
 
 impl FilterSkip {
-    /// By `filter`, an expression over the records of `layout`, which have this schema; `None` if it can rule nothing out.
+    /// `filter` is an expression over the records of `layout`, which have this schema; `None` if it cannot prune.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, layout: &Arc<Layout>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
         Some(Self { predicate, layout: Arc::clone(layout), schema: Arc::clone(schema) })
@@ -32,12 +32,12 @@ impl FilterSkip {
 impl StripePruner for FilterSkip {
     fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
         let known = Known { skip: self, stripes };
-        // What cannot be judged is read.
+        // On an error the stripes are read.
         self.predicate.prune(&known).map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
     }
 }
 
-/// Rules out ranges of the values of one column.
+/// Tests a filter against value ranges of one column.
 #[derive(Debug)]
 pub(crate) struct RangeSkip {
     predicate: PruningPredicate,
@@ -45,13 +45,13 @@ pub(crate) struct RangeSkip {
 }
 
 impl RangeSkip {
-    /// By `filter`, an expression over a schema of the column alone; `None` if it can rule nothing out.
+    /// `filter` is an expression over a schema of the column alone; `None` if it cannot rule anything out.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
         Some(Self { predicate, kind: schema.fields().first()?.data_type().clone() })
     }
 
-    /// Whether no value from the least to the greatest of `range` passes.
+    /// Whether no value in `range` (inclusive) passes.
     pub(crate) fn rules_out(&self, range: (Scalar, Scalar)) -> bool {
         let known = KnownRange { kind: &self.kind, range };
         self.predicate.prune(&known).is_ok_and(|kept| kept == [false])
@@ -63,7 +63,7 @@ fn pruning(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<PruningP
     (!predicate.always_true()).then_some(predicate)
 }
 
-/// A range of the values of one column.
+/// A value range of one column, as pruning statistics.
 struct KnownRange<'a> {
     kind: &'a DataType,
     range: (Scalar, Scalar),
@@ -95,7 +95,7 @@ impl PruningStatistics for KnownRange<'_> {
     }
 }
 
-/// What stripes say of their values.
+/// Stripe stats as pruning statistics.
 struct Known<'a> {
     skip: &'a FilterSkip,
     stripes: &'a [StripeMeta],
@@ -108,8 +108,8 @@ impl fmt::Debug for Known<'_> {
 }
 
 impl Known<'_> {
-    /// One end of the values of a column, for each stripe; null where it is not known. A stripe that has no value of it has
-    /// no record that a comparison could hold for, but is not ruled out by that.
+    /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
+    /// not pruned, although no comparison can hold there.
     fn ends(&self, column: &Column, end: impl Fn(&(Scalar, Scalar)) -> Scalar) -> Option<ArrayRef> {
         let FilterSkip { layout, schema, .. } = self.skip;
         let field = schema.index_of(column.name()).ok()?;
@@ -156,7 +156,7 @@ impl PruningStatistics for Known<'_> {
     }
 }
 
-/// A stored value as one of a column of this type; `None` if it is of another.
+/// A stored value as a DataFusion scalar of this type; `None` if the types differ.
 pub(crate) fn value(scalar: Scalar, kind: &DataType) -> Option<ScalarValue> {
     let value = match (scalar, kind) {
         (Scalar::UInt64(value), DataType::UInt64) => ScalarValue::UInt64(Some(value)),

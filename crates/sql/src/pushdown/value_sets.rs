@@ -1,4 +1,4 @@
-//! Sets of values of one column, as filters leave them.
+//! Value sets of columns: constants, intersection, union.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,14 +7,15 @@ use std::ops::{Bound, Range};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 
-/// For each filtered column, the values that may pass.
+/// Values that may pass, by filtered column.
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 
 /// All event times.
 pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
 
-/// A constant in the type of a column; `None` for nulls, and for types that no bound is made of.
-/// Floats are left out: their text does not sort as they do, so no key range comes of them.
+/// A constant as a layout scalar; `None` for null and for unsupported types. Floats are unsupported: their text does
+/// not sort as they do, so they give no key range. Floats are left out: their text does not sort as they do, so no key
+/// range comes of them.
 pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {
     Some(match value {
         ScalarValue::UInt64(Some(value)) => Scalar::UInt64(*value),
@@ -28,7 +29,7 @@ pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {
     })
 }
 
-/// Order of two constants of one column; `None` if they are of different types.
+/// Order of two constants; `None` if their types differ.
 fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
     Some(match (a, b) {
         (Scalar::UInt64(a), Scalar::UInt64(b)) => a.cmp(b),
@@ -42,7 +43,7 @@ fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
     })
 }
 
-/// Whether a set certainly has no value.
+/// Whether a set is certainly empty.
 pub(crate) fn is_empty(set: &ValueSet) -> bool {
     match set {
         ValueSet::In(values) => values.is_empty(),
@@ -77,7 +78,7 @@ fn holds(set: &ValueSet, value: &Scalar) -> bool {
     }
 }
 
-/// The tighter of two ends: `tighter` is how the better value compares with the other.
+/// The tighter of two bounds: `tighter` is how its value compares with the other's.
 fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scalar> {
     let (left, right) = match (&a, &b) {
         (Bound::Unbounded, _) => return b,
@@ -94,7 +95,7 @@ fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scala
     }
 }
 
-/// The values of both sets.
+/// Intersection of two sets.
 fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     match (a, b) {
         (ValueSet::In(values), other) | (other, ValueSet::In(values)) => {
@@ -107,7 +108,7 @@ fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     }
 }
 
-/// Narrows `bounds` by what one more filter leaves.
+/// Narrows `bounds` by those of one more filter.
 pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
     for (column, set) in more {
         let narrowed = match bounds.remove(&column) {
@@ -118,8 +119,7 @@ pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
     }
 }
 
-/// What passes one of two filters or the other: lists of values of columns that both are about.
-/// `None` if there is no such column.
+/// Bounds of a disjunction: unions of value lists, for columns in both; `None` if there are none.
 pub(crate) fn either(a: Bounds, mut b: Bounds) -> Option<Bounds> {
     let joined = a.into_iter().filter_map(|(column, set)| match (set, b.remove(&column)?) {
         (ValueSet::In(mut values), ValueSet::In(more)) => {
@@ -132,12 +132,12 @@ pub(crate) fn either(a: Bounds, mut b: Bounds) -> Option<Bounds> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// The bounds as the layout takes them.
+/// The bounds in the layout's form.
 pub(crate) fn field_bounds(bounds: &Bounds) -> Vec<FieldBound> {
     bounds.iter().map(|(field, set)| FieldBound { field: field.clone(), set: set.clone() }).collect()
 }
 
-/// The microseconds that a set of times spans, half-open.
+/// The span of a set of times, microseconds, half-open.
 pub(crate) fn time_range(set: &ValueSet) -> Range<i64> {
     let time = |value: &Scalar| if let Scalar::Timestamp(time) = value { Some(*time) } else { None };
     match set {

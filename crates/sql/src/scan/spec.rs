@@ -12,7 +12,7 @@ use crate::aggregate::spec::ScanAggregate;
 use crate::catalog::schema::RowView;
 use crate::shared_scan::InPass;
 
-/// In the configuration of a session: batches are as long wherever files and stripes are cut.
+/// Session extension: batch sizes do not depend on the boundaries of files and stripes.
 #[derive(Debug)]
 pub(crate) struct EvenBatches;
 

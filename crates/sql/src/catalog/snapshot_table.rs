@@ -1,5 +1,6 @@
-//! Table provider of `records.T`: the columns of the source, decoded from keys and cells.
+//! Table provider of `records.T`, `cells.T` and `rows.T`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,19 +22,23 @@ use tidetable_layout::time::window_of;
 use tidetable_layout::{KeyRange, Window};
 use tidetable_store::{ScanRange, Snapshot};
 
+use crate::catalog::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
+use crate::pushdown::key_ranges::{key_ranges, keys_of};
 use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, is_empty, narrow, time_range};
 use crate::scan::file_groups::{cut, file_groups, is_little, statistics};
 use crate::scan::source::SstSource;
 use crate::scan::spec::{EvenBatches, Shape, TableScan};
 use crate::shared_scan::InPass;
+use crate::views::options::CellsShown;
 
-/// The records of a table version, or those within a range of event time.
+/// A table version as records (all, or those within a range of event time), as cells or as rows.
 #[derive(Debug)]
-pub(crate) struct RecordsTable {
+pub(crate) struct SnapshotTable {
     snapshot: Snapshot,
     schema: SchemaRef,
+    shape: Shape,
     /// Event times shown, microseconds, half-open.
     time: Range<i64>,
     pass: Option<InPass>,
@@ -47,10 +52,27 @@ struct Selection {
     slices: Vec<ScanRange>,
 }
 
-impl RecordsTable {
-    pub(crate) fn new(snapshot: Snapshot, time: Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
+impl SnapshotTable {
+    pub(crate) fn records(snapshot: Snapshot, time: Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
         let schema = snapshot.layout().records_schema();
-        Self { snapshot, schema, time, pass, push_down }
+        Self { snapshot, schema, shape: Shape::Records { within: None }, time, pass, push_down }
+    }
+
+    pub(crate) fn cells(snapshot: Snapshot, push_down: bool) -> Self {
+        let schema = Arc::new(cells_schema());
+        Self { snapshot, schema, shape: Shape::Cells, time: ALWAYS, pass: None, push_down }
+    }
+
+    pub(crate) fn rows(snapshot: Snapshot, shown: CellsShown, push_down: bool) -> Self {
+        let snapshot = if shown.include_expired { snapshot.including_expired() } else { snapshot };
+        let view = RowView { families: families(snapshot.layout()), shown };
+        let schema = Arc::new(view.schema());
+        Self { snapshot, schema, shape: Shape::Rows(view), time: ALWAYS, pass: None, push_down }
+    }
+
+    /// The row key of cells and rows is their first column.
+    fn key_column(&self) -> &str {
+        self.schema.field(0).name()
     }
 
     /// Name of the event-time column.
@@ -71,6 +93,12 @@ impl RecordsTable {
     }
 
     fn select(&self, filters: &[Expr]) -> Selection {
+        if !matches!(self.shape, Shape::Records { .. }) {
+            let keys = keys_of(filters, self.key_column(), self.push_down);
+            // Across windows: rows lie in several, and their cells have timestamps of any window.
+            let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
+            return Selection { keys, time: ALWAYS, slices };
+        }
         let mut all = Bounds::new();
         if self.push_down {
             filters.iter().filter_map(|filter| bounds(filter, &self.schema)).for_each(|more| narrow(&mut all, more));
@@ -107,17 +135,23 @@ impl RecordsTable {
 
     /// The output order of a scan range, as the layout guarantees it.
     fn ordering(&self) -> Option<LexOrdering> {
-        let fields = self.snapshot.layout().record_order();
-        let options = SortOptions { descending: false, nulls_first: false };
+        let fields = match self.shape {
+            Shape::Records { .. } => self.snapshot.layout().record_order(),
+            Shape::Cells => vec![0, 1, 2, CELL_TIMESTAMP],
+            Shape::Rows(_) => vec![0],
+        };
         LexOrdering::new(fields.into_iter().filter_map(|field| {
             let name = self.schema.fields().get(field)?.name();
+            // The newest cell comes first.
+            let descending = matches!(self.shape, Shape::Cells) && field == CELL_TIMESTAMP;
+            let options = SortOptions { descending, nulls_first: descending };
             Some(PhysicalSortExpr::new(Arc::new(Column::new(name, field)), options))
         }))
     }
 }
 
 #[async_trait]
-impl TableProvider for RecordsTable {
+impl TableProvider for SnapshotTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -126,12 +160,16 @@ impl TableProvider for RecordsTable {
         TableType::Base
     }
 
-    /// Inexact for filters that bound single columns: they narrow keys and windows. Unsupported for filters that
-    /// combine columns, compute with them or negate.
+    /// Inexact for filters that narrow what is read: of records those that bound single columns, of cells and rows those on
+    /// the row key. All others are unsupported.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match bounds(filter, &self.schema) {
-            Some(_) if self.push_down => TableProviderFilterPushDown::Inexact,
-            _ => TableProviderFilterPushDown::Unsupported,
+        let narrows = |filter: &Expr| match self.shape {
+            Shape::Records { .. } => bounds(filter, &self.schema).is_some(),
+            Shape::Cells | Shape::Rows(_) => key_ranges(filter, self.key_column()).is_some(),
+        };
+        let support = |filter: &&Expr| match self.push_down && narrows(filter) {
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(support).collect())
     }
@@ -144,42 +182,30 @@ impl TableProvider for RecordsTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Selection { keys, time, slices } = self.select(filters);
-        let shape = Shape::Records { within: self.within().map_err(external)? };
-        let (snapshot, pass) = (self.snapshot.clone(), self.pass.clone());
+        let shape = match &self.shape {
+            Shape::Records { .. } => Shape::Records { within: self.within().map_err(external)? },
+            shape => shape.clone(),
+        };
+        let partitions = if is_little(&self.snapshot, &slices) { 1 } else { state.config().target_partitions() };
+        let slices = cut(&self.snapshot, slices, partitions).map_err(external)?;
+        let ssts: BTreeSet<&String> = slices.iter().flat_map(|slice| &slice.ssts).collect();
+        let counts = (slices.len(), ssts.len());
+        let statistics = statistics(&self.snapshot, &slices, &self.schema);
+        // Windows share keys, so only single scan ranges are sorted.
+        let ordering = self.ordering();
+        let orderings = ordering.clone().filter(|_| slices.len() <= partitions);
+        let groups = file_groups(&self.snapshot, slices, partitions);
+        let (snapshot, pass, push_down) = (self.snapshot.clone(), self.pass.clone(), self.push_down);
         let even = state.config().get_extension::<EvenBatches>().is_some();
-        let scan = TableScan { snapshot, shape, keys, time, pass, even, push_down: self.push_down };
-        data_source(state, scan, Arc::clone(&self.schema), slices, self.ordering(), projection, limit)
+        let scan = TableScan { snapshot, shape, keys, time, pass, even, push_down };
+        let source = Arc::new(SstSource::new(scan, Arc::clone(&self.schema), ordering, counts));
+        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
+            .with_file_groups(groups)
+            .with_statistics(statistics)
+            .with_output_ordering(orderings.into_iter().collect())
+            .with_limit(limit)
+            .with_projection_indices(projection.cloned())?
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
     }
-}
-
-/// Plan node of a scan. `ordering` is that of one scan range.
-pub(crate) fn data_source(
-    state: &dyn Session,
-    scan: TableScan,
-    schema: SchemaRef,
-    slices: Vec<ScanRange>,
-    ordering: Option<LexOrdering>,
-    projection: Option<&Vec<usize>>,
-    limit: Option<usize>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let partitions = if is_little(&scan.snapshot, &slices) { 1 } else { state.config().target_partitions() };
-    let slices = cut(&scan.snapshot, slices, partitions).map_err(external)?;
-    let mut ssts: Vec<&String> = slices.iter().flat_map(|slice| &slice.ssts).collect();
-    ssts.sort_unstable();
-    ssts.dedup();
-    let ssts = ssts.len();
-    let statistics = statistics(&scan.snapshot, &slices, &schema);
-    let count = slices.len();
-    // Windows share keys, so only single scan ranges are sorted.
-    let orderings = ordering.clone().filter(|_| slices.len() <= partitions);
-    let groups = file_groups(&scan.snapshot, slices, partitions);
-    let source = Arc::new(SstSource::new(scan, schema, ordering, (count, ssts)));
-    let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
-        .with_file_groups(groups)
-        .with_statistics(statistics)
-        .with_output_ordering(orderings.into_iter().collect())
-        .with_limit(limit)
-        .with_projection_indices(projection.cloned())?
-        .build();
-    Ok(DataSourceExec::from_data_source(config))
 }
