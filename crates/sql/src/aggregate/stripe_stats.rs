@@ -18,7 +18,7 @@ use crate::scan::spec::{Shape, TableScan};
 /// An aggregate that stripe stats answer, for a table whose records come from one column group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// How many records there are.
+    /// `count(*)`: number of records.
     Records,
     /// `count(x)`: records with a value in this column of the group.
     Values(usize),

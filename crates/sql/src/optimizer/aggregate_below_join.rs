@@ -1,9 +1,9 @@
 //! Eager aggregation: moves the partial stage of an aggregation below a join, into the scan.
 //!
-//! `SELECT zone, sum(kwh) FROM readings JOIN meters USING (meter) GROUP BY zone` need not look up the zone of each reading:
-//! readings of one meter have one. So the scan sums up by what is joined on and by what of it is grouped by, the join sees
-//! a row for each such group, and the stage after it merges sums instead of readings. A group that finds several rows
-//! is merged as often as its records would have been counted, for each would have found the same rows.
+//! `SELECT zone, sum(kwh) FROM readings JOIN meters USING (meter) GROUP BY zone` need not join each reading, because
+//! readings of one meter have one zone. The scan aggregates by the join keys and by its own group expressions, the join
+//! sees one row per such group, and the next stage merges states. A group that joins several rows is merged once for
+//! each, as its records would have been counted.
 
 use std::sync::Arc;
 

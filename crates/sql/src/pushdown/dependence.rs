@@ -94,7 +94,7 @@ fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
 }
 
 /// A time column and the instant (microseconds) that `expr` compares it with by `<` or `>=`: the result is constant
-/// within each step that does not contain the instant in its inside.
+/// within each step that the instant does not split.
 fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     let compare = expr.downcast_ref::<BinaryExpr>()?;
     let moment = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {

@@ -1,7 +1,6 @@
 //! Stripe pruning: skips stripes whose stats rule a filter out.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -31,9 +30,33 @@ impl FilterSkip {
 
 impl StripePruner for FilterSkip {
     fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
-        let known = Known { skip: self, stripes };
-        // On an error the stripes are read.
-        self.predicate.prune(&known).map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
+        let ends = |column: &Column, greatest| self.ends(stripes, column, greatest);
+        let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends });
+        // What cannot be judged is read.
+        kept.map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
+    }
+}
+
+impl FilterSkip {
+    /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
+    /// not pruned, although no comparison can hold there.
+    fn ends(&self, stripes: &[StripeMeta], column: &Column, greatest: bool) -> Option<ArrayRef> {
+        let field = self.schema.index_of(column.name()).ok()?;
+        let kind = self.schema.field(field).data_type();
+        let of_stripe = |stripe: &StripeMeta| -> Option<ScalarValue> {
+            let range = if let Some((group, column)) = self.layout.value_column(field) {
+                stripe.columns.get(group)?.get(column)?.range?
+            } else if self.layout.is_cell_time(field) {
+                let (least, greatest) = stripe.timestamps?;
+                (Scalar::Timestamp(least), Scalar::Timestamp(greatest))
+            } else {
+                return None;
+            };
+            value(end(range, greatest), kind)
+        };
+        let unknown = ScalarValue::try_from(kind).ok()?;
+        let values = stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
+        ScalarValue::iter_to_array(values).ok()
     }
 }
 
@@ -53,8 +76,8 @@ impl RangeSkip {
 
     /// Whether no value in `range` (inclusive) passes.
     pub(crate) fn rules_out(&self, range: (Scalar, Scalar)) -> bool {
-        let known = KnownRange { kind: &self.kind, range };
-        self.predicate.prune(&known).is_ok_and(|kept| kept == [false])
+        let ends = |_: &Column, greatest| value(end(range, greatest), &self.kind)?.to_array().ok();
+        self.predicate.prune(&ValueBounds { containers: 1, ends }).is_ok_and(|kept| kept == [false])
     }
 }
 
@@ -63,84 +86,27 @@ fn pruning(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<PruningP
     (!predicate.always_true()).then_some(predicate)
 }
 
-/// A value range of one column, as pruning statistics.
-struct KnownRange<'a> {
-    kind: &'a DataType,
-    range: (Scalar, Scalar),
+fn end((least, greatest): (Scalar, Scalar), wants_greatest: bool) -> Scalar {
+    if wants_greatest { greatest } else { least }
 }
 
-impl PruningStatistics for KnownRange<'_> {
-    fn min_values(&self, _: &Column) -> Option<ArrayRef> {
-        value(self.range.0, self.kind)?.to_array().ok()
-    }
-
-    fn max_values(&self, _: &Column) -> Option<ArrayRef> {
-        value(self.range.1, self.kind)?.to_array().ok()
-    }
-
-    fn num_containers(&self) -> usize {
-        1
-    }
-
-    fn null_counts(&self, _: &Column) -> Option<ArrayRef> {
-        None
-    }
-
-    fn row_counts(&self) -> Option<ArrayRef> {
-        None
-    }
-
-    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
-        None
-    }
+/// Least (`false`) and greatest (`true`) values of columns, for each of some containers; null where unknown.
+struct ValueBounds<F> {
+    containers: usize,
+    ends: F,
 }
 
-/// Stripe stats as pruning statistics.
-struct Known<'a> {
-    skip: &'a FilterSkip,
-    stripes: &'a [StripeMeta],
-}
-
-impl fmt::Debug for Known<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").field("stripes", &self.stripes.len()).finish_non_exhaustive()
-    }
-}
-
-impl Known<'_> {
-    /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
-    /// not pruned, although no comparison can hold there.
-    fn ends(&self, column: &Column, end: impl Fn(&(Scalar, Scalar)) -> Scalar) -> Option<ArrayRef> {
-        let FilterSkip { layout, schema, .. } = self.skip;
-        let field = schema.index_of(column.name()).ok()?;
-        let kind = schema.field(field).data_type();
-        let of_stripe = |stripe: &StripeMeta| -> Option<ScalarValue> {
-            if let Some((group, column)) = layout.value_column(field) {
-                return value(end(&stripe.columns.get(group)?.get(column)?.range?), kind);
-            }
-            if layout.is_cell_time(field) {
-                let (least, greatest) = stripe.timestamps?;
-                return value(end(&(Scalar::Timestamp(least), Scalar::Timestamp(greatest))), kind);
-            }
-            None
-        };
-        let unknown = ScalarValue::try_from(kind).ok()?;
-        let values = self.stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
-        ScalarValue::iter_to_array(values).ok()
-    }
-}
-
-impl PruningStatistics for Known<'_> {
+impl<F: Fn(&Column, bool) -> Option<ArrayRef>> PruningStatistics for ValueBounds<F> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.ends(column, |(least, _)| *least)
+        (self.ends)(column, false)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.ends(column, |(_, greatest)| *greatest)
+        (self.ends)(column, true)
     }
 
     fn num_containers(&self) -> usize {
-        self.stripes.len()
+        self.containers
     }
 
     fn null_counts(&self, _: &Column) -> Option<ArrayRef> {

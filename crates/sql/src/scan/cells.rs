@@ -1,4 +1,4 @@
-//! The cells of a block, in the order Bigtable returns them.
+//! Iterates the cells of a block in Bigtable's order.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use tidetable_layout::{Block, Column, Group, GroupBlock, StoredSchema};
 
 use crate::error::{Result, SqlError};
 
-/// One cell, as Bigtable holds it.
+/// A cell, as in Bigtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellRef<'a> {
-    /// Row of the block.
+    /// Index of the row in the block.
     pub row: usize,
-    /// Its key.
+    /// Row key.
     pub row_key: &'a [u8],
     /// Family id.
     pub family: &'a str,
@@ -27,22 +27,22 @@ pub struct CellRef<'a> {
     pub qualifier: &'a [u8],
     /// Microseconds since the epoch.
     pub timestamp: i64,
-    /// Its bytes.
+    /// Value bytes.
     pub value: &'a [u8],
 }
 
-/// A cell of the row at hand, before its value is written.
+/// A cell of the current row, before its value is encoded.
 struct Found<'a> {
     family: &'a str,
     qualifier: &'a [u8],
     timestamp: i64,
-    /// Which of the makers writes it.
+    /// Index of the writer that encodes it.
     maker: usize,
-    /// What it is made of: one record, but for a cell of all events of a row.
+    /// The records it is encoded from: one, or all of a row for a joined cell.
     records: Range<usize>,
 }
 
-/// What makes cells of the records of a group: one of its columns, or all of them together.
+/// Encodes cells from the records of a group: from one column, or from all of a packed group.
 struct Maker<'a> {
     group: &'a Group,
     stored: &'a GroupBlock,
@@ -68,11 +68,11 @@ impl Writer<'_> {
     }
 }
 
-/// Calls `visit` with every cell of `block`, which holds all of its groups: rows by key; in a row
-/// families by name, qualifiers by bytes, and of each the newest cell first.
+/// Calls `visit` with every cell of `block`, which holds all groups of `schema`: rows by key, then families by name,
+/// qualifiers by bytes, newest cell first.
 ///
 /// # Errors
-/// [`SqlError::Shape`] if the block is not of `schema` or lacks a part of it; those of `visit`.
+/// [`SqlError::Shape`] if the block does not match `schema`; errors of `visit`.
 pub fn cells_of_block(
     schema: &StoredSchema,
     block: &Block,
@@ -140,7 +140,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Puts its cells of `row` into `found`, in the order they are stored.
+    /// Appends its cells of `row` to `found` in stored order.
     fn find(&self, at: usize, row: usize, found: &mut Vec<Found<'a>>) -> Result<()> {
         if row >= self.stored.row_ends.len() {
             return Err(lacks("rows"));
@@ -186,7 +186,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Columns of cells under construction; those not asked for stay empty.
+/// Builders of the cell columns; unprojected ones stay empty.
 pub(crate) struct CellColumns {
     pub(crate) rows: usize,
     row_key: BinaryBuilder,

@@ -1,4 +1,4 @@
-//! From slices to file groups: what each partition of a scan reads, in order.
+//! File groups of a scan: splits scan ranges and assigns them to partitions.
 
 use arrow::datatypes::Schema;
 use datafusion::common::Statistics;
@@ -9,23 +9,23 @@ use tidetable_layout::KeyRange;
 use tidetable_layout::time::window_name;
 use tidetable_store::{ScanRange, Snapshot, StoreError, WindowState};
 
-/// A piece smaller than this is not worth a task of its own.
+/// Least bytes of a split.
 const MIN_PIECE: u64 = 1 << 20;
 
-/// So many stripes are read before another thread has begun to.
+/// Stripes that are read faster than another thread starts.
 const FEW_STRIPES: usize = 16;
-/// Bytes and cells of those stripes at most, for all that is read of them is held at once.
+/// Greatest bytes of those stripes, because their whole result is held at once.
 const FEW_BYTES: u64 = 2 << 20;
-/// See [`FEW_BYTES`].
+/// Greatest cells of those stripes.
 const FEW_CELLS: u64 = 1 << 20;
-/// Cells of a stripe that may be wanted as a whole.
+/// Greatest cells of a one-row stripe that is read whole.
 const FEW_OF_WHOLE: u64 = 4096;
 
-/// What one "file" of a scan stands for: slices, to be read one after the other.
+/// The scan ranges of one "file" of a scan, read in sequence.
 #[derive(Debug, Clone)]
 pub(crate) struct Slices(pub(crate) Vec<ScanRange>);
 
-/// Cuts slices until each of `partitions` has work, where there is enough of it.
+/// Splits scan ranges so that each of `partitions` has work, if there are enough bytes.
 ///
 /// # Errors
 /// If an SST that must be cut cannot be opened.
@@ -51,7 +51,7 @@ pub(crate) fn cut(
     Ok(out)
 }
 
-/// A slice in about `pieces` parts, cut where stripes start.
+/// Splits a scan range into about `pieces` parts at stripe boundaries.
 pub(crate) fn pieces_of(snapshot: &Snapshot, slice: &ScanRange, pieces: usize) -> Result<Vec<ScanRange>, StoreError> {
     let mut starts: Vec<Vec<u8>> = Vec::new();
     for sst in snapshot.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
@@ -77,9 +77,9 @@ pub(crate) fn pieces_of(snapshot: &Snapshot, slice: &ScanRange, pieces: usize) -
     Ok(starts.zip(ends).map(part).collect())
 }
 
-/// One "file" a slice, in at most `partitions` groups of about the same bytes. Each group holds
-/// slices that follow one another, so that the groups one after the other are the order of the table. Slices of some keys
-/// only are one file a group: to open each by itself would take longer than to read it.
+/// One "file" per scan range, in at most `partitions` groups of about equal bytes. Groups hold consecutive ranges, so
+/// that their concatenation has the order of the table. Ranges of some keys only become one file per group, because
+/// opening each takes longer than reading it.
 pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<ScanRange>, partitions: usize) -> Vec<FileGroup> {
     let file = |slice: ScanRange, number| {
         PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(Slices(vec![slice]))
@@ -89,8 +89,8 @@ pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<ScanRange>, partition
     groups.map(|files| FileGroup::new(if some_keys { together(files) } else { files })).collect()
 }
 
-/// Whether a task of its own, or another thread, would cost more than reading these: they are parts of a few stripes. What
-/// cannot be opened is not little; reading it says why.
+/// Whether these ranges, parts of few stripes, are cheaper to read inline than in another task. False if a file cannot
+/// be opened; reading it reports the error.
 pub(crate) fn is_little(snapshot: &Snapshot, slices: &[ScanRange]) -> bool {
     if slices.len() > FEW_STRIPES || slices.iter().any(|slice| slice.keys == KeyRange::all()) {
         return false;
@@ -110,7 +110,7 @@ pub(crate) fn is_little(snapshot: &Snapshot, slices: &[ScanRange]) -> bool {
     })
 }
 
-/// `files` as one, by the name of the first.
+/// Merges `files` into one, under the name of the first.
 fn together(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
     let slices: Vec<ScanRange> =
         files.iter().filter_map(|file| file.extension::<Slices>()).flat_map(|slices| slices.0.clone()).collect();
@@ -119,8 +119,8 @@ fn together(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
     vec![PartitionedFile::new(first.object_meta.location.to_string(), bytes).with_extension(Slices(slices))]
 }
 
-/// `groups` anew for a reader who wants of each entity only what is newest: each a range of keys, with the slices of one
-/// time after those of a later one. `None` if slices are not of the same keys.
+/// Regroups for a reader of the newest record of each entity: each group is a key range, its scan ranges newest first.
+/// `None` if the ranges differ in keys.
 ///
 /// # Errors
 /// If an SST that must be cut cannot be opened.
@@ -144,7 +144,7 @@ pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<
     Ok(Some(out))
 }
 
-/// Runs of slices; at least one, and none empty but that.
+/// Runs of consecutive scan ranges; none is empty, unless there are no ranges.
 fn contiguous<T>(
     slices: Vec<ScanRange>,
     partitions: usize,
@@ -157,10 +157,10 @@ fn contiguous<T>(
     let (mut before, mut last) = (0u64, 0);
     for (number, slice) in slices.into_iter().enumerate() {
         let weight = slice.bytes.max(1);
-        // The group in which the middle of the slice falls.
+        // The group that contains the middle of the range.
         let middle = u128::from(before) + u128::from(weight / 2);
         let fair = (middle * partitions as u128 / u128::from(total)) as usize;
-        // The groups that follow must get one each.
+        // Each of the following groups must get one.
         let least = (partitions + number).saturating_sub(count);
         let next = if groups.get(last).is_some_and(Vec::is_empty) { last } else { last + 1 };
         last = fair.clamp(last, next).max(least).min(partitions - 1);
@@ -172,7 +172,7 @@ fn contiguous<T>(
     groups
 }
 
-/// A name a person can make sense of; nothing is read by it.
+/// A display name; nothing is opened by it.
 fn location(snapshot: &Snapshot, slice: &ScanRange, number: usize) -> String {
     let held = |window: &&WindowState| {
         window.ssts.iter().filter(|sst| slice.ssts.contains(&sst.id)).count() == slice.ssts.len()
@@ -185,7 +185,7 @@ fn location(snapshot: &Snapshot, slice: &ScanRange, number: usize) -> String {
     format!("tables/{}/{window}/{number}", snapshot.table().name())
 }
 
-/// What is known of a scan. Cells are not rows, so nothing here is exact.
+/// Estimated statistics of a scan, inexact because they are derived from cell counts.
 pub(crate) fn statistics(snapshot: &Snapshot, slices: &[ScanRange], schema: &Schema) -> Statistics {
     let mut statistics = Statistics::new_unknown(schema);
     let named = |id: &str| slices.iter().any(|slice| slice.ssts.iter().any(|other| other == id));

@@ -1,4 +1,4 @@
-//! Filters on the values of one column, looked at while a file is read: of records that do not pass nothing else is made.
+//! Late materialisation: filters on one column, evaluated before the other columns are decoded.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::scan::records::passing;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Keeps records by one column.
+/// Record filter on one column.
 #[derive(Debug)]
 pub(crate) struct ValueKeep {
-    /// Group and column.
+    /// Group and column index.
     place: (usize, usize),
-    /// A schema of the column alone.
+    /// Schema of that column alone.
     schema: SchemaRef,
     filters: Vec<Expr>,
-    /// What tells of a range of values that none of it passes.
+    /// Rules out value ranges that cannot pass.
     outside: Option<RangeSkip>,
 }
 
 impl ValueKeep {
-    /// By those of `filters`, over the table, that are of one column; `None` if there are none, or if a record without a
-    /// value may pass: such records are not all stored.
+    /// Takes those of `filters` that use one column only; `None` if there are none, or if a null may pass, because
+    /// records without a value are not all stored.
     pub(crate) fn new(filters: &[Expr], layout: &Layout, table: &Schema) -> Option<Self> {
         let columns = |filter: &Expr| -> HashSet<usize> {
             collect_columns(filter).into_iter().map(|column| column.index()).collect()
@@ -65,7 +65,7 @@ impl ValueKeep {
     }
 }
 
-/// Any column may lack values where records are stored.
+/// Stored columns may lack values, whatever the table's schema says.
 fn nullable(schema: &Schema) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     Arc::new(Schema::new(fields))
@@ -76,7 +76,7 @@ impl RecordFilter for ValueKeep {
         self.place
     }
 
-    /// What cannot be judged here is judged later.
+    /// Keeps all on an error; the filter runs again later.
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer {
         match self.verdict(values) {
             Some(verdict) => verdict.values().clone(),

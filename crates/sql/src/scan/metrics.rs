@@ -1,9 +1,8 @@
-//! The metrics of a scan in `EXPLAIN ANALYZE`.
+//! Metrics of a scan in `EXPLAIN ANALYZE`.
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use tidetable_store::ScanCounts;
 
-/// What `EXPLAIN ANALYZE` tells of a scan.
 #[derive(Clone)]
 pub(crate) struct ScanMetrics {
     files: Count,

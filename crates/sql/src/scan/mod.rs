@@ -1,4 +1,4 @@
-//! The scan: a file source over slices, its opener, and readers of records, rows and cells.
+//! Scans: a file source over scan ranges, its opener, and readers of records, rows, cells and aggregates.
 
 pub(crate) mod cells;
 pub(crate) mod coalesce;

@@ -1,4 +1,4 @@
-//! Opening a slice: merged and decoded on a thread that may block, batches sent through a channel.
+//! File opener of scan ranges: reads on a blocking thread and sends batches through a channel.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::scan::spec::{Shape, Work};
 /// Batches decoded ahead of the query.
 const AHEAD: usize = 2;
 
-/// Opens the slices of one partition of a scan.
+/// Opens the scan ranges of one partition.
 pub(crate) struct SliceOpener {
     work: Work,
     skip: Option<Arc<dyn StripePruner>>,
@@ -65,7 +65,7 @@ impl FileOpener for SliceOpener {
         let reading = Reading { work: self.work.clone(), name, slices, options, totals };
         let metrics = self.metrics.clone();
         let scan = &self.work.scan;
-        // What others of a pass read may be waited for.
+        // Not for shared scans, which may wait for other periods.
         if scan.pass.is_none() && is_little(&scan.snapshot, &reading.slices) {
             let schema = Arc::clone(&self.work.schema);
             return Ok(Box::pin(async move {
@@ -82,7 +82,7 @@ impl FileOpener for SliceOpener {
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
         let sender = builder.tx();
         Ok(Box::pin(async move {
-            // The query dropped its end, so it wants no more: that is no error.
+            // A closed channel means that the query wants no more; not an error.
             builder.spawn_blocking(move || {
                 let done = reading.run(&mut |batch| sender.blocking_send(Ok(batch)).is_ok());
                 metrics.add(&counts);

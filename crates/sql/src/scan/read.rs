@@ -1,4 +1,4 @@
-//! Reading slices: blocks are merged, and become batches of records, aggregates, cells or rows.
+//! Reads scan ranges: merged blocks become batches of records, aggregate states, cells or rows.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::scan::rows::RowReader;
 use crate::scan::spec::{Shape, Work};
 use crate::scan::sums::SumReader;
 
-/// Slices being read.
+/// A read of scan ranges.
 pub(crate) struct Reading {
     pub(crate) work: Work,
-    /// For messages.
+    /// Name for messages.
     pub(crate) name: String,
     pub(crate) slices: Vec<ScanRange>,
     pub(crate) options: ScanOptions,
-    /// What is known of stripes that are not read.
+    /// Totals of stripes answered from their stats.
     pub(crate) totals: Option<Arc<StripeTotals>>,
 }
 
 impl Reading {
-    /// Calls `send` with each batch until it says that no more are wanted.
+    /// Calls `send` with each batch until it returns false.
     pub(crate) fn run(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         match (&self.work.scan.shape, &self.work.aggregate) {
             (Shape::Records { .. }, None) => self.records(send),
@@ -114,7 +114,7 @@ impl Reading {
         self.sum_up(running, &reader.projection(), add, send)
     }
 
-    /// Reads slices, the latest first, and of those after the first only what may be newer than what has been seen.
+    /// Reads ranges newest first; of those after the first, only rows that may be newer than the records seen.
     fn newest(
         &self,
         mut newest: Newest,
@@ -153,7 +153,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Adds each block, and sends what they add up to.
+    /// Aggregates blocks and sends the states.
     fn sum_up(
         &self,
         mut running: Running<'_>,

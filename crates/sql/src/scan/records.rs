@@ -1,4 +1,4 @@
-//! From blocks to the records of a query: those that pass its filters, with what they share by row.
+//! Record reader: from blocks to the records that pass a query's filters, with their row columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use crate::scan::spec::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Reads the records of blocks.
+/// Reads records from blocks.
 pub(crate) struct RecordReader {
     scan: Arc<TableScan>,
-    /// ScanRange, for messages.
+    /// Name of the scan range, for messages.
     name: String,
-    /// What is read of rows.
+    /// Fields read by row.
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// What is read of records.
+    /// Fields read by record.
     records: Fields,
     record_filter: Vec<Expr>,
-    /// The event time among the fields of records, and the range it must lie in.
+    /// Index of the event time among the record fields, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
     by_row: bool,
 }
 
-/// Some fields of the records of a table, and a schema of them.
+/// A projection of a table's fields, and its schema.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    /// Ascending.
+    /// Indexes of the table's fields, ascending.
     at: Vec<usize>,
     schema: SchemaRef,
 }
 
 impl Fields {
-    /// The columns that `exprs` name, and `more`.
+    /// The columns used by `exprs`, and `more`.
     pub(crate) fn of<'a>(schema: &Schema, exprs: impl Iterator<Item = &'a Expr>, more: &[usize]) -> Result<Self> {
         let mut at: Vec<usize> = exprs.flat_map(collect_columns).map(|column| column.index()).collect();
         at.extend(more);
@@ -55,52 +55,52 @@ impl Fields {
         Ok(Self { at, schema })
     }
 
-    /// An expression over the table as one over a batch of these fields.
+    /// Rewrites an expression over the table to one over a batch of these fields.
     pub(crate) fn bind(&self, expr: &Expr) -> Result<Expr> {
         reassign_expr_columns(Arc::clone(expr), &self.schema)
     }
 
-    /// Where a field of the table is among these.
+    /// Index of a table field among these.
     pub(crate) fn place(&self, field: usize) -> Option<usize> {
         self.at.binary_search(&field).ok()
     }
 
-    /// The fields of the table.
+    /// Indexes of the table's fields.
     pub(crate) fn at(&self) -> &[usize] {
         &self.at
     }
 
-    /// A schema of them.
+    /// Schema of these fields.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 }
 
-/// What a query wants of records beside its filters.
+/// What a query reads beside its filters.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted<'a> {
-    /// Expressions that are worked out by row.
+    /// Expressions evaluated by row.
     pub(crate) of_rows: Vec<&'a Expr>,
-    /// Expressions that are worked out by record.
+    /// Expressions evaluated by record.
     pub(crate) of_records: Vec<&'a Expr>,
-    /// Fields of records.
+    /// Record fields to output.
     pub(crate) fields: &'a [usize],
-    /// Whether the ends of rows are wanted.
+    /// Whether row ends are needed.
     pub(crate) by_row: bool,
 }
 
 /// The records of a block that pass the filters.
 pub(crate) struct Records {
-    /// For each row, the fields that are read of rows. Rows without a record are among them.
+    /// The row fields, for every row, including rows without records.
     pub(crate) rows: RecordBatch,
-    /// For each row, the end of its records.
+    /// End of each row's records.
     pub(crate) ends: Vec<u32>,
     pub(crate) records: RecordBatch,
 }
 
 impl RecordReader {
-    /// Reads records that pass `filter`, expressions over the table of `scan`, of which those that the keys decide are
-    /// looked at by row.
+    /// Reads records that pass `filter`, expressions over the table of `scan`; those that depend on the row are
+    /// evaluated once per row.
     pub(crate) fn new(
         scan: &Arc<TableScan>,
         name: &str,
@@ -132,17 +132,17 @@ impl RecordReader {
         })
     }
 
-    /// What must be read of blocks.
+    /// The projection of blocks.
     pub(crate) fn projection(&self) -> Projection {
         self.layout().projection(&self.records.at)
     }
 
-    /// What batches of rows hold.
+    /// Fields of row batches.
     pub(crate) fn row_fields(&self) -> &Fields {
         &self.rows
     }
 
-    /// What batches of records hold.
+    /// Fields of record batches.
     pub(crate) fn record_fields(&self) -> &Fields {
         &self.records
     }
@@ -155,7 +155,7 @@ impl RecordReader {
         undecoded(&self.scan, &self.name, source)
     }
 
-    /// The records of a block; `None` if none passes.
+    /// The records of a block that pass; `None` if there are none.
     pub(crate) fn read(&self, block: Block) -> Result<Option<Records>> {
         let (mut ends, mut mask) = (Vec::new(), None);
         let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
@@ -189,7 +189,7 @@ impl RecordReader {
     }
 }
 
-/// `fields` of the rows of a block, as keys tell them, and for each row the end of its records.
+/// Decodes `fields` from the keys of a block; with the end of each row's records.
 pub(crate) fn read_rows(
     scan: &TableScan,
     slice: &str,
@@ -203,13 +203,13 @@ pub(crate) fn read_rows(
     Ok((rows, values.ends))
 }
 
-/// What is wrong with a slice of this name.
+/// The error for a scan range of this name.
 fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
     let table = scan.snapshot.table().name().to_owned();
     external(SqlError::Decode { table, slice: slice.to_owned(), source })
 }
 
-/// Which rows of `batch` pass all of `filters`; `None` if there are none. What is null does not pass.
+/// The rows of `batch` that pass all of `filters`; `None` without filters. Null does not pass.
 pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
@@ -225,14 +225,14 @@ pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<Bo
     Ok(mask)
 }
 
-/// The verdict of each row as that of its records.
+/// Repeats each row's result for its records.
 fn spread(rows: &BooleanArray, ends: &[u32]) -> BooleanArray {
     let mut mask = BooleanBufferBuilder::new(ends.last().map_or(0, |end| *end as usize));
     record_counts(ends).zip(rows.values()).for_each(|(records, kept)| mask.append_n(records, kept));
     BooleanArray::new(mask.finish(), None)
 }
 
-/// The ends of rows, of the records that `mask` leaves.
+/// The row ends after filtering by `mask`.
 fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
     let (mut start, mut kept) = (0, 0);
     let end = |end: &u32| {
@@ -244,7 +244,7 @@ fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
     ends.iter().map(end).collect()
 }
 
-/// Which records have a time, column `at`, in `range`; `None` if all have.
+/// The records whose time, column `at`, is in `range`; `None` if all are.
 fn within(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<Option<BooleanArray>> {
     let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
     let column = batch.columns().get(at).ok_or_else(unlike)?;

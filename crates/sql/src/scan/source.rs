@@ -1,4 +1,4 @@
-//! The file source of slices: what a scan reads, and how it is shown.
+//! File source of scan ranges: projection, filter pushdown and display.
 
 use std::fmt::{self, Formatter};
 use std::ops::Range;
@@ -29,25 +29,25 @@ use crate::pushdown::value_sets::ALWAYS;
 use crate::scan::opener::SliceOpener;
 use crate::scan::spec::{Shape, TableScan, Work};
 
-/// Ranges of keys shown by a plan before it only counts them.
+/// Key ranges that EXPLAIN lists; more are counted.
 const SHOWN: usize = 3;
 
-/// Slices as "files".
+/// File source whose "files" are scan ranges.
 #[derive(Clone)]
 pub(crate) struct SstSource {
     scan: Arc<TableScan>,
     /// What slices hold.
     stored: SchemaRef,
-    /// Expressions over what slices hold; rows that do not pass them do not come.
+    /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
-    /// The order of what one slice gives.
+    /// Output order of one scan range.
     order: Option<LexOrdering>,
-    /// What comes of slices: what they hold, or what was summed up of it.
+    /// Output before projection: the table, or the aggregation.
     table_schema: TableSchema,
     projection: SplitProjection,
     batch_size: usize,
-    /// Slices and SSTs, for show.
+    /// Counts of scan ranges and SSTs, for EXPLAIN.
     counts: (usize, usize),
     metrics: ExecutionPlanMetricsSet,
 }
@@ -74,12 +74,12 @@ impl SstSource {
         }
     }
 
-    /// What it reads.
+    /// The scan.
     pub(crate) fn scan(&self) -> &TableScan {
         &self.scan
     }
 
-    /// The order of what one slice gives, over what slices hold; none if that is summed up.
+    /// Output order of one scan range over the table's columns; `None` for an aggregation.
     pub(crate) fn slice_order(&self) -> Option<&LexOrdering> {
         self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
     }
@@ -89,12 +89,12 @@ impl SstSource {
         &self.stored
     }
 
-    /// What comes of each row of a slice.
+    /// The projection of the output.
     pub(crate) fn projections(&self) -> &ProjectionExprs {
         &self.projection.source
     }
 
-    /// What is to be done with each slice.
+    /// What to do with each scan range.
     pub(crate) fn work(&self) -> Result<Work> {
         let columns = self.projection.file_indices.clone();
         let schema = Arc::new(self.table_schema.file_schema().project(&columns)?);
@@ -109,12 +109,12 @@ impl SstSource {
         })
     }
 
-    /// Whether it may sum up what it reads.
+    /// Whether an aggregation may be added.
     pub(crate) fn may_aggregate(&self) -> bool {
         self.scan.push_down && self.aggregate.is_none()
     }
 
-    /// The same, summed up.
+    /// The same source with an aggregation.
     pub(crate) fn aggregating(&self, aggregate: ScanAggregate) -> Self {
         let table_schema = TableSchema::from(&aggregate.schema);
         Self {
@@ -147,7 +147,7 @@ impl FileSource for SstSource {
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        // Of sums nothing follows from what passed before they were made.
+        // Filters before an aggregation say nothing about its output.
         if self.aggregate.is_some() { None } else { conjunction_opt(self.filters.iter().cloned()) }
     }
 
@@ -197,7 +197,7 @@ impl FileSource for SstSource {
         f.write_str(close)
     }
 
-    // A slice is no run of bytes that could be split by offsets.
+    // A scan range cannot be split at byte offsets.
     fn supports_repartitioning(&self) -> bool {
         false
     }
@@ -206,8 +206,8 @@ impl FileSource for SstSource {
         files
     }
 
-    /// Filters of records are looked at here: those that keys decide by row, before values are. A filter that changes while
-    /// the query runs is left to the engine.
+    /// Takes filters on records; those that depend on the row are evaluated once per row. Dynamic filters are left to
+    /// DataFusion.
     fn try_pushdown_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,

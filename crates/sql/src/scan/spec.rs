@@ -1,4 +1,4 @@
-//! What a scan reads, and what it gives.
+//! Specification of a scan: what it reads and outputs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::shared_scan::InPass;
 #[derive(Debug)]
 pub(crate) struct EvenBatches;
 
-/// What a scan of a table gives.
+/// Output of a scan.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
-    /// Records; `within` keeps only those whose event time, a record field, lies in a range.
+    /// Records; `within`: the index of the event time and the range that it must lie in.
     Records { within: Option<(usize, Range<i64>)> },
     /// Cells.
     Cells,
@@ -27,20 +27,20 @@ pub(crate) enum Shape {
     Rows(RowView),
 }
 
-/// What a scan of a table reads.
+/// Input of a scan.
 #[derive(Debug)]
 pub(crate) struct TableScan {
     pub(crate) snapshot: Snapshot,
     pub(crate) shape: Shape,
-    /// The keys asked for.
+    /// Key ranges to read.
     pub(crate) keys: Vec<KeyRange>,
-    /// The event times asked for, microseconds.
+    /// Event times to read, microseconds, half-open.
     pub(crate) time: Range<i64>,
-    /// What may have read the records, with those of other periods.
+    /// The shared scan that may provide the records.
     pub(crate) pass: Option<InPass>,
-    /// Whether all batches of a slice but the last are as long as they may be.
+    /// Whether all batches but the last of a range have the full size.
     pub(crate) even: bool,
-    /// Whether filters and aggregations may be left to the scan.
+    /// Whether filters and aggregations may be pushed down.
     pub(crate) push_down: bool,
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct Work {
     pub(crate) scan: Arc<TableScan>,
     /// What slices hold.
     pub(crate) stored: SchemaRef,
-    /// Expressions over it.
+    /// Filters over that schema.
     pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregate: Option<Arc<ScanAggregate>>,
-    /// Columns of the table, or of what is summed up, to give, ascending.
+    /// Output columns, of the table or of the aggregation, ascending.
     pub(crate) columns: Vec<usize>,
-    /// The schema they make.
+    /// Schema of the output columns.
     pub(crate) schema: SchemaRef,
     pub(crate) batch_size: usize,
 }

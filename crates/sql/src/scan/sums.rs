@@ -1,7 +1,7 @@
-//! Rows by what their values add up to, where a query asks for no more of records than that.
+//! Sum reader: aggregates from row sums, for queries that need no single records.
 //!
-//! Files keep the sums of rows beside their values. Where they do not, and where rows of several files are merged or some
-//! of a row is hidden, the values come instead and are added up here.
+//! SSTs store row sums beside the values. Where they do not, and where rows of several SSTs are merged or partly
+//! hidden, the values are read and added here.
 
 use std::sync::Arc;
 
@@ -22,21 +22,21 @@ use crate::scan::spec::{Shape, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Reads rows and sums.
+/// Reads rows and their sums.
 pub(crate) struct SumReader {
     scan: Arc<TableScan>,
-    /// ScanRange, for messages.
+    /// Name of the scan range, for messages.
     name: String,
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// Columns of records, which are arguments.
+    /// Record columns that are arguments.
     records: Fields,
-    /// For each function its state, and the group and the column of its argument.
+    /// For each function its state, and the group and column of its argument.
     states: Vec<(RowState, Option<(usize, usize)>)>,
 }
 
 impl SumReader {
-    /// For `aggregate` of the records that pass `filters`; `None` if these or it look at single records.
+    /// For `aggregate` over the records that pass `filters`; `None` if either needs single records.
     pub(crate) fn new(
         scan: &Arc<TableScan>,
         name: &str,
@@ -73,7 +73,7 @@ impl SumReader {
         }))
     }
 
-    /// What must be read of blocks.
+    /// The projection of blocks.
     pub(crate) fn projection(&self) -> Projection {
         let mut projection = self.scan.snapshot.layout().projection(self.records.at());
         for (group, _) in self.states.iter().filter_map(|(_, column)| *column) {
@@ -84,12 +84,12 @@ impl SumReader {
         projection
     }
 
-    /// What batches of rows hold, and columns that are arguments.
+    /// Fields of row batches, and of arguments.
     pub(crate) fn fields(&self) -> (&Fields, &Fields) {
         (&self.rows, &self.records)
     }
 
-    /// The rows of a block that pass the filters and have records.
+    /// States of the rows of a block that pass the filters and have records.
     pub(crate) fn read(&self, block: &Block) -> Result<RowStates> {
         let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
         let mut kept: BooleanArray = record_counts(&ends).map(|count| Some(count > 0)).collect();
@@ -108,7 +108,7 @@ impl SumReader {
     }
 }
 
-/// The sums of a column if they came, else its values.
+/// The row sums of a column if the block has them, else its values.
 fn argument(block: &Block, group: usize, column: usize) -> Option<RowArgument<'_>> {
     let group = block.groups.get(group)?.as_ref()?;
     match group.sums.get(column).and_then(Option::as_ref) {

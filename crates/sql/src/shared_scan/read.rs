@@ -1,4 +1,4 @@
-//! Reading files for several periods, and giving each its records.
+//! Reads shared files and splits their records by period.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,8 @@ use crate::shared_scan::split::Places;
 use crate::shared_scan::{InPass, SharedScan, share};
 
 impl InPass {
-    /// What `reading` would give, if its files are read for several periods; `None` if it is to read by itself. That is also
-    /// what to do where reading failed: then each period says what is wrong.
+    /// The records of a scan from the pass; `None` if it must read by itself. `None` also after a failed read, so that
+    /// each period reports the error.
     pub(crate) fn records(
         &self,
         work: &Work,
@@ -29,7 +29,7 @@ impl InPass {
         let Self { pass, at } = self;
         let ask = ScanSignature::of(work)?;
         let ask = pass.asks.iter().position(|known| *known == ask)?;
-        // A query that asks for less than its period knows it by itself.
+        // A query with narrower time bounds than its period reads by itself.
         if work.scan.time != pass.time(*at) {
             return None;
         }
@@ -52,7 +52,7 @@ impl InPass {
 }
 
 impl SharedScan {
-    /// Reads what nobody has read yet of `files`. Whoever comes meanwhile does the same; all wait for the last piece.
+    /// Reads unread pieces of `files`, concurrently with other scans; all wait for the last piece.
     fn read(&self, files: &SharedFiles, work: &Work, name: &str, options: &ScanOptions) {
         let mut read = 0;
         while let Some((piece, slice)) = files.next_piece() {
@@ -63,7 +63,7 @@ impl SharedScan {
             }
             read += u64::from(slice.keys.start == *files.start());
         }
-        // What was given up meanwhile.
+        // Periods excluded meanwhile.
         self.held.sub(files.release());
         self.read.fetch_add(read, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ impl SharedScan {
         given.extend((0..self.times.len()).map(|period| files.gives(period).then(Vec::new)));
         for block in snapshot.scan_with(slice, &reader.projection(), options).map_err(external)? {
             if self.stopped.load(Ordering::Relaxed) || files.periods().is_empty() {
-                return Err(DataFusionError::Execution("nobody wants them any more".to_owned()));
+                return Err(DataFusionError::Execution("no period takes these records".to_owned()));
             }
             let block = block.map_err(external)?;
             let unlike_keys = |error| DataFusionError::External(Box::new(error));
@@ -127,7 +127,7 @@ impl SharedScan {
         Ok(())
     }
 
-    /// Where more is held than was estimated, the last periods read by themselves.
+    /// While the budget is exceeded, excludes the later half of the periods.
     fn give_up_what_does_not_fit(&self, files: &SharedFiles, given: &mut [Given]) {
         while self.held.bytes() > self.most {
             let periods = files.periods();

@@ -1,4 +1,4 @@
-//! The signatures of scans, and those of the scans of a plan.
+//! Collects scan signatures from a physical plan.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::scan::spec::{Shape, Work};
 use crate::shared_scan::asked::{Asked, ScanSignature};
 use crate::shared_scan::share;
 
-/// Bytes of a value whose size its type does not tell, about.
+/// Assumed bytes of a variable-length value.
 const TEXT: usize = 24;
 
 impl ScanSignature {
-    /// What a scan asks for; `None` if it is not for records as they are.
+    /// The signature of a scan of records; `None` for aggregations, cells and rows.
     pub(crate) fn of(work: &Work) -> Option<Self> {
         let Shape::Records { within } = &work.scan.shape else { return None };
         if work.aggregate.is_some() {
@@ -35,7 +35,7 @@ impl ScanSignature {
 }
 
 impl Asked {
-    /// What the scans of a plan ask for.
+    /// The scans of a plan.
     ///
     /// # Errors
     /// If a file cannot be opened.
@@ -48,7 +48,7 @@ impl Asked {
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> Result<(), StoreError> {
         if let Some(exec) = plan.downcast_ref::<DataSourceExec>()
             && let Some((config, source)) = exec.downcast_to_file_source::<SstSource>()
-            // Of a limit little is read.
+            // With a limit, little is read.
             && config.limit.is_none()
             && let Ok(work) = source.work()
             && let Some(ask) = ScanSignature::of(&work)
@@ -61,7 +61,7 @@ impl Asked {
     }
 }
 
-/// Bytes of a record with these columns, about.
+/// Estimated bytes of a record.
 fn width(schema: &Schema) -> u64 {
     let of = |kind: &DataType| kind.primitive_width().unwrap_or(TEXT) as u64;
     schema.fields().iter().map(|field| of(field.data_type())).sum::<u64>().max(1)

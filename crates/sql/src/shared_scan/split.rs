@@ -1,4 +1,4 @@
-//! Records of several periods, each put to its own.
+//! Splits a batch of records by period.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 
-/// Places of records in a batch, for each period.
+/// Ranges of records in a batch, by period.
 pub(crate) struct Places(Vec<Vec<Range<usize>>>);
 
-/// Finds the period of a moment, where moments that follow one another are often of one.
+/// Finds the period of an instant; caches the last, because consecutive instants are often in one period.
 struct Finder<'a> {
     times: &'a [Range<i64>],
     last: usize,
@@ -40,7 +40,7 @@ impl Places {
         }
     }
 
-    /// By the windows of rows, of which each ends before `ends` of its records.
+    /// Splits by the windows of rows. `ends`: the end of each row's records.
     pub(crate) fn by_windows(windows: &[i64], ends: &[u32], times: &[Range<i64>]) -> Self {
         let (mut places, mut finder, mut start) = (Self::none(times.len()), Finder { times, last: 0 }, 0);
         for (window, end) in windows.iter().zip(ends) {
@@ -53,10 +53,10 @@ impl Places {
         places
     }
 
-    /// By the event times of records, column `at`. A record without one is of no period.
+    /// Splits by the event time of records, column `at`. A record without one is in no period.
     ///
     /// # Errors
-    /// If it is no column of times.
+    /// If the column is not a timestamp.
     pub(crate) fn by_times(batch: &RecordBatch, at: usize, times: &[Range<i64>]) -> Result<Self> {
         let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
         let column = batch.columns().get(at).ok_or_else(unlike)?;
@@ -70,10 +70,10 @@ impl Places {
         Ok(places)
     }
 
-    /// The records of a period as a batch of their own, which holds no other; `None` if there are none.
+    /// Copies the records of a period into a batch; `None` if there are none.
     ///
     /// # Errors
-    /// If they cannot be put together.
+    /// If the copy fails.
     pub(crate) fn take(&self, batch: &RecordBatch, period: usize) -> Result<Option<RecordBatch>, ArrowError> {
         let ranges = self.0.get(period).map(Vec::as_slice).unwrap_or_default();
         let rows: usize = ranges.iter().map(Range::len).sum();
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn rows_are_of_the_period_of_their_window() {
         let batch = batch(&[None; 6]);
-        // The third row has no record that passed.
+        // No record of the third row passed.
         let places = Places::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);
         assert_eq!(names(&places, &batch, 0), ["r0", "r1"]);
         assert_eq!(names(&places, &batch, 1), ["r2"]);

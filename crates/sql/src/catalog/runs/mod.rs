@@ -13,12 +13,12 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_record::{RunRecord, Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
+use tidetable_record::{Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
 use tidetable_store::{Store, leave_out};
 
 use crate::error::external;
 use columns::{Row, batch, schema};
-use rows::{TABLES, Table};
+use rows::{RowsOf, TABLES, Table};
 
 #[derive(Debug)]
 pub(crate) struct RunsSchema {
@@ -66,7 +66,7 @@ impl RunsTable {
         let blobs = self.store.blobs().as_ref();
         let root = PathBuf::from(blobs.display());
         let mut rows = Vec::new();
-        if let rows::Of::Failing(of) = self.table.rows {
+        if let RowsOf::Failing(of) = self.table.rows {
             for run in runs_with_failing_rows(blobs).map_err(external)? {
                 rows.extend(failing_rows(blobs, &run).map_err(external)?.iter().map(of));
             }
@@ -82,12 +82,14 @@ impl RunsTable {
                     continue;
                 }
             };
-            let rejects = |record: &RunRecord| rejected_rows(blobs, record).map_err(external);
             match self.table.rows {
-                rows::Of::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
-                rows::Of::Parts(of) => of(&record, &mut rows),
-                rows::Of::Failing(_) => {}
-                rows::Of::Rejects(of) => rows.extend(rejects(&record)?.iter().map(|reject| of(&record, reject))),
+                RowsOf::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
+                RowsOf::Listed(of) => of(&record, &mut rows),
+                RowsOf::Failing(_) => {}
+                RowsOf::Rejected(of) => {
+                    let rejected = rejected_rows(blobs, &record).map_err(external)?;
+                    rows.extend(rejected.iter().map(|row| of(&record, row)));
+                }
             }
         }
         Ok(rows)
