@@ -165,9 +165,7 @@ impl SchemaProvider for TablesSchema {
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
         Ok(Some(Arc::new(match &self.view {
-            View::Records(time, pass) => {
-                SnapshotTable::records(snapshot, time.clone(), pass.clone(), self.push_down)
-            }
+            View::Records(time, pass) => SnapshotTable::records(snapshot, time.clone(), pass.clone(), self.push_down),
             View::Cells => SnapshotTable::cells(snapshot, self.push_down),
             View::Rows => SnapshotTable::rows(snapshot, CellsShown::default(), self.push_down),
         })))

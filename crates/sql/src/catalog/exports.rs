@@ -177,7 +177,8 @@ fn schema(list: &Published) -> Option<SchemaRef> {
 fn several_forms(list: &Published) -> StoreError {
     StoreError::Manifest {
         path: format!("{FOLDER}/{}{ENDING}", list.name),
-        reason: "its parts have files of several formats; run its job, which publishes all of them in one format".to_owned(),
+        reason: "its parts have files of several formats; run its job, which publishes all of them in one format"
+            .to_owned(),
     }
 }
 

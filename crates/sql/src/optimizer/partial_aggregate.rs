@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
 use crate::optimizer::aggregate_below_join::below_join;
+use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::optimizer::record_scan::RecordScan;
 
 /// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
@@ -33,28 +31,11 @@ const FUNCTIONS: [&str; 15] = [
 ];
 
 /// Moves partial aggregations into the scans below them.
-#[derive(Debug)]
-pub(crate) struct AggregateInScan;
-
-impl PhysicalOptimizerRule for AggregateInScan {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(aggregation) = plan.downcast_ref::<AggregateExec>() else { return Ok(Transformed::no(plan)) };
-            Ok(match in_scan(aggregation)? {
-                Some(changed) => Transformed::yes(changed),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "AggregateInScan"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(crate) fn aggregate_in_scan() -> Rule {
+    node_rule("AggregateInScan", |plan| match plan.downcast_ref::<AggregateExec>() {
+        Some(aggregation) => in_scan(aggregation),
+        None => Ok(None),
+    })
 }
 
 /// `aggregation` with its partial stage in the scan; `None` if the scan cannot do it.

@@ -5,18 +5,16 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::LexOrdering;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::scan::file_groups::Slices;
 use crate::scan::source::SstSource;
 
@@ -24,27 +22,8 @@ use crate::scan::source::SstSource;
 const MOST_SLICES: usize = 128;
 
 /// Merges scan ranges where a query wants the first rows in their order.
-#[derive(Debug)]
-pub(crate) struct TopInOrder;
-
-impl PhysicalOptimizerRule for TopInOrder {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            Ok(match merged(&plan)? {
-                Some(changed) => Transformed::yes(changed),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "TopInOrder"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(crate) fn top_in_order() -> Rule {
+    node_rule("TopInOrder", merged)
 }
 
 /// Replaces `plan`, a sort with a limit, by a merge of scan ranges.

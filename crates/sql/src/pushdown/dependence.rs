@@ -24,57 +24,44 @@ type Expr = Arc<dyn PhysicalExpr>;
 /// event time is replaced by the time in the row key. True for expressions over row fields, and for those that truncate
 /// the event time to multiples of the key's time step.
 pub(crate) fn is_of_row(layout: &Layout, expr: &Expr) -> bool {
-    if expr.is_volatile_node() {
-        return false;
-    }
-    if let Some(column) = expr.downcast_ref::<Column>() {
-        return layout.is_row_field(column.index());
-    }
-    if let Some((time, step)) = steps_of_time(expr) {
-        return layout.row_time_step(time).is_some_and(|told| step % told == 0) || layout.is_row_field(time);
-    }
-    if let Some((time, bound)) = start_of_step(expr) {
-        return layout.row_time_step(time).is_some_and(|told| bound.rem_euclid(told) == 0) || layout.is_row_field(time);
-    }
-    let children = expr.children();
-    if children.is_empty() { expr.is::<Literal>() } else { children.into_iter().all(|child| is_of_row(layout, child)) }
+    consists_of(expr, &|expr| {
+        if let Some(column) = expr.downcast_ref::<Column>() {
+            return Some(layout.is_row_field(column.index()));
+        }
+        let (time, bound) = steps_of_time(expr).or_else(|| start_of_step(expr))?;
+        let of_key = layout.row_time_step(time).is_some_and(|told| bound.rem_euclid(told) == 0);
+        Some(of_key || layout.is_row_field(time))
+    })
 }
 
 /// Whether `expr` depends on the column `time` alone.
 pub(crate) fn is_of_column(expr: &Expr, time: usize) -> bool {
-    if expr.is_volatile_node() {
-        return false;
-    }
-    if let Some(column) = expr.downcast_ref::<Column>() {
-        return column.index() == time;
-    }
-    let children = expr.children();
-    if children.is_empty() { expr.is::<Literal>() } else { children.into_iter().all(|child| is_of_column(child, time)) }
+    consists_of(expr, &|expr| expr.downcast_ref::<Column>().map(|column| column.index() == time))
 }
 
 /// Whether `expr` consists of columns, constants and immutable functions, so that a scan may evaluate it.
 pub(crate) fn is_of_columns(expr: &Expr) -> bool {
+    consists_of(expr, &|expr| expr.is::<Column>().then_some(true))
+}
+
+/// Whether `expr` consists of constants, immutable functions and parts that `is_known` accepts; `None` looks at the
+/// children of a part.
+fn consists_of(expr: &Expr, is_known: &dyn Fn(&Expr) -> Option<bool>) -> bool {
     if expr.is_volatile_node() {
         return false;
     }
-    let children = expr.children();
-    if children.is_empty() {
-        return expr.is::<Literal>() || expr.is::<Column>();
-    }
-    children.into_iter().all(is_of_columns)
+    is_known(expr).unwrap_or_else(|| match expr.children().as_slice() {
+        [] => expr.is::<Literal>(),
+        children => children.iter().all(|child| consists_of(child, is_known)),
+    })
 }
 
 /// A time column and the step, in microseconds, to which `expr` truncates it: a date, `date_trunc` or `date_part`.
 fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
-    if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-        return (*cast.cast_type() == DataType::Date32)
-            .then_some(())
-            .and_then(|()| Some((time_column(cast.expr())?, DAY)));
-    }
-    if let Some(cast) = expr.downcast_ref::<TryCastExpr>() {
-        return (*cast.cast_type() == DataType::Date32)
-            .then_some(())
-            .and_then(|()| Some((time_column(cast.expr())?, DAY)));
+    let cast = expr.downcast_ref::<CastExpr>().map(|cast| (cast.cast_type(), cast.expr()));
+    let try_cast = || expr.downcast_ref::<TryCastExpr>().map(|cast| (cast.cast_type(), cast.expr()));
+    if let Some((kind, inner)) = cast.or_else(try_cast) {
+        return if *kind == DataType::Date32 { Some((time_column(inner)?, DAY)) } else { None };
     }
     let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let [unit, time] = function.args() else { return None };

@@ -64,7 +64,9 @@ impl Reading {
 
     fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let Work { scan, columns, batch_size, .. } = &self.work;
-        if let Some(read) = scan.pass.as_ref().and_then(|pass| pass.records(&self.work, &self.name, &self.slices, &self.options)) {
+        if let Some(read) =
+            scan.pass.as_ref().and_then(|pass| pass.records(&self.work, &self.name, &self.slices, &self.options))
+        {
             let mut gather = Gather::new(*batch_size, scan.even);
             for records in &read {
                 if !gather.push(records, send)? {

@@ -1,4 +1,4 @@
-//! Functions that give something else each time: what is stored or published must follow from its inputs.
+//! Finds functions that are not deterministic: stored and published data must follow from its inputs.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;

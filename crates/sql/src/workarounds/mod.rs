@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::optimizer::Optimizer;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+use crate::optimizer::node_rule::Rule;
 
 /// The rule after which scans are final.
 pub(crate) const LAST: &str = preserved_order::NAME;
@@ -28,7 +29,7 @@ pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// DataFusion's physical rules with the workarounds.
-pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+pub(crate) fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);

@@ -66,7 +66,7 @@ async fn queries_over_views_are_checked_without_data() {
         ("SELECT NONE['v'] FROM rows.T", "NONE"),
         ("SELECT * FROM NONE(with_history => true)", "there is no table NONE; there is T"),
         ("SELECT * FROM T(latest_n => 1)", "with_history"),
-        ("SELECT meter FROM T WHERE random() < 0.5", "random() gives something else each time"),
+        ("SELECT meter FROM T WHERE random() < 0.5", "random() gives another value each time"),
         ("SELECT meter FROM T WHERE ts < (SELECT now())", "$now is the time of the run"),
     ] {
         let error = check_query(&tables, query, &[]).await.unwrap_err().to_string();

@@ -352,7 +352,7 @@ async fn options_that_make_no_sense_are_told() {
     let world = world();
     let session = world.session();
     for (from, told) in [
-        ("rows(T, latest => 2)", "there is no option latest; there are with_history, as_of"),
+        ("rows(T, latest => 2)", "unknown option latest; the options are with_history, as_of"),
         ("T(latest_n => 2)", "needs with_history => true"),
         ("T(after => TIMESTAMP '2018-01-01')", "needs with_history => true"),
         ("T(with_history => true, as_of => TIMESTAMP '2018-01-01')", "before_or_equal"),
