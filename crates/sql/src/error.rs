@@ -79,7 +79,7 @@ pub enum SqlError {
     #[error("UNPACK needs the timestamps of cells: read the table with with_history => true")]
     UnpackWithoutHistory,
     /// `UNPACK` of a query that already has the column `_timestamp`.
-    #[error("UNPACK adds a column _timestamp, which its query has already; rename that one with AS")]
+    #[error("UNPACK adds a column _timestamp, which its query has already; give that column another name with AS")]
     UnpackTwice,
     /// Two options for the same bound.
     #[error("{one} and {other} cannot both be given; write one of them")]

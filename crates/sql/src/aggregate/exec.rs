@@ -10,7 +10,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{filter, interleave, take, take_record_batch};
 use arrow::datatypes::{Schema, TimestampMicrosecondType};
-use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_plan::PhysicalExpr;
@@ -21,7 +20,7 @@ use tidetable_layout::decode::record_counts;
 use crate::aggregate::row_patterns::Patterns;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
-use crate::scan::records::{Fields, Records, Wanted};
+use crate::scan::records::{Fields, Records, Wanted, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -84,7 +83,7 @@ impl<'a> Running<'a> {
             GroupOf::Time => records.bind(expr),
         };
         let argument = |aggregate: &Aggregate| -> Result<(Vec<Expr>, Option<Expr>)> {
-            let arguments = aggregate.arguments.iter().map(|expr| records.bind(expr)).collect::<Result<_>>()?;
+            let arguments = records.bind_all(&aggregate.arguments)?;
             Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
         };
         let time = plan.time.and_then(|time| records.place(time));
@@ -315,10 +314,4 @@ fn rows_with_records(records: &Records) -> Result<RecordBatch> {
 /// Evaluates expressions over a batch.
 pub(crate) fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
-}
-
-fn verdict(expr: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
-    let verdict = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-    let unlike = || DataFusionError::Internal(format!("the filter {expr} is neither true nor false"));
-    Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
 }

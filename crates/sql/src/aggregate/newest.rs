@@ -67,7 +67,7 @@ impl Newest {
             name: name.to_owned(),
             time,
             later,
-            row_filter: filters.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            row_filter: rows.bind_all(filters)?,
             rows,
             group_exprs,
             groups: new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?,
@@ -84,7 +84,7 @@ impl Newest {
     pub(crate) fn may_be_newer(&mut self, block: &Block) -> Result<Option<KeyRange>> {
         let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
         let kept = passing(&self.row_filter, &rows)?;
-        let groups = self.groups_of(&rows)?;
+        let groups = self.groups_of(&rows, &self.rows.bind_all(&self.group_exprs)?)?;
         let times = times(&rows, self.rows.place(self.time))?;
         let wanted: Vec<usize> = record_counts(&ends)
             .enumerate()
@@ -103,10 +103,7 @@ impl Newest {
     /// Updates the newest times from records that were read.
     pub(crate) fn saw(&mut self, found: &Records, fields: (&Fields, &Fields)) -> Result<()> {
         let times = times(&found.records, fields.1.place(self.time))?;
-        let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| fields.0.bind(expr)).collect::<Result<_>>()?;
-        let mut groups = Vec::new();
-        self.groups.intern(&evaluate(&exprs, &found.rows)?, &mut groups)?;
-        self.seen.resize(self.groups.len(), i64::MIN);
+        let groups = self.groups_of(&found.rows, &fields.0.bind_all(&self.group_exprs)?)?;
         let mut start = 0;
         for (end, group) in found.ends.iter().zip(groups) {
             let newest = times.get(start..*end as usize).and_then(|times| times.iter().max());
@@ -118,10 +115,9 @@ impl Newest {
         Ok(())
     }
 
-    fn groups_of(&mut self, rows: &RecordBatch) -> Result<Vec<usize>> {
-        let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| self.rows.bind(expr)).collect::<Result<_>>()?;
+    fn groups_of(&mut self, rows: &RecordBatch, exprs: &[Expr]) -> Result<Vec<usize>> {
         let mut groups = Vec::new();
-        self.groups.intern(&evaluate(&exprs, rows)?, &mut groups)?;
+        self.groups.intern(&evaluate(exprs, rows)?, &mut groups)?;
         self.seen.resize(self.groups.len(), i64::MIN);
         Ok(groups)
     }

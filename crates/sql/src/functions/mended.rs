@@ -1,4 +1,4 @@
-//! Functions of the engine, of which something is worked out here.
+//! Wraps a DataFusion function to override its coercion or some of its results.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -11,24 +11,24 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// Coerces the types of arguments.
+/// Coerces argument types.
 pub(crate) type Coercion = fn(&[DataType]) -> Result<Vec<DataType>>;
 
-/// What is worked out in place of the engine.
+/// The overrides of a function.
 pub(crate) trait Mend: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
-    /// The types that arguments are brought to; `None` for those of the engine's function.
+    /// The coercion of arguments; `None` for DataFusion's.
     fn coerced(&self) -> Option<Coercion>;
 
-    /// The result; `None` where that of the engine is right.
+    /// The result; `None` for DataFusion's.
     fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
 
-    /// The arguments as the engine takes them.
+    /// Converts the arguments for DataFusion's function.
     fn for_engine(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
         Ok(args)
     }
 }
 
-/// Takes the place of `engine`.
+/// Wraps `engine`.
 pub(crate) fn mended(engine: Arc<ScalarUDF>, mend: impl Mend) -> Arc<ScalarUDF> {
     let signature = match mend.coerced() {
         Some(_) => Signature::user_defined(Volatility::Immutable),

@@ -1,4 +1,4 @@
-//! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise; and that of sketches.
+//! Functions of GoogleSQL for Bigtable that DataFusion lacks or defines differently, and those of sketches.
 
 pub(crate) mod argument_types;
 pub(crate) mod bytes;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
+use bytes::OfBytes;
 pub(crate) use checked::checked;
 pub(crate) use rounded::rounded;
 pub(crate) use times::time_counts::counting_times;
@@ -25,16 +26,16 @@ pub(crate) use times::zones::{TIMEZONE, by_clocks};
 pub(crate) use times::{as_nanos, read_text, time_of};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 
-/// Adds the functions, `map['key']`, and the type names of GoogleSQL to what a session has.
+/// Registers the functions, `map['key']` and the type names of GoogleSQL.
 pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
-    // First, for the engine's own indexing takes no text for a key of bytes.
+    // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     let functions: [Arc<ScalarUDF>; 11] = [
-        bytes::to_int64(),
-        bytes::to_float64(),
-        bytes::safe_convert_bytes_to_string(),
+        OfBytes::ToInt64.function(),
+        OfBytes::ToFloat64.function(),
+        OfBytes::ToText.function(),
         maps::map_contains_key(),
         maps::map_empty(),
         unpack::function(),

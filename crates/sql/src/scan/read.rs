@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 use tidetable_layout::{Block, Projection};
 use tidetable_store::{ScanOptions, ScanRange};
@@ -64,10 +63,9 @@ impl Reading {
 
     fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
         let Work { scan, columns, batch_size, .. } = &self.work;
-        if let Some(read) =
-            scan.pass.as_ref().and_then(|pass| pass.records(&self.work, &self.name, &self.slices, &self.options))
-        {
-            let mut gather = Gather::new(*batch_size, scan.even);
+        let mut gather = Gather::new(*batch_size, scan.even);
+        let shared = scan.pass.as_ref();
+        if let Some(read) = shared.and_then(|pass| pass.records(&self.work, &self.name, &self.slices, &self.options)) {
             for records in &read {
                 if !gather.push(records, send)? {
                     return Ok(());
@@ -76,10 +74,7 @@ impl Reading {
             return gather.send(send).map(|_| ());
         }
         let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
-        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
-        let place = |column: &usize| reader.record_fields().place(*column).ok_or_else(unlike);
-        let wanted: Vec<usize> = columns.iter().map(place).collect::<Result<_>>()?;
-        let mut gather = Gather::new(*batch_size, scan.even);
+        let wanted = reader.record_fields().places(columns)?;
         for block in self.blocks(&reader.projection())? {
             let Some(found) = reader.read(block?)? else { continue };
             if !gather.push(&found.records.project(&wanted)?, send)? {
@@ -140,19 +135,13 @@ impl Reading {
                     let Some(found) = reader.read(block?)? else { continue };
                     newest.saw(&found, (reader.row_fields(), reader.record_fields()))?;
                     running.add(found)?;
-                    if running.is_full()
-                        && let Some(batch) = running.take()?
-                        && !send(batch.project(&self.work.columns)?)
-                    {
+                    if running.is_full() && !self.send_states(&mut running, send)? {
                         return Ok(());
                     }
                 }
             }
         }
-        if let Some(batch) = running.take()? {
-            send(batch.project(&self.work.columns)?);
-        }
-        Ok(())
+        self.send_states(&mut running, send).map(|_| ())
     }
 
     /// Aggregates blocks and sends the states.
@@ -163,23 +152,24 @@ impl Reading {
         add: impl Fn(&mut Running<'_>, Block) -> Result<()>,
         send: &mut dyn FnMut(RecordBatch) -> bool,
     ) -> Result<()> {
-        let columns = &self.work.columns;
         for block in self.blocks(projection)? {
             add(&mut running, block?)?;
-            if running.is_full()
-                && let Some(batch) = running.take()?
-                && !send(batch.project(columns)?)
-            {
+            if running.is_full() && !self.send_states(&mut running, send)? {
                 return Ok(());
             }
         }
         if let Some(known) = self.totals.as_ref().map(|totals| totals.states()).transpose()?.flatten() {
             running.add_rows(&known)?;
         }
-        if let Some(batch) = running.take()? {
-            send(batch.project(columns)?);
-        }
-        Ok(())
+        self.send_states(&mut running, send).map(|_| ())
+    }
+
+    /// Sends the states of the groups so far, if there are any; whether more are wanted.
+    fn send_states(&self, running: &mut Running<'_>, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
+        Ok(match running.take()? {
+            Some(batch) => send(batch.project(&self.work.columns)?),
+            None => true,
+        })
     }
 
     fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray,
+};
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
@@ -60,9 +62,20 @@ impl Fields {
         reassign_expr_columns(Arc::clone(expr), &self.schema)
     }
 
+    /// Rewrites several expressions as [`Self::bind`] does.
+    pub(crate) fn bind_all<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Vec<Expr>> {
+        exprs.into_iter().map(|expr| self.bind(expr)).collect()
+    }
+
     /// Index of a table field among these.
     pub(crate) fn place(&self, field: usize) -> Option<usize> {
         self.at.binary_search(&field).ok()
+    }
+
+    /// Indexes of table fields among these, which must hold them.
+    pub(crate) fn places(&self, fields: &[usize]) -> Result<Vec<usize>> {
+        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
+        fields.iter().map(|field| self.place(*field).ok_or_else(unlike)).collect()
     }
 
     /// Indexes of the table's fields.
@@ -123,9 +136,9 @@ impl RecordReader {
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
-            row_filter: of_rows.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
-            record_filter: of_records.iter().map(|filter| records.bind(filter)).collect::<Result<_>>()?,
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
+            row_filter: rows.bind_all(of_rows)?,
+            record_filter: records.bind_all(of_records)?,
             rows,
             records,
             within,
@@ -213,16 +226,21 @@ fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionEr
 pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
-        let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
-        let unlike = || DataFusionError::Internal(format!("the filter {filter} is neither true nor false"));
-        let verdict = verdict.as_boolean_opt().ok_or_else(unlike)?;
-        let verdict = if verdict.null_count() == 0 { verdict.clone() } else { prep_null_mask_filter(verdict) };
+        let verdict = verdict(filter, batch)?;
+        let verdict = if verdict.null_count() == 0 { verdict } else { prep_null_mask_filter(&verdict) };
         mask = Some(match mask {
             Some(mask) => and(&mask, &verdict)?,
             None => verdict,
         });
     }
     Ok(mask)
+}
+
+/// The rows of `batch` that pass `filter`; null where it is null.
+pub(crate) fn verdict(filter: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
+    let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
+    let unlike = || DataFusionError::Internal(format!("the filter {filter} is neither true nor false"));
+    Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
 }
 
 /// Repeats each row's result for its records.
@@ -246,11 +264,16 @@ fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
 
 /// The records whose time, column `at`, is in `range`; `None` if all are.
 fn within(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<Option<BooleanArray>> {
-    let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
-    let column = batch.columns().get(at).ok_or_else(unlike)?;
-    let times = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
+    let times = event_times(batch, at)?;
     if times.null_count() == 0 && times.values().iter().all(|time| range.contains(time)) {
         return Ok(None);
     }
     Ok(Some(times.iter().map(|time| Some(time.is_some_and(|time| range.contains(&time)))).collect()))
+}
+
+/// Column `at` of a batch of records as event times.
+pub(crate) fn event_times(batch: &RecordBatch, at: usize) -> Result<&TimestampMicrosecondArray> {
+    let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
+    let column = batch.columns().get(at).ok_or_else(unlike)?;
+    column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)
 }

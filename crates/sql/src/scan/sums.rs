@@ -66,7 +66,7 @@ impl SumReader {
         Ok(Some(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
-            row_filter: filters.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            row_filter: rows.bind_all(filters)?,
             rows,
             records: Fields::of(table, arguments, &[])?,
             states: of_columns,

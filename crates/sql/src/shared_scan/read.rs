@@ -57,7 +57,7 @@ impl SharedScan {
         let mut read = 0;
         while let Some((piece, slice)) = files.next_piece() {
             let mut given = Vec::new();
-            match self.read_piece(files, slice, (work, name, options), &mut given) {
+            match self.read_piece(files, slice, work, name, options, &mut given) {
                 Ok(()) => piece.keep(given),
                 Err(_) => self.held.sub(given.iter().map(bytes_of).sum()),
             }
@@ -72,7 +72,9 @@ impl SharedScan {
         &self,
         files: &SharedFiles,
         slice: &ScanRange,
-        (work, name, options): (&Work, &str, &ScanOptions),
+        work: &Work,
+        name: &str,
+        options: &ScanOptions,
         given: &mut Vec<Given>,
     ) -> Result<()> {
         let snapshot = work.scan.snapshot.clone();
@@ -91,11 +93,10 @@ impl SharedScan {
         });
         let wanted = Wanted { fields: &work.columns, by_row: within.is_none(), ..Wanted::default() };
         let reader = RecordReader::new(&scan, name, &work.stored, &work.filters, &wanted)?;
-        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
         let fields = reader.record_fields();
-        let columns: Vec<usize> =
-            work.columns.iter().map(|column| fields.place(*column).ok_or_else(unlike)).collect::<Result<_>>()?;
-        let time = within.map(|(time, _)| fields.place(time).ok_or_else(unlike)).transpose()?;
+        let columns = fields.places(&work.columns)?;
+        let time =
+            within.map(|(time, _)| fields.places(&[time])).transpose()?.and_then(|places| places.first().copied());
         given.extend((0..self.times.len()).map(|period| files.gives(period).then(Vec::new)));
         for block in snapshot.scan_with(slice, &reader.projection(), options).map_err(external)? {
             if self.stopped.load(Ordering::Relaxed) || files.periods().is_empty() {

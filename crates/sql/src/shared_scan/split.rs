@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
-use arrow::datatypes::TimestampMicrosecondType;
+use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
 use arrow::error::ArrowError;
-use datafusion::common::DataFusionError;
 use datafusion::error::Result;
+
+use crate::scan::records::event_times;
 
 /// Ranges of records in a batch, by period.
 pub(crate) struct Places(Vec<Vec<Range<usize>>>);
@@ -58,11 +58,8 @@ impl Places {
     /// # Errors
     /// If the column is not a timestamp.
     pub(crate) fn by_times(batch: &RecordBatch, at: usize, times: &[Range<i64>]) -> Result<Self> {
-        let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
-        let column = batch.columns().get(at).ok_or_else(unlike)?;
-        let moments = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
         let (mut places, mut finder) = (Self::none(times.len()), Finder { times, last: 0 });
-        for (record, moment) in moments.iter().enumerate() {
+        for (record, moment) in event_times(batch, at)?.iter().enumerate() {
             if let Some(period) = moment.and_then(|moment| finder.find(moment)) {
                 places.add(period, record..record + 1);
             }
@@ -96,7 +93,7 @@ impl Places {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{StringArray, TimestampMicrosecondArray};
+    use arrow::array::{AsArray, StringArray, TimestampMicrosecondArray};
 
     use super::*;
 

@@ -16,13 +16,13 @@ use datafusion::scalar::ScalarValue;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Puts [`DaysAsTimes`] where expressions are simple.
+/// Inserts [`DaysAsTimes`] after expressions are simplified.
 pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
     rules.insert(place, Arc::new(DaysAsTimes));
 }
 
-/// Rewrites comparisons of days in filters.
+/// Rewrites comparisons of dates in filters.
 #[derive(Debug)]
 struct DaysAsTimes;
 
@@ -40,7 +40,7 @@ impl OptimizerRule for DaysAsTimes {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        // Elsewhere an expression gives a column its name.
+        // Filters only: elsewhere a rewrite would rename output columns.
         let LogicalPlan::Filter(filter) = &plan else { return Ok(Transformed::no(plan)) };
         let schema = Arc::clone(filter.input.schema());
         plan.map_expressions(|expr| {
@@ -54,7 +54,8 @@ impl OptimizerRule for DaysAsTimes {
     }
 }
 
-/// `CAST(time AS DATE) op day` as a comparison of times; `None` if it is none, or not of times in UTC.
+/// Rewrites `CAST(time AS DATE) op day` to a comparison of times; `None` for other expressions, and for times not in
+/// UTC.
 fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
     let (time, op, day) = match (left.as_ref(), right.as_ref()) {

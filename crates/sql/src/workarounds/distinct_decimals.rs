@@ -54,7 +54,7 @@ impl OptimizerRule for DistinctInOneType {
     }
 }
 
-/// Whether a function over its own results has the type that it has over values.
+/// Whether a function over its own results keeps its type.
 fn keeps_type(expr: &Expr, aggregate: &Aggregate) -> bool {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else { return true };
     if params.distinct {

@@ -38,13 +38,13 @@ pub(crate) fn insert(rules: &mut Vec<Rule>) {
     rules.insert(about_sorts, node_rule("FixLimits", fix_limits));
 }
 
-/// Separates limits from sorts, and fences them.
+/// Separates limits from sorts, and fences them with filters.
 fn fix_limits(plan: &Plan) -> Result<Option<Plan>> {
     let limit = limit_above(plan);
     limit.as_ref().unwrap_or(plan).downcast_ref::<GlobalLimitExec>().map(fixed).transpose()
 }
 
-/// A sort of one partition with a limit, as a limit over a sort.
+/// Rewrites a sort of one partition with a limit to a limit over a sort.
 fn limit_above(plan: &Plan) -> Option<Plan> {
     let sort = plan.downcast_ref::<SortExec>().filter(|sort| !sort.preserve_partitioning())?;
     let fetch = sort.fetch()?;
@@ -58,7 +58,7 @@ fn fixed(limit: &GlobalLimitExec) -> Result<Plan> {
     Ok(Arc::new(FilterExec::try_new(lit(true), Arc::new(limit))?))
 }
 
-/// `plan` with the order of its sort as a requirement; `None` if it is not sorted.
+/// Adds the order of the sort as a requirement; `None` without a sort.
 fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         let order = OrderingRequirements::from(sort.expr().clone());
@@ -75,7 +75,7 @@ fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
     replace_children_if_necessary(Arc::clone(plan), vec![wanted]).map(Some)
 }
 
-/// The input of a repartitioning that was inserted for such a filter.
+/// Removes a repartitioning that was inserted for such a filter.
 fn undealt(plan: &Plan) -> Plan {
     let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| {
         matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))

@@ -1,4 +1,4 @@
-//! Inputs that a sort-merge join evaluates wrongly; rows "Merge join: floats" and "Merge join: filters" of
+//! Guards against wrong results of sort-merge joins; rows "Merge join: floats" and "Merge join: filters" of
 //! `docs/datafusion-workarounds.md`.
 
 use std::sync::Arc;

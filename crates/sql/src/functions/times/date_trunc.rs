@@ -1,5 +1,5 @@
-//! `date_trunc` of microseconds, by integers. The engine's (DataFusion 55.2) goes by nanoseconds, which end in 2262, so that
-//! one later time would stop a query.
+//! `date_trunc` in integer microseconds. DataFusion 55.2 uses nanoseconds, which end in 2262, so that one later time
+//! fails a query.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::functions::times::micros::{Cut, cut};
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// Takes the place of the engine's function.
+/// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     mended(datetime::date_trunc(), DateTrunc)
 }
@@ -36,13 +36,13 @@ impl Mend for DateTrunc {
     }
 }
 
-/// What times are cut to.
+/// The unit to truncate to.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// So many microseconds from the epoch.
+    /// Multiples of these microseconds since the epoch.
     Micros(i64),
     Week,
-    /// So many months from the first of January.
+    /// Multiples of these months since the first of January.
     Months(u32),
 }
 

@@ -1,5 +1,4 @@
-//! `to_char` of times in their own unit. The engine (DataFusion 55.2) would make nanoseconds of those with a zone, which end in
-//! 2262.
+//! `to_char` of times in their own unit. DataFusion 55.2 casts those with a zone to nanoseconds, which end in 2262.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 use crate::functions::argument_types::is_text;
 use crate::functions::mended::{Coercion, Mend, mended};
 
-/// Takes the place of the engine's function.
+/// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
     mended(datetime::to_char(), ToChar)
 }

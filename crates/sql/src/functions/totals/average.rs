@@ -1,4 +1,4 @@
-//! Averages of decimals, rounded half away from zero at the last of their digits.
+//! `avg` of decimals, rounded half away from zero.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) fn average() -> AggregateUDF {
     AggregateUDF::from(Mended::<_, Rounds>::new(Avg::new()))
 }
 
-/// The decimals that averages are rounded to.
+/// Result type of an average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Rounds {
     precision: u8,
@@ -26,7 +26,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// `sum / count`, of a sum that has this scale.
+    /// `sum / count`; `scale` is that of `sum`.
     fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
         let ten = i256::from_i128(10);
         let finer = (self.scale - scale).max(0).cast_unsigned();
@@ -41,7 +41,7 @@ impl Rounds {
         if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) { Ok(average) } else { Err(too_great()) }
     }
 
-    /// The average of all rows, whose state is how many there are and their sum, or the distinct values.
+    /// The average of all rows. `state`: count and sum, or the distinct values.
     fn of_all(self, state: &[ScalarValue], distinct: bool) -> Result<ScalarValue> {
         let (sum, own, count) = match (state, distinct) {
             ([ScalarValue::List(values)], true) => {
@@ -68,7 +68,7 @@ fn too_great() -> DataFusionError {
     exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST what is averaged to DOUBLE")
 }
 
-/// Decimals in 256 bits, and their scale.
+/// Widens decimals to 256 bits; with their scale.
 fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
     let scale = match decimals.data_type() {
         DataType::Decimal32(_, scale)
@@ -101,7 +101,7 @@ impl Results for Rounds {
     }
 }
 
-/// The averages of groups.
+/// Averages by group.
 struct OfGroups {
     engine: Box<dyn GroupsAccumulator>,
     rounds: Rounds,

@@ -1,4 +1,4 @@
-//! An aggregate function of the engine, with results of ours for some types.
+//! Wraps a DataFusion aggregate function to override its results for some types.
 
 use std::fmt::{self, Debug, Formatter};
 use std::hash::Hash;
@@ -13,22 +13,22 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
 };
 
-/// What is worked out here for results of one type.
+/// The overrides for one result type.
 pub(crate) trait Results: Sized {
-    /// For results of this type; `None` where those of the engine are right.
+    /// For results of this type; `None` for DataFusion's.
     fn of(kind: &DataType) -> Option<Self>;
 
-    /// What is passed on between stages; `None` for what the engine passes on.
+    /// The state fields; `None` for DataFusion's.
     fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>>;
 
-    /// Of all rows, or those of a window, in the place of `engine` or around it.
+    /// Accumulator of all rows or of a window; replaces or wraps `engine`.
     fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator>;
 
-    /// Of groups, in the place of `engine` or around it.
+    /// Accumulator of groups; replaces or wraps `engine`.
     fn groups(self, engine: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator>;
 }
 
-/// The function `E` with the results `R`.
+/// DataFusion's function `E` with the results `R`.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Mended<E, R> {
     engine: E,
@@ -123,13 +123,13 @@ where
     }
 }
 
-/// An accumulator of the engine, of whose state something else is made.
+/// A DataFusion accumulator with another final step.
 struct Finished<F> {
     engine: Box<dyn Accumulator>,
     finish: F,
 }
 
-/// `engine`, of whose state `finish` makes the result.
+/// Wraps `engine`; `finish` evaluates its state.
 pub(crate) fn finished<F>(engine: Box<dyn Accumulator>, finish: F) -> Box<dyn Accumulator>
 where
     F: Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,

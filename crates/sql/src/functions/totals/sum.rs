@@ -1,4 +1,4 @@
-//! Sums of integers, added up in 128 bits: more than there are rows to fill.
+//! `sum` of integers and decimals in 128 bits.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumula
 
 use crate::functions::totals::function::{Mended, Results, finished};
 
-/// A sum of integers on its way.
+/// Type of integer sums in progress.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// `sum`.
@@ -23,15 +23,15 @@ pub(crate) fn sum() -> AggregateUDF {
     AggregateUDF::from(Mended::<_, Sums>::new(Sum::new()))
 }
 
-/// Sums of this type.
+/// Result type of a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Sums {
     kind: DataType,
 }
 
 impl Results for Sums {
-    /// What is added up here: values of 64 bits, which no number of rows takes beyond 128, and decimals of 128, of which each
-    /// step is looked at.
+    /// Integers of 64 bits, whose sum over any number of rows fits 128 bits, and decimals of 128 bits, whose steps are
+    /// checked.
     fn of(kind: &DataType) -> Option<Self> {
         let is_ours = matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..));
         is_ours.then(|| Self { kind: kind.clone() })
@@ -55,12 +55,12 @@ impl Results for Sums {
     }
 }
 
-/// A sum on its way to this type.
+/// Type of a sum in progress for this result type.
 fn state(kind: &DataType) -> DataType {
     if kind.is_integer() { WIDE } else { kind.clone() }
 }
 
-/// The sum of distinct values, which the engine collects.
+/// The sum of distinct values, which DataFusion collects.
 fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
     let (mut sum, mut count) = (0, 0);
     for state in state {
@@ -70,13 +70,13 @@ fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
     value((count > 0).then_some(sum), kind)
 }
 
-/// Adds the values of `array` that are there to `sum`; how many there are.
+/// Adds the non-null values of `array` to `sum`; returns their count.
 fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
     let count = array.len() - array.null_count();
     let more = match array.data_type() {
         DataType::Int64 => {
             let values = array.as_primitive::<Int64Type>();
-            // Moved up by 2^63, so that none is below zero.
+            // Biased by 2^63, so that none is negative.
             let moved = |value: i64| value.cast_unsigned() ^ (1 << 63);
             sum_of(values.values(), values.nulls(), moved) - ((count as i128) << 63)
         }
@@ -101,7 +101,7 @@ fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
     Ok(count)
 }
 
-/// So many halves of integers add up within 64 bits.
+/// Number of 32-bit halves whose sum fits 64 bits.
 const HALVES: usize = 1 << 30;
 
 fn sum_of<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, moved: impl Fn(T) -> u64) -> i128 {
@@ -116,7 +116,7 @@ fn sum_of<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, moved: impl Fn(T) -
     parts.sum()
 }
 
-/// The halves of integers are added up apart, several at a time.
+/// Adds low and high halves separately, so that the loop vectorizes.
 fn halves(values: impl Iterator<Item = u64>) -> i128 {
     let (mut low, mut high) = (0_u64, 0_u64);
     for value in values {
@@ -130,7 +130,7 @@ pub(crate) fn too_great() -> DataFusionError {
     exec_datafusion_err!("a sum does not fit into {WIDE}: CAST what is added up to DOUBLE")
 }
 
-/// `sum` as a value of `kind`, if it fits.
+/// Checks that `sum` fits `kind`.
 fn fitting(sum: i128, kind: &DataType) -> Result<i128> {
     let fits = match kind {
         DataType::Int64 => i64::try_from(sum).is_ok(),
@@ -157,7 +157,7 @@ fn value(sum: Option<i128>, kind: &DataType) -> Result<ScalarValue> {
     })
 }
 
-/// The sum of all rows, or of those of a window.
+/// Accumulator of all rows, or of a window.
 #[derive(Debug)]
 struct Total {
     sum: i128,
@@ -201,16 +201,16 @@ impl Accumulator for Total {
     }
 }
 
-/// The sums of groups.
+/// Sums by group.
 struct Totals {
     sums: Vec<i128>,
-    /// The groups that have a value; `None` while all have.
+    /// Groups with a value; `None` while all have one.
     seen: Option<BooleanBufferBuilder>,
     kind: DataType,
 }
 
 impl Totals {
-    /// Makes room for `total` groups, of which a batch without nulls has those of its rows.
+    /// Grows to `total` groups. `has_all`: whether every row of the batch has a value.
     fn grow(&mut self, groups: &[usize], total: usize, has_all: bool) {
         let before = self.sums.len();
         self.sums.resize(total, 0);
@@ -244,7 +244,7 @@ impl Totals {
         match &mut self.seen {
             None => pairs().for_each(|(group, value)| one(group, value)),
             Some(seen) => {
-                // A filter that is null lets nothing pass.
+                // A null filter does not pass.
                 let only = only.map(|only| match only.nulls() {
                     Some(nulls) => only.values() & nulls.inner(),
                     None => only.values().clone(),
@@ -284,7 +284,7 @@ impl Totals {
             NullBuffer::new(seen.slice(0, sums.len()))
         });
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-        // The sum of a group without a value is 0.
+        // Groups without a value have sum 0, which fits.
         let fit = match kind {
             DataType::Int64 => sums.iter().all(|sum| i64::try_from(*sum).is_ok()),
             DataType::UInt64 => sums.iter().all(|sum| u64::try_from(*sum).is_ok()),
@@ -307,7 +307,7 @@ impl Totals {
     }
 }
 
-/// The groups that there are after a batch: those before it, and those that follow them in it in their order.
+/// Number of groups after a batch, as long as new groups appear in it in order.
 fn follow(groups: &[usize], before: usize) -> usize {
     groups.iter().fold(before, |next, group| next + usize::from(*group == next))
 }
@@ -400,7 +400,7 @@ mod tests {
         batch(&mut totals, vec![Some(7)], &[3], 4);
         assert_eq!(emitted(&mut totals, EmitTo::First(2)), [Some(4), Some(7)]);
         assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(7)]);
-        // A group of which the batch has no row.
+        // A group without rows in the batch.
         batch(&mut totals, vec![Some(1)], &[1], 2);
         assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(1)]);
     }

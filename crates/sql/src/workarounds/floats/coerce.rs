@@ -1,4 +1,4 @@
-//! Expressions in which decimals meet floats.
+//! Coercion of expressions that combine decimals and floats.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use datafusion::scalar::ScalarValue;
 
 use crate::session::meaning::{as_cast, as_meant, compared_times};
 
-/// Functions that give one of their arguments, or compare them.
+/// Functions that return or compare their arguments.
 const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
 
-/// `expr` over columns of `schema`, with floats for the decimals that meet floats, and its types brought together.
+/// Coerces `expr` over `schema`, casting decimals to floats where both meet.
 ///
 /// # Errors
 /// Those of the engine.
@@ -94,20 +94,20 @@ fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) 
     Ok(true)
 }
 
-/// Expressions whose values are compared.
+/// Coerces expressions that are compared.
 fn compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
     types.is_ok_and(|types| meet(exprs, &types) || compared_times(exprs, &types))
 }
 
-/// Two times, one of which is taken from the other; text beside a time is an interval.
+/// Coerces the operands of a difference of times; text beside a time is an interval.
 fn apart(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
     let (Ok(one), Ok(other)) = (left.get_type(schema), right.get_type(schema)) else { return false };
     let is_time = |kind: &DataType| matches!(kind, DataType::Timestamp(..) | DataType::Date32);
     is_time(&one) && is_time(&other) && compared_times(&mut [left, right], &[one, other])
 }
 
-/// Expressions whose values meet. What has no type yet is for the engine to complain of.
+/// Coerces expressions that are combined. DataFusion reports those without a type.
 fn alike(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
     types.is_ok_and(|types| meet(exprs, &types))
@@ -120,7 +120,7 @@ pub(crate) fn meet(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
     true
 }
 
-/// The float that decimals among `types` become: the widest of those they meet. `None` if there is nothing to be done.
+/// The widest float among `types`, if there are also decimals to cast.
 pub(crate) fn common_float(types: &[DataType]) -> Option<DataType> {
     if !types.iter().any(DataType::is_decimal) {
         return None;
@@ -128,7 +128,7 @@ pub(crate) fn common_float(types: &[DataType]) -> Option<DataType> {
     types.iter().filter(|kind| kind.is_floating()).max_by_key(|kind| kind.primitive_width()).cloned()
 }
 
-/// `schema` with floats for those of its decimals that have one in `floats`.
+/// Replaces decimals of `schema` by the floats in `floats`.
 pub(crate) fn with_floats(schema: &DFSchema, floats: &[Option<DataType>]) -> Result<DFSchema> {
     let fields = schema.iter().zip(floats).map(|((relation, field), float)| {
         let float = float.as_ref().filter(|_| field.data_type().is_decimal());
@@ -139,8 +139,8 @@ pub(crate) fn with_floats(schema: &DFSchema, floats: &[Option<DataType>]) -> Res
     DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }
 
-/// `nvl2(tested, there, absent)` as the CASE that it stands for: the engine would bring all three together, and of the first it
-/// is only asked whether there is one.
+/// Rewrites `nvl2(tested, there, absent)` to CASE: DataFusion would coerce all three together, but `tested` is only
+/// tested for null.
 fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "nvl2" => {
@@ -155,7 +155,7 @@ fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// In a list the engine tells zeroes apart, elsewhere not.
+/// Adds the other zero to a list: DataFusion distinguishes `0.0` and `-0.0` in lists only.
 fn with_both_zeroes(expr: &Expr, list: &mut Vec<Expr>, schema: &DFSchema) -> bool {
     let is_float = || expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
     if !list.iter().any(is_zero) || !is_float() {
@@ -176,7 +176,7 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
-/// A literal becomes the float nearest to what was written. A cast is as good for most, and keeps the name of an expression.
+/// Replaces a literal by the nearest float, if a cast gives another; otherwise casts, which preserves expression names.
 fn as_float(expr: &mut Expr, float: &DataType) {
     let exact = match expr {
         Expr::Literal(value, _) if *float == DataType::Float64 => nearest(value),
@@ -188,7 +188,7 @@ fn as_float(expr: &mut Expr, float: &DataType) {
     };
 }
 
-/// The float nearest to a literal, where a cast gives another.
+/// The float nearest to a literal, if a cast gives another.
 fn nearest(value: &ScalarValue) -> Option<f64> {
     let nearest = digits(value)?.parse().ok()?;
     let cast = value.cast_to(&DataType::Float64).ok();

@@ -26,7 +26,7 @@ use crate::session::meaning::compared_times;
 pub(crate) use crate::workarounds::floats::coerce::in_expression;
 use crate::workarounds::floats::coerce::{common_float, meet, with_floats};
 
-/// The engine's rules, after [`DecimalsAsFloats`]: it looks at types before they are brought together.
+/// DataFusion's analyzer rules, with [`DecimalsAsFloats`] before type coercion.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
@@ -48,7 +48,7 @@ impl AnalyzerRule for DecimalsAsFloats {
     }
 }
 
-/// A plan, from its leaves up; inner queries after the outer columns that they name.
+/// Coerces a plan bottom-up; correlated subqueries after the outer columns that they reference.
 fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     let done = |plan: LogicalPlan| in_plan(plan).map(Transformed::yes);
     let plan = match plan {
@@ -63,7 +63,7 @@ fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(of_node(plan)?.data)
 }
 
-/// A node, once its inputs are done.
+/// Coerces a node whose inputs are coerced.
 fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
@@ -83,7 +83,7 @@ fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     .map_data(LogicalPlan::recompute_schema)
 }
 
-/// An expression with a subquery, done where columns of the outer query have the types of `schema`.
+/// Coerces the subquery of an expression; outer columns have the types of `schema`.
 fn with_subquery(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let subquery = match &mut expr {
         Expr::ScalarSubquery(subquery) => subquery,
@@ -97,7 +97,7 @@ fn with_subquery(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>>
     Ok(Transformed::yes(expr))
 }
 
-/// Subqueries that are joined to rows of `schema`, with the types of those.
+/// Updates outer column types in lateral subqueries to those of `schema`.
 fn laterals(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     let changed = plan.transform_up(|plan| match plan {
         LogicalPlan::Subquery(mut subquery) => {
@@ -109,7 +109,7 @@ fn laterals(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     Ok(changed.data)
 }
 
-/// The plan of a subquery, in which columns of the outer query have the types that they have by now.
+/// The plan of a subquery with outer column types updated to those of `schema`.
 fn with_outer_types(subquery: &mut Subquery, schema: &DFSchema) -> Result<LogicalPlan> {
     for outer in &mut subquery.outer_ref_columns {
         *outer = outer_column(std::mem::take(outer), schema).data;
@@ -134,7 +134,7 @@ fn outer_column(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// Columns of two inputs that are matched, or follow one another.
+/// Coerces columns of two inputs: join keys and unions.
 fn between_inputs(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Join(mut join) => {
