@@ -24,7 +24,7 @@ use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::runs::RunsSchema;
 use crate::catalog::snapshot_table::SnapshotTable;
 use crate::error::external;
-use crate::shared_scan::InPass;
+use crate::shared_scan::SharedScanPeriod;
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
@@ -105,7 +105,12 @@ pub(crate) struct StoreCatalog {
 impl StoreCatalog {
     /// `time` restricts `records.T` to event times, microseconds, half-open; `pass` is the shared scan that this range
     /// is a period of.
-    pub(crate) fn new(tables: &Arc<Tables>, time: &Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
+    pub(crate) fn new(
+        tables: &Arc<Tables>,
+        time: &Range<i64>,
+        pass: Option<SharedScanPeriod>,
+        push_down: bool,
+    ) -> Self {
         let schema = |view| TablesSchema { tables: Arc::clone(tables), view, push_down };
         let published = ExportsSchema::new(Arc::clone(&tables.published));
         Self {
@@ -132,7 +137,7 @@ impl CatalogProvider for StoreCatalog {
 
 #[derive(Debug)]
 enum View {
-    Records(Range<i64>, Option<InPass>),
+    Records(Range<i64>, Option<SharedScanPeriod>),
     Cells,
     Rows,
 }

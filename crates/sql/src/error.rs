@@ -102,13 +102,13 @@ pub enum SqlError {
     NoTableName {
         /// The view.
         view: &'static str,
-        /// What stands there.
+        /// As written.
         found: String,
     },
     /// A view argument without a name.
     #[error("options are written by name, as in with_history => true, not {found}")]
     UnnamedOption {
-        /// What stands there.
+        /// As written.
         found: String,
     },
     /// Options for a schema that takes none.

@@ -23,8 +23,8 @@ use crate::error::plain;
 use crate::functions::{counting_times, register};
 use crate::session::read_as_written;
 use crate::session::statement::{OwnTypes, expression};
-use crate::session::unsteady::unsteady;
-use crate::workarounds::floats::in_expression;
+use crate::session::volatile::volatile_function;
+use crate::workarounds::floats::coerce_expression;
 
 /// Why an expression is refused.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum ExpressionError {
     },
     /// It calls a function that is not deterministic.
     #[error(
-        "{function}() gives something else in each run, and what a table holds must follow from its inputs; \
+        "{function}() gives another value in each run, but a table must depend on its inputs only; \
          write a constant, or a column of the source"
     )]
     Unsteady {
@@ -172,10 +172,10 @@ fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, Expre
     let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(OwnTypes)).build());
     let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
     let expr = expression(&context.state(), sql, &columns).map_err(wrong)?;
-    if let Some(function) = unsteady(&expr) {
+    if let Some(function) = volatile_function(&expr) {
         return Err(ExpressionError::Unsteady { function });
     }
-    let expr = in_expression(expr, &columns).map_err(wrong)?.data;
+    let expr = coerce_expression(expr, &columns).map_err(wrong)?.data;
     // Simplification is required: some functions (coalesce) have no physical form.
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
     let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;

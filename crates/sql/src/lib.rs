@@ -14,12 +14,12 @@
 //! | `runs.runs`, `runs.loads`, .. | a run, the load of a table, an input, a part, a check, a failed attempt, a rejected row |
 //!
 //! A family without cells in a row is an empty map, and `family['qualifier']` is null for a missing cell. The options
-//! of `T(..)` are those of GoogleSQL: `with_history => true` turns the maps into `MAP<BYTES, ARRAY<STRUCT<timestamp,
-//! value>>>`, newest first, and allows `after`, `before` (exclusive), `after_or_equal`, `before_or_equal` and
-//! `latest_n`; without history, `as_of`. `include_expired`, which GoogleSQL does not have, shows cells that garbage
-//! collection hides. Bounds apply to cell timestamps; a row without a cell within them is left out. `unpack` also takes
-//! a query in parentheses with history columns, as in `unpack((SELECT _key, f['q'] AS q FROM T(with_history =>
-//! true)))`.
+//! of `T(..)` are those of GoogleSQL. `with_history => true` turns the maps into
+//! `MAP<BYTES, ARRAY<STRUCT<timestamp, value>>>`, newest first, and allows `after`, `before` (exclusive),
+//! `after_or_equal`, `before_or_equal` and `latest_n`; without history there is `as_of`. `include_expired`, which
+//! GoogleSQL does not have, shows cells that garbage collection hides. Bounds apply to cell timestamps; a row without a
+//! cell within them is left out. `unpack` also takes a query in parentheses with history columns:
+//! `unpack((SELECT _key, f['q'] AS q FROM T(with_history => true)))`.
 //!
 //! `hll_estimate(value)` estimates the count of distinct values in a cell of an HLL family.
 //!

@@ -7,7 +7,7 @@ pub(crate) mod numbers;
 pub(crate) mod script;
 pub(crate) mod select_all;
 pub(crate) mod statement;
-pub(crate) mod unsteady;
+pub(crate) mod volatile;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::optimizer::top_k::top_in_order;
 use crate::pushdown::value_sets::ALWAYS;
 use crate::scan::spec::EvenBatches;
 use crate::session::statement::{OwnTypes, parse, plan};
-use crate::shared_scan::{Asked, InPass, SharedScan};
+use crate::shared_scan::{Asked, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, name_tables};
 use crate::workarounds;
 use crate::workarounds::floats;
@@ -130,10 +130,10 @@ impl Session {
     /// A sequential session for the period `at` of a shared scan: restricted to it, with its records from the pass.
     #[must_use]
     pub fn in_pass(&self, pass: &Arc<SharedScan>, at: usize) -> Self {
-        self.with_records(pass.time(at), Some(InPass { pass: Arc::clone(pass), at })).sequential()
+        self.with_records(pass.time(at), Some(SharedScanPeriod { scan: Arc::clone(pass), period: at })).sequential()
     }
 
-    fn with_records(&self, time: Range<i64>, pass: Option<InPass>) -> Self {
+    fn with_records(&self, time: Range<i64>, pass: Option<SharedScanPeriod>) -> Self {
         let time = time.start.max(self.time.start)..time.end.min(self.time.end);
         let state = SessionStateBuilder::new_from_existing(self.context.state())
             .with_catalog_list(catalogs(&self.tables, &time, pass, self.push_down))
@@ -303,7 +303,7 @@ fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
 fn catalogs(
     tables: &Arc<Tables>,
     time: &Range<i64>,
-    pass: Option<InPass>,
+    pass: Option<SharedScanPeriod>,
     push_down: bool,
 ) -> Arc<dyn CatalogProviderList> {
     let list = MemoryCatalogProviderList::new();

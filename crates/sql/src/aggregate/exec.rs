@@ -17,7 +17,7 @@ use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidetable_layout::decode::record_counts;
 
-use crate::aggregate::row_patterns::Patterns;
+use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
 use crate::scan::records::{Fields, Records, Wanted, verdict};
@@ -44,7 +44,7 @@ impl ScanAggregate {
 }
 
 /// An aggregation in progress.
-pub(crate) struct Running<'a> {
+pub(crate) struct RunningAggregate<'a> {
     plan: &'a ScanAggregate,
     /// Group expressions, bound to batches of rows or of records.
     groups: Vec<Expr>,
@@ -54,7 +54,7 @@ pub(crate) struct Running<'a> {
     /// Index of the event time among the fields of records.
     time: Option<usize>,
     totals: Totals,
-    patterns: Patterns,
+    patterns: RowPatterns,
     /// Group number of each record of a block.
     numbers: Vec<usize>,
 }
@@ -66,7 +66,7 @@ enum Totals {
     Groups { values: Box<dyn GroupValues>, accumulators: Vec<Box<dyn GroupsAccumulator>> },
 }
 
-impl<'a> Running<'a> {
+impl<'a> RunningAggregate<'a> {
     pub(crate) fn new(plan: &'a ScanAggregate, rows: &Fields, records: &Fields) -> Result<Self> {
         let functions = plan.aggregates.iter().map(|aggregate| &aggregate.function);
         let totals = if plan.groups.is_empty() {
@@ -95,7 +95,7 @@ impl<'a> Running<'a> {
             arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
             time,
             totals,
-            patterns: Patterns::new(Arc::clone(records.schema()), time),
+            patterns: RowPatterns::new(Arc::clone(records.schema()), time),
             numbers: Vec::new(),
         })
     }

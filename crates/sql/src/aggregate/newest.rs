@@ -19,7 +19,7 @@ use crate::aggregate::row_states::unlike;
 use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, Records, passing, read_rows};
-use crate::scan::spec::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -52,7 +52,7 @@ impl Newest {
         aggregate: &ScanAggregate,
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
-        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let whole = matches!(scan.output, ScanOutput::Records { within: None });
         let by_keys = filters.iter().all(|filter| is_of_row(layout, filter));
         let Some(time) = aggregate.time.filter(|_| whole && by_keys && aggregate.newest_only) else { return Ok(None) };
         let later = layout.row_time_step(time).map_or(0, |step| step - 1);

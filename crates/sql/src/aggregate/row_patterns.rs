@@ -13,7 +13,7 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Patterns kept at most; with more, lists hardly repeat.
+/// RowPatterns kept at most; with more, lists hardly repeat.
 const MOST_PATTERNS: usize = 1024;
 /// If more than one in so many rows of a block has a new pattern, records are grouped one by one.
 const NEW_SHARE: usize = 8;
@@ -21,18 +21,18 @@ const NEW_SHARE: usize = 8;
 const NEW_ALWAYS: usize = 16;
 
 /// The timestamp lists that rows share.
-pub(crate) struct Patterns {
+pub(crate) struct RowPatterns {
     schema: SchemaRef,
     /// Index of the time column in the schema.
     time: Option<usize>,
-    known: Vec<Pattern>,
-    /// Patterns by length and first time.
+    known: Vec<RowPattern>,
+    /// RowPatterns by length and first time.
     places: HashMap<(usize, i64), Vec<usize>>,
     /// By expression and pattern: one value for each run.
     values: Vec<Vec<ArrayRef>>,
 }
 
-struct Pattern {
+struct RowPattern {
     times: Vec<i64>,
     /// Lengths of the runs of records with equal group values.
     runs: Vec<usize>,
@@ -40,7 +40,7 @@ struct Pattern {
     groups: Option<Vec<usize>>,
 }
 
-impl Patterns {
+impl RowPatterns {
     /// For the column `time` of batches of `schema`.
     pub(crate) fn new(schema: SchemaRef, time: Option<usize>) -> Self {
         Self { schema, time, known: Vec::new(), places: HashMap::new(), values: Vec::new() }
@@ -121,7 +121,7 @@ impl Patterns {
             kept.push(take(values, &firsts, None)?);
         }
         let at = self.known.len();
-        self.known.push(Pattern { times: own.to_vec(), runs, groups: None });
+        self.known.push(RowPattern { times: own.to_vec(), runs, groups: None });
         self.places.entry((own.len(), own.first().copied().unwrap_or(0))).or_default().push(at);
         Ok(at)
     }

@@ -23,7 +23,7 @@ const LANES: usize = 8;
 /// A function whose states by row are made here; DataFusion merges them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowState {
-    /// How many records there are.
+    /// `count(*)`: number of records.
     Records,
     /// `count(x)`: number of records with a value.
     Values,
@@ -61,7 +61,7 @@ impl RowStates {
 
 /// Cannot occur: types were checked at planning.
 pub(crate) fn unlike() -> DataFusionError {
-    DataFusionError::Internal("a state of rows is of another type".to_owned())
+    DataFusionError::Internal("a state by row has another type".to_owned())
 }
 
 impl RowState {

@@ -1,4 +1,4 @@
-//! The first stage of an aggregation, as a scan is given it.
+//! Specification of a partial aggregation in a scan.
 
 use std::fmt;
 use std::sync::Arc;

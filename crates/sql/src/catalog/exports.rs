@@ -48,18 +48,18 @@ impl Listed {
     }
 
     /// The export `name`, or the part in the directory `name`.
-    fn find(&self, name: &str) -> Option<Found<'_>> {
+    fn find(&self, name: &str) -> Option<ListEntry<'_>> {
         let whole = self.lists().iter().find(|(export, _)| export == name).map(|(export, list)| match list {
-            Some(list) => Found::Parts(list, list.parts.values().collect()),
-            None => Found::Broken(export),
+            Some(list) => ListEntry::Parts(list, list.parts.values().collect()),
+            None => ListEntry::Broken(export),
         });
         whole.or_else(|| {
             let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
             let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
             let part = parts.find(|(_, part)| part.folder == name);
             let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
-            let empty = || lists.clone().find(is_empty).map(|list| Found::Parts(list, Vec::new()));
-            part.map(|(list, part)| Found::Parts(list, vec![part])).or_else(empty)
+            let empty = || lists.clone().find(is_empty).map(|list| ListEntry::Parts(list, Vec::new()));
+            part.map(|(list, part)| ListEntry::Parts(list, vec![part])).or_else(empty)
         })
     }
 
@@ -73,7 +73,7 @@ impl Listed {
     }
 }
 
-enum Found<'a> {
+enum ListEntry<'a> {
     Parts(&'a Published, Vec<&'a Part>),
     Broken(&'a str),
 }
@@ -127,15 +127,15 @@ impl SchemaProvider for ExportsSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.listed.find(name) {
-            Some(Found::Parts(list, parts)) => match self.listed_anew(&parts) {
+            Some(ListEntry::Parts(list, parts)) => match self.listed_anew(&parts) {
                 Some(anew) => match anew.listed.find(name) {
-                    Some(Found::Parts(list, parts)) => anew.open(list, &parts),
+                    Some(ListEntry::Parts(list, parts)) => anew.open(list, &parts),
                     _ => Ok(None),
                 },
                 None => self.open(list, &parts),
             },
             // Reads the list again to return its error.
-            Some(Found::Broken(name)) => {
+            Some(ListEntry::Broken(name)) => {
                 let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;
                 self.open(&list, &list.parts.values().collect::<Vec<_>>())
             }

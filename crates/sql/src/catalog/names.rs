@@ -1,4 +1,4 @@
-//! Names of the catalog, of its schemas, and of versions of tables.
+//! Names of the catalog, its schemas, and versions of tables.
 
 pub(crate) const CATALOG: &str = "tidetable";
 /// The default schema: tables as records.
@@ -12,7 +12,7 @@ pub(crate) const EXPORTS: &str = "exports";
 /// Schema of run records.
 pub(crate) const RUNS: &str = "runs";
 
-/// Splits a name such as `SENSOR@42` means.
+/// Splits a name such as `SENSOR@42` into table and version.
 pub(crate) fn of_version(name: &str) -> (&str, Option<u64>) {
     match name.rsplit_once('@').map(|(table, number)| (table, number.parse())) {
         Some((table, Ok(number))) => (table, Some(number)),

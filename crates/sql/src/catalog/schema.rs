@@ -1,4 +1,4 @@
-//! Columns of the tables of cells and of rows.
+//! Schemas of `cells.T` and `rows.T`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tidetable_layout::Layout;
 
 use crate::views::options::CellsShown;
 
-/// The columns of every cells table.
+/// Schema of `cells.T`.
 pub(crate) fn cells_schema() -> Schema {
     Schema::new(vec![
         Field::new("row_key", DataType::Binary, false),
@@ -22,7 +22,7 @@ pub(crate) fn cells_schema() -> Schema {
 /// Name of the row-key column.
 const KEY: &str = "_key";
 
-/// Place of the timestamp among the columns of a cells table.
+/// Index of the timestamp column in `cells.T`.
 pub(crate) const CELL_TIMESTAMP: usize = 3;
 
 /// What a view shows of rows.

@@ -27,21 +27,21 @@ use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
 use crate::pushdown::key_ranges::{key_ranges, keys_of};
 use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, is_empty, narrow, time_range};
-use crate::scan::file_groups::{cut, file_groups, is_little, statistics};
+use crate::scan::file_groups::{file_groups, is_little, split, statistics};
 use crate::scan::source::SstSource;
-use crate::scan::spec::{EvenBatches, Shape, TableScan};
-use crate::shared_scan::InPass;
+use crate::scan::spec::{EvenBatches, ScanOutput, TableScan};
+use crate::shared_scan::SharedScanPeriod;
 use crate::views::options::CellsShown;
 
-/// A table version as records (all, or those within a range of event time), as cells or as rows.
+/// A table version as records (all, or those in a range of event time), cells or rows.
 #[derive(Debug)]
 pub(crate) struct SnapshotTable {
     snapshot: Snapshot,
     schema: SchemaRef,
-    shape: Shape,
+    output: ScanOutput,
     /// Event times shown, microseconds, half-open.
     time: Range<i64>,
-    pass: Option<InPass>,
+    shared_scan: Option<SharedScanPeriod>,
     push_down: bool,
 }
 
@@ -49,28 +49,33 @@ pub(crate) struct SnapshotTable {
 struct Selection {
     keys: Vec<KeyRange>,
     time: Range<i64>,
-    slices: Vec<ScanRange>,
+    ranges: Vec<ScanRange>,
 }
 
 impl SnapshotTable {
-    pub(crate) fn records(snapshot: Snapshot, time: Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
+    pub(crate) fn records(
+        snapshot: Snapshot,
+        time: Range<i64>,
+        shared_scan: Option<SharedScanPeriod>,
+        push_down: bool,
+    ) -> Self {
         let schema = snapshot.layout().records_schema();
-        Self { snapshot, schema, shape: Shape::Records { within: None }, time, pass, push_down }
+        Self { snapshot, schema, output: ScanOutput::Records { within: None }, time, shared_scan, push_down }
     }
 
     pub(crate) fn cells(snapshot: Snapshot, push_down: bool) -> Self {
         let schema = Arc::new(cells_schema());
-        Self { snapshot, schema, shape: Shape::Cells, time: ALWAYS, pass: None, push_down }
+        Self { snapshot, schema, output: ScanOutput::Cells, time: ALWAYS, shared_scan: None, push_down }
     }
 
     pub(crate) fn rows(snapshot: Snapshot, shown: CellsShown, push_down: bool) -> Self {
         let snapshot = if shown.include_expired { snapshot.including_expired() } else { snapshot };
         let view = RowView { families: families(snapshot.layout()), shown };
         let schema = Arc::new(view.schema());
-        Self { snapshot, schema, shape: Shape::Rows(view), time: ALWAYS, pass: None, push_down }
+        Self { snapshot, schema, output: ScanOutput::Rows(view), time: ALWAYS, shared_scan: None, push_down }
     }
 
-    /// The row key of cells and rows is their first column.
+    /// The row key is the first column of cells and rows.
     fn key_column(&self) -> &str {
         self.schema.field(0).name()
     }
@@ -93,11 +98,11 @@ impl SnapshotTable {
     }
 
     fn select(&self, filters: &[Expr]) -> Selection {
-        if !matches!(self.shape, Shape::Records { .. }) {
+        if !matches!(self.output, ScanOutput::Records { .. }) {
             let keys = keys_of(filters, self.key_column(), self.push_down);
-            // Across windows: rows lie in several, and their cells have timestamps of any window.
-            let slices = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
-            return Selection { keys, time: ALWAYS, slices };
+            // Ranges span all windows: a row may have cells in several, with any timestamps.
+            let ranges = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
+            return Selection { keys, time: ALWAYS, ranges };
         }
         let mut all = Bounds::new();
         if self.push_down {
@@ -110,8 +115,8 @@ impl SnapshotTable {
         };
         let times = self.event_times(&all);
         let time = times.start.max(self.time.start)..times.end.min(self.time.end);
-        let slices = if time.is_empty() { Vec::new() } else { self.snapshot.slices(&keys, &time) };
-        Selection { keys, time, slices }
+        let ranges = if time.is_empty() { Vec::new() } else { self.snapshot.slices(&keys, &time) };
+        Selection { keys, time, ranges }
     }
 
     /// The column and range by which each record must still be checked.
@@ -135,15 +140,15 @@ impl SnapshotTable {
 
     /// The output order of a scan range, as the layout guarantees it.
     fn ordering(&self) -> Option<LexOrdering> {
-        let fields = match self.shape {
-            Shape::Records { .. } => self.snapshot.layout().record_order(),
-            Shape::Cells => vec![0, 1, 2, CELL_TIMESTAMP],
-            Shape::Rows(_) => vec![0],
+        let fields = match self.output {
+            ScanOutput::Records { .. } => self.snapshot.layout().record_order(),
+            ScanOutput::Cells => vec![0, 1, 2, CELL_TIMESTAMP],
+            ScanOutput::Rows(_) => vec![0],
         };
         LexOrdering::new(fields.into_iter().filter_map(|field| {
             let name = self.schema.fields().get(field)?.name();
             // The newest cell comes first.
-            let descending = matches!(self.shape, Shape::Cells) && field == CELL_TIMESTAMP;
+            let descending = matches!(self.output, ScanOutput::Cells) && field == CELL_TIMESTAMP;
             let options = SortOptions { descending, nulls_first: descending };
             Some(PhysicalSortExpr::new(Arc::new(Column::new(name, field)), options))
         }))
@@ -160,12 +165,12 @@ impl TableProvider for SnapshotTable {
         TableType::Base
     }
 
-    /// Inexact for filters that narrow what is read: of records those that bound single columns, of cells and rows those on
-    /// the row key. All others are unsupported.
+    /// Inexact for filters that narrow what is read: for records those that bound single columns, for cells and rows
+    /// those on the row key. Others are unsupported.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let narrows = |filter: &Expr| match self.shape {
-            Shape::Records { .. } => bounds(filter, &self.schema).is_some(),
-            Shape::Cells | Shape::Rows(_) => key_ranges(filter, self.key_column()).is_some(),
+        let narrows = |filter: &Expr| match self.output {
+            ScanOutput::Records { .. } => bounds(filter, &self.schema).is_some(),
+            ScanOutput::Cells | ScanOutput::Rows(_) => key_ranges(filter, self.key_column()).is_some(),
         };
         let support = |filter: &&Expr| match self.push_down && narrows(filter) {
             true => TableProviderFilterPushDown::Inexact,
@@ -181,23 +186,23 @@ impl TableProvider for SnapshotTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Selection { keys, time, slices } = self.select(filters);
-        let shape = match &self.shape {
-            Shape::Records { .. } => Shape::Records { within: self.within().map_err(external)? },
-            shape => shape.clone(),
+        let Selection { keys, time, ranges } = self.select(filters);
+        let output = match &self.output {
+            ScanOutput::Records { .. } => ScanOutput::Records { within: self.within().map_err(external)? },
+            output => output.clone(),
         };
-        let partitions = if is_little(&self.snapshot, &slices) { 1 } else { state.config().target_partitions() };
-        let slices = cut(&self.snapshot, slices, partitions).map_err(external)?;
-        let ssts: BTreeSet<&String> = slices.iter().flat_map(|slice| &slice.ssts).collect();
-        let counts = (slices.len(), ssts.len());
-        let statistics = statistics(&self.snapshot, &slices, &self.schema);
+        let partitions = if is_little(&self.snapshot, &ranges) { 1 } else { state.config().target_partitions() };
+        let ranges = split(&self.snapshot, ranges, partitions).map_err(external)?;
+        let ssts: BTreeSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();
+        let counts = (ranges.len(), ssts.len());
+        let statistics = statistics(&self.snapshot, &ranges, &self.schema);
         // Windows share keys, so only single scan ranges are sorted.
         let ordering = self.ordering();
-        let orderings = ordering.clone().filter(|_| slices.len() <= partitions);
-        let groups = file_groups(&self.snapshot, slices, partitions);
-        let (snapshot, pass, push_down) = (self.snapshot.clone(), self.pass.clone(), self.push_down);
+        let orderings = ordering.clone().filter(|_| ranges.len() <= partitions);
+        let groups = file_groups(&self.snapshot, ranges, partitions);
+        let (snapshot, shared_scan, push_down) = (self.snapshot.clone(), self.shared_scan.clone(), self.push_down);
         let even = state.config().get_extension::<EvenBatches>().is_some();
-        let scan = TableScan { snapshot, shape, keys, time, pass, even, push_down };
+        let scan = TableScan { snapshot, output, keys, time, shared_scan, even, push_down };
         let source = Arc::new(SstSource::new(scan, Arc::clone(&self.schema), ordering, counts));
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
             .with_file_groups(groups)

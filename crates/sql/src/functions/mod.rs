@@ -7,7 +7,7 @@ pub(crate) mod conversion;
 pub(crate) mod hll;
 pub(crate) mod map_get;
 pub(crate) mod maps;
-pub(crate) mod mended;
+pub(crate) mod overridden;
 pub(crate) mod rounded;
 pub(crate) mod times;
 pub(crate) mod totals;

@@ -177,7 +177,7 @@ impl Conversion for TextAsTime {
             let days = values(texts, "date", or_null, |text| i32::try_from(written_days(text)?).ok())?;
             return Ok(Arc::new(days.into_iter().collect::<Date32Array>()));
         }
-        let DataType::Timestamp(unit, own) = to else { return internal_err!("{to} is no time") };
+        let DataType::Timestamp(unit, own) = to else { return internal_err!("{to} is not a timestamp") };
         let own = own.as_deref().filter(|own| !is_utc(own)).and_then(zone);
         let micros = values(texts, "time", or_null, |text| micros(text, own))?;
         let micros: TimestampMicrosecondArray = micros.into_iter().collect();
@@ -253,7 +253,9 @@ impl ScalarUDFImpl for AsNanos {
         let [times] = args.args.as_slice() else { return internal_err!("as_nanos takes a time") };
         let is_scalar = matches!(times, ColumnarValue::Scalar(_));
         let times = times.to_array(if is_scalar { 1 } else { args.number_rows })?;
-        let DataType::Timestamp(unit, zone) = times.data_type().clone() else { return internal_err!("no time") };
+        let DataType::Timestamp(unit, zone) = times.data_type().clone() else {
+            return internal_err!("not a timestamp");
+        };
         let factor = match unit {
             TimeUnit::Second => 1_000_000_000,
             TimeUnit::Millisecond => 1_000_000,

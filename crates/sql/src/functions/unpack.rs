@@ -171,7 +171,7 @@ struct Input<'a> {
 }
 
 /// One cell of the current row.
-struct Found {
+struct TimedCell {
     time: i64,
     input: usize,
     key: u32,
@@ -190,7 +190,7 @@ impl<'a> Input<'a> {
         Some(Self { family, cells, times, values, taken: Vec::new(), keys: Vec::new(), ends: vec![0] })
     }
 
-    fn find(&self, input: usize, row: usize, found: &mut Vec<Found>) {
+    fn find(&self, input: usize, row: usize, found: &mut Vec<TimedCell>) {
         let lists = match self.family {
             Some(family) if family.is_null(row) => return,
             Some(family) => ends(family.value_offsets(), row),
@@ -198,7 +198,7 @@ impl<'a> Input<'a> {
         };
         for list in lists.filter(|list| self.cells.is_valid(*list)) {
             let cells = ends(self.cells.value_offsets(), list);
-            found.extend(cells.map(|cell| Found {
+            found.extend(cells.map(|cell| TimedCell {
                 time: self.times.value(cell),
                 input,
                 key: list as u32,
@@ -229,7 +229,7 @@ fn ends(offsets: &[i32], at: usize) -> std::ops::Range<usize> {
 fn expand(mut inputs: Vec<Input<'_>>, fields: Fields, rows: usize) -> Result<ArrayRef> {
     let mut times: Vec<i64> = Vec::new();
     let mut row_ends = vec![0];
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<TimedCell> = Vec::new();
     for row in 0..rows {
         found.clear();
         for (at, input) in inputs.iter().enumerate() {

@@ -198,7 +198,7 @@ impl Joined<'_> {
 /// Rewrites column indexes; an error if `place` has no index for one.
 fn moved(expr: &Expr, place: impl Fn(usize) -> Option<usize>) -> Result<Expr> {
     let unplaced = |column: &Column| {
-        datafusion::common::DataFusionError::Internal(format!("the column {} is of neither side", column.name()))
+        datafusion::common::DataFusionError::Internal(format!("the column {} is on neither side", column.name()))
     };
     Arc::clone(expr)
         .transform_up(|expr| {

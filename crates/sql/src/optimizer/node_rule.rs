@@ -9,12 +9,12 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// A physical optimizer rule.
+/// A rule that replaces nodes.
 pub(crate) type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// A rule that calls `replace` for each node, bottom-up; `None` keeps the node.
+/// Calls `replace` for each node, bottom-up; `None` keeps the node.
 pub(crate) fn node_rule(
     name: &'static str,
     replace: impl Fn(&Plan) -> Result<Option<Plan>> + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! A scan of records that an aggregation reads.
+//! The scan of records below an aggregation.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::error::external;
 use crate::pushdown::dependence::{is_of_column, is_of_columns, is_of_row};
 use crate::scan::file_groups::newest_first;
 use crate::scan::source::SstSource;
-use crate::scan::spec::Shape;
+use crate::scan::spec::ScanOutput;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -43,7 +43,7 @@ impl<'a> RecordScan<'a> {
             }
             let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
             let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
-            let records = matches!(source.scan().shape, Shape::Records { .. }) && source.may_aggregate();
+            let records = matches!(source.scan().output, ScanOutput::Records { .. }) && source.may_aggregate();
             // A limit makes the result depend on which records come.
             return Ok((records && config.limit.is_none()).then_some(Self { config, source, projections }));
         }

@@ -15,11 +15,11 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::optimizer::node_rule::{Rule, node_rule};
-use crate::scan::file_groups::Slices;
+use crate::scan::file_groups::ScanRanges;
 use crate::scan::source::SstSource;
 
 /// Greatest number of scan ranges to merge; each holds a stripe and a thread.
-const MOST_SLICES: usize = 128;
+const MOST_RANGES: usize = 128;
 
 /// Merges scan ranges where a query wants the first rows in their order.
 pub(crate) fn top_in_order() -> Rule {
@@ -36,18 +36,18 @@ fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>
     let by_parts = sort.preserve_partitioning();
     let fetch = if by_parts { fetch } else { sort.fetch() };
     let (Some(fetch), true) = (fetch, sort.fetch().is_some()) else { return Ok(None) };
-    let Some(scan) = by_slice(sort.input(), sort.expr())? else { return Ok(None) };
+    let Some(scan) = by_range(sort.input(), sort.expr())? else { return Ok(None) };
     Ok(Some(Arc::new(SortPreservingMergeExec::new(sort.expr().clone(), scan).with_fetch(Some(fetch)))))
 }
 
 /// The scan `plan` with a partition for each scan range, if each then has the order `wanted`.
-fn by_slice(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+fn by_range(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
     let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
-    let Some(ordering) = source.slice_order().filter(|_| config.limit.is_none()) else { return Ok(None) };
+    let Some(ordering) = source.range_order().filter(|_| config.limit.is_none()) else { return Ok(None) };
     let files = config.file_groups.iter().flat_map(FileGroup::iter);
     let groups: Vec<FileGroup> = files.flat_map(by_itself).map(|file| FileGroup::new(vec![file])).collect();
-    if groups.is_empty() || groups.len() > MOST_SLICES {
+    if groups.is_empty() || groups.len() > MOST_RANGES {
         return Ok(None);
     }
     let config = FileScanConfigBuilder::from(config.clone())
@@ -61,10 +61,10 @@ fn by_slice(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Optio
 
 /// Splits a "file" into one for each scan range.
 fn by_itself(file: &PartitionedFile) -> Vec<PartitionedFile> {
-    let slices = file.extension::<Slices>().map(|slices| slices.0.as_slice()).unwrap_or_default();
+    let ranges = file.extension::<ScanRanges>().map(|ranges| ranges.0.as_slice()).unwrap_or_default();
     let name = file.object_meta.location.to_string();
-    slices
+    ranges
         .iter()
-        .map(|slice| PartitionedFile::new(name.clone(), slice.bytes).with_extension(Slices(vec![slice.clone()])))
+        .map(|range| PartitionedFile::new(name.clone(), range.bytes).with_extension(ScanRanges(vec![range.clone()])))
         .collect()
 }

@@ -44,8 +44,8 @@ pub(crate) fn is_of_columns(expr: &Expr) -> bool {
     consists_of(expr, &|expr| expr.is::<Column>().then_some(true))
 }
 
-/// Whether `expr` consists of constants, immutable functions and parts that `is_known` accepts; `None` looks at the
-/// children of a part.
+/// Whether `expr` consists of constants, immutable functions and parts that `is_known` accepts; for `None` the children
+/// of a part are tested.
 fn consists_of(expr: &Expr, is_known: &dyn Fn(&Expr) -> Option<bool>) -> bool {
     if expr.is_volatile_node() {
         return false;

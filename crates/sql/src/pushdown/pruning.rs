@@ -14,13 +14,13 @@ use tidetable_store::{Scalar, StripeMeta, StripePruner};
 
 /// Prunes stripes by a filter.
 #[derive(Debug)]
-pub(crate) struct FilterSkip {
+pub(crate) struct FilterPruner {
     predicate: PruningPredicate,
     layout: Arc<Layout>,
     schema: SchemaRef,
 }
 
-impl FilterSkip {
+impl FilterPruner {
     /// `filter` is an expression over the records of `layout`, which have this schema; `None` if it cannot prune.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, layout: &Arc<Layout>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
@@ -28,16 +28,16 @@ impl FilterSkip {
     }
 }
 
-impl StripePruner for FilterSkip {
+impl StripePruner for FilterPruner {
     fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
         let ends = |column: &Column, greatest| self.ends(stripes, column, greatest);
         let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends });
-        // What cannot be judged is read.
+        // On an error the stripes are read.
         kept.map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
     }
 }
 
-impl FilterSkip {
+impl FilterPruner {
     /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
     /// not pruned, although no comparison can hold there.
     fn ends(&self, stripes: &[StripeMeta], column: &Column, greatest: bool) -> Option<ArrayRef> {
@@ -62,12 +62,12 @@ impl FilterSkip {
 
 /// Tests a filter against value ranges of one column.
 #[derive(Debug)]
-pub(crate) struct RangeSkip {
+pub(crate) struct RangePruner {
     predicate: PruningPredicate,
     kind: DataType,
 }
 
-impl RangeSkip {
+impl RangePruner {
     /// `filter` is an expression over a schema of the column alone; `None` if it cannot rule anything out.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;

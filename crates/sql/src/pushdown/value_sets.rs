@@ -14,8 +14,7 @@ pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
 
 /// A constant as a layout scalar; `None` for null and for unsupported types. Floats are unsupported: their text does
-/// not sort as they do, so they give no key range. Floats are left out: their text does not sort as they do, so no key
-/// range comes of them.
+/// not sort as they do, so they give no key range.
 pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {
     Some(match value {
         ScalarValue::UInt64(Some(value)) => Scalar::UInt64(*value),

@@ -32,7 +32,7 @@ pub struct CellRef<'a> {
 }
 
 /// A cell of the current row, before its value is encoded.
-struct Found<'a> {
+struct RowCell<'a> {
     family: &'a str,
     qualifier: &'a [u8],
     timestamp: i64,
@@ -82,7 +82,7 @@ pub fn cells_of_block(
     let mut writers: Vec<Writer<'_>> = makers.iter().map(Maker::writer).collect::<Result<_>>()?;
     let mut key = Vec::new();
     let mut value = Vec::new();
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut found: Vec<RowCell<'_>> = Vec::new();
     for row in 0..block.keys.len() {
         key.clear();
         block.keys.write(row, &mut key);
@@ -93,7 +93,7 @@ pub fn cells_of_block(
         found.sort_by(|a, b| {
             (a.family, a.qualifier, Reverse(a.timestamp)).cmp(&(b.family, b.qualifier, Reverse(b.timestamp)))
         });
-        for Found { family, qualifier, timestamp, maker, records } in &found {
+        for RowCell { family, qualifier, timestamp, maker, records } in &found {
             value.clear();
             if let Some(writer) = writers.get_mut(*maker) {
                 writer.write(records.clone(), &mut value);
@@ -141,7 +141,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Appends its cells of `row` to `found` in stored order.
-    fn find(&self, at: usize, row: usize, found: &mut Vec<Found<'a>>) -> Result<()> {
+    fn find(&self, at: usize, row: usize, found: &mut Vec<RowCell<'a>>) -> Result<()> {
         if row >= self.stored.row_ends.len() {
             return Err(lacks("rows"));
         }
@@ -149,7 +149,7 @@ impl<'a> Maker<'a> {
         if self.group.keeps_alike() {
             if let (Source::Packed(packed, _), false) = (&self.source, records.is_empty()) {
                 let (family, qualifier) = (packed.family.as_str(), packed.qualifier.as_slice());
-                found.push(Found { family, qualifier, timestamp: 0, maker: at, records });
+                found.push(RowCell { family, qualifier, timestamp: 0, maker: at, records });
             }
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl<'a> Maker<'a> {
                 Source::Packed(packed, _) => &packed.family,
             };
             let (qualifier, timestamp) = (self.qualifier(record)?, self.timestamp(record)?);
-            found.push(Found { family, qualifier, timestamp, maker: at, records: record..record + 1 });
+            found.push(RowCell { family, qualifier, timestamp, maker: at, records: record..record + 1 });
         }
         Ok(())
     }
@@ -223,7 +223,7 @@ impl CellColumns {
         }
     }
 
-    /// The batch so far; the next one starts.
+    /// Takes the batch built so far.
     pub(crate) fn take(&mut self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
         let column = |at: &usize| -> ArrayRef {
             match at {

@@ -7,7 +7,7 @@ use datafusion::error::Result;
 
 /// Coalesces batches.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct Coalescer {
     waiting: Vec<RecordBatch>,
     /// Rows in `waiting`.
     rows: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Gather {
     most: usize,
 }
 
-impl Gather {
+impl Coalescer {
     /// Batches of `most` rows. Unless `even`, the first batch is sent at once and the least size doubles each time, so
     /// that a query for few rows does not wait.
     pub(crate) fn new(most: usize, even: bool) -> Self {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn sent(sizes: &[usize], most: usize, even: bool, wanted: usize) -> Vec<Vec<i32>> {
-        let (mut gather, mut out, mut next) = (Gather::new(most, even), Vec::new(), 0);
+        let (mut coalescer, mut out, mut next) = (Coalescer::new(most, even), Vec::new(), 0);
         let mut send = |batch: RecordBatch| {
             out.push(batch.column(0).as_primitive::<Int32Type>().values().to_vec());
             out.len() < wanted
@@ -70,11 +70,11 @@ mod tests {
             let values: ArrayRef = Arc::new(Int32Array::from_iter_values(next..next + *size as i32));
             next += *size as i32;
             let batch = RecordBatch::try_from_iter([("n", values)]).unwrap();
-            if !gather.push(&batch, &mut send).unwrap() {
+            if !coalescer.push(&batch, &mut send).unwrap() {
                 return out;
             }
         }
-        gather.send(&mut send).unwrap();
+        coalescer.send(&mut send).unwrap();
         out
     }
 

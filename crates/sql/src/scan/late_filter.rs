@@ -14,24 +14,24 @@ use tidetable_layout::Layout;
 use tidetable_store::{RecordFilter, Scalar};
 
 use crate::pushdown::dependence::is_of_row;
-use crate::pushdown::pruning::RangeSkip;
+use crate::pushdown::pruning::RangePruner;
 use crate::scan::records::passing;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
 /// Record filter on one column.
 #[derive(Debug)]
-pub(crate) struct ValueKeep {
+pub(crate) struct ColumnFilter {
     /// Group and column index.
     place: (usize, usize),
     /// Schema of that column alone.
     schema: SchemaRef,
     filters: Vec<Expr>,
     /// Rules out value ranges that cannot pass.
-    outside: Option<RangeSkip>,
+    outside: Option<RangePruner>,
 }
 
-impl ValueKeep {
+impl ColumnFilter {
     /// Takes those of `filters` that use one column only; `None` if there are none, or if a null may pass, because
     /// records without a value are not all stored.
     pub(crate) fn new(filters: &[Expr], layout: &Layout, table: &Schema) -> Option<Self> {
@@ -55,7 +55,7 @@ impl ValueKeep {
             return None;
         }
         let schema = nullable(&schema);
-        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangeSkip::new(filter, &schema));
+        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangePruner::new(filter, &schema));
         Some(Self { place, schema, filters: own, outside })
     }
 
@@ -71,7 +71,7 @@ fn nullable(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-impl RecordFilter for ValueKeep {
+impl RecordFilter for ColumnFilter {
     fn column(&self) -> (usize, usize) {
         self.place
     }

@@ -13,61 +13,61 @@ use futures::{StreamExt, stream};
 use tidetable_store::{RecordFilter, ScanCounts, ScanOptions, StripePruner, StripeStats};
 
 use crate::aggregate::stripe_stats::StripeTotals;
-use crate::pushdown::pruning::FilterSkip;
-use crate::scan::file_groups::{Slices, is_little};
-use crate::scan::late_filter::ValueKeep;
+use crate::pushdown::pruning::FilterPruner;
+use crate::scan::file_groups::{ScanRanges, is_little};
+use crate::scan::late_filter::ColumnFilter;
 use crate::scan::metrics::ScanMetrics;
 use crate::scan::read::Reading;
-use crate::scan::spec::{Shape, Work};
+use crate::scan::spec::{ScanOutput, ScanTask};
 
 /// Batches decoded ahead of the query.
 const AHEAD: usize = 2;
 
 /// Opens the scan ranges of one partition.
-pub(crate) struct SliceOpener {
-    work: Work,
-    skip: Option<Arc<dyn StripePruner>>,
-    keep: Option<Arc<dyn RecordFilter>>,
+pub(crate) struct ScanRangeOpener {
+    task: ScanTask,
+    pruner: Option<Arc<dyn StripePruner>>,
+    record_filter: Option<Arc<dyn RecordFilter>>,
     metrics: ScanMetrics,
 }
 
-impl SliceOpener {
-    pub(crate) fn new(work: Work, metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+impl ScanRangeOpener {
+    pub(crate) fn new(task: ScanTask, metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
         let metrics = ScanMetrics::new(metrics, partition);
-        let layout = work.scan.snapshot.layout();
-        let filter = conjunction_opt(work.filters.iter().cloned());
-        let skip = filter.and_then(|filter| FilterSkip::new(filter, layout, &work.stored));
-        let of_records = matches!(work.scan.shape, Shape::Records { .. });
-        let keep = ValueKeep::new(&work.filters, layout, &work.stored).filter(|_| of_records);
+        let layout = task.scan.snapshot.layout();
+        let filter = conjunction_opt(task.filters.iter().cloned());
+        let pruner = filter.and_then(|filter| FilterPruner::new(filter, layout, &task.stored));
+        let of_records = matches!(task.scan.output, ScanOutput::Records { .. });
+        let record_filter = ColumnFilter::new(&task.filters, layout, &task.stored).filter(|_| of_records);
         Self {
-            skip: skip.map(|skip| Arc::new(skip) as Arc<dyn StripePruner>),
-            keep: keep.map(|keep| Arc::new(keep) as Arc<dyn RecordFilter>),
-            work,
+            pruner: pruner.map(|pruner| Arc::new(pruner) as Arc<dyn StripePruner>),
+            record_filter: record_filter.map(|filter| Arc::new(filter) as Arc<dyn RecordFilter>),
+            task,
             metrics,
         }
     }
 }
 
-impl FileOpener for SliceOpener {
+impl FileOpener for ScanRangeOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let missing = || DataFusionError::Internal(format!("{} carries no slice", file.object_meta.location));
-        let Slices(slices) = file.extension::<Slices>().ok_or_else(missing)?.clone();
+        let missing = || DataFusionError::Internal(format!("{} has no scan ranges", file.object_meta.location));
+        let ScanRanges(ranges) = file.extension::<ScanRanges>().ok_or_else(missing)?.clone();
         let name = file.object_meta.location.to_string();
         let counts = Arc::new(ScanCounts::default());
-        let of_all = self.work.aggregate.as_ref().filter(|_| self.work.filters.is_empty());
-        let totals = of_all.and_then(|all| StripeTotals::new(&self.work.scan, &self.work.stored, all)).map(Arc::new);
+        let of_all = self.task.aggregate.as_ref().filter(|_| self.task.filters.is_empty());
+        let totals = of_all.and_then(|all| StripeTotals::new(&self.task.scan, &self.task.stored, all)).map(Arc::new);
         let options = ScanOptions {
             counts: Some(Arc::clone(&counts)),
-            skip: self.skip.clone(),
-            keep: self.keep.clone(),
+            skip: self.pruner.clone(),
+            keep: self.record_filter.clone(),
             know: totals.clone().map(|totals| totals as Arc<dyn StripeStats>),
         };
-        let reading = Reading { work: self.work.clone(), name, slices, options, totals };
+        let reading = Reading { task: self.task.clone(), name, ranges, options, totals };
         let metrics = self.metrics.clone();
-        let scan = &self.work.scan;
+        let scan = &self.task.scan;
         // Not for shared scans, which may wait for other periods.
-        if scan.pass.is_none() && is_little(&scan.snapshot, &reading.slices) {
-            let schema = Arc::clone(&self.work.schema);
+        if scan.shared_scan.is_none() && is_little(&scan.snapshot, &reading.ranges) {
+            let schema = Arc::clone(&self.task.schema);
             return Ok(Box::pin(async move {
                 let mut batches = Vec::new();
                 let done = reading.run(&mut |batch| {
@@ -79,7 +79,7 @@ impl FileOpener for SliceOpener {
                 Ok(RecordBatchStreamAdapter::new(schema, stream::iter(batches)).boxed())
             }));
         }
-        let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
+        let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.task.schema), AHEAD);
         let sender = builder.tx();
         Ok(Box::pin(async move {
             // A closed channel means that the query wants no more; not an error.

@@ -7,25 +7,25 @@ use datafusion::error::Result;
 use tidetable_layout::{Block, Projection};
 use tidetable_store::{ScanOptions, ScanRange};
 
-use crate::aggregate::exec::Running;
+use crate::aggregate::exec::RunningAggregate;
 use crate::aggregate::newest::Newest;
 use crate::aggregate::spec::ScanAggregate;
 use crate::aggregate::stripe_stats::StripeTotals;
 use crate::catalog::schema::RowView;
 use crate::error::external;
 use crate::scan::cells::{CellColumns, cells_of_block};
-use crate::scan::coalesce::Gather;
+use crate::scan::coalesce::Coalescer;
 use crate::scan::records::{RecordReader, Wanted};
 use crate::scan::rows::RowReader;
-use crate::scan::spec::{Shape, Work};
+use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::scan::sums::SumReader;
 
 /// A read of scan ranges.
 pub(crate) struct Reading {
-    pub(crate) work: Work,
+    pub(crate) task: ScanTask,
     /// Name for messages.
     pub(crate) name: String,
-    pub(crate) slices: Vec<ScanRange>,
+    pub(crate) ranges: Vec<ScanRange>,
     pub(crate) options: ScanOptions,
     /// Totals of stripes answered from their stats.
     pub(crate) totals: Option<Arc<StripeTotals>>,
@@ -34,61 +34,63 @@ pub(crate) struct Reading {
 impl Reading {
     /// Calls `send` with each batch until it returns false.
     pub(crate) fn run(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        match (&self.work.scan.shape, &self.work.aggregate) {
-            (Shape::Records { .. }, None) => self.records(send),
-            (Shape::Records { .. }, Some(aggregate)) => self.aggregate(aggregate, send),
-            (Shape::Cells, _) => self.cells(send),
-            (Shape::Rows(view), _) => self.rows(view, send),
+        match (&self.task.scan.output, &self.task.aggregate) {
+            (ScanOutput::Records { .. }, None) => self.records(send),
+            (ScanOutput::Records { .. }, Some(aggregate)) => self.aggregate(aggregate, send),
+            (ScanOutput::Cells, _) => self.cells(send),
+            (ScanOutput::Rows(view), _) => self.rows(view, send),
         }
     }
 
     fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
-        let scan = |slice| self.blocks_of(slice, projection);
-        Ok(self.slices.iter().map(scan).collect::<Result<Vec<_>>>()?.into_iter().flatten())
+        let scan = |range| self.blocks_of(range, projection);
+        Ok(self.ranges.iter().map(scan).collect::<Result<Vec<_>>>()?.into_iter().flatten())
     }
 
     fn blocks_of(
         &self,
-        slice: &ScanRange,
+        range: &ScanRange,
         projection: &Projection,
     ) -> Result<impl Iterator<Item = Result<Block>> + use<>> {
-        let blocks = self.work.scan.snapshot.scan_with(slice, projection, &self.options).map_err(external)?;
+        let blocks = self.task.scan.snapshot.scan_with(range, projection, &self.options).map_err(external)?;
         Ok(blocks.map(|block| block.map_err(external)))
     }
 
     fn reader(&self, wanted: &Wanted<'_>) -> Result<RecordReader> {
-        let Work { scan, stored, filters, .. } = &self.work;
+        let ScanTask { scan, stored, filters, .. } = &self.task;
         RecordReader::new(scan, &self.name, stored, filters, wanted)
     }
 
     fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let Work { scan, columns, batch_size, .. } = &self.work;
-        let mut gather = Gather::new(*batch_size, scan.even);
-        let shared = scan.pass.as_ref();
-        if let Some(read) = shared.and_then(|pass| pass.records(&self.work, &self.name, &self.slices, &self.options)) {
+        let ScanTask { scan, columns, batch_size, .. } = &self.task;
+        let mut coalescer = Coalescer::new(*batch_size, scan.even);
+        let shared = scan.shared_scan.as_ref();
+        if let Some(read) =
+            shared.and_then(|period| period.records(&self.task, &self.name, &self.ranges, &self.options))
+        {
             for records in &read {
-                if !gather.push(records, send)? {
+                if !coalescer.push(records, send)? {
                     return Ok(());
                 }
             }
-            return gather.send(send).map(|_| ());
+            return coalescer.send(send).map(|_| ());
         }
         let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
         let wanted = reader.record_fields().places(columns)?;
         for block in self.blocks(&reader.projection())? {
             let Some(found) = reader.read(block?)? else { continue };
-            if !gather.push(&found.records.project(&wanted)?, send)? {
+            if !coalescer.push(&found.records.project(&wanted)?, send)? {
                 return Ok(());
             }
         }
-        gather.send(send).map(|_| ())
+        coalescer.send(send).map(|_| ())
     }
 
     fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let Work { scan, stored, filters, .. } = &self.work;
+        let ScanTask { scan, stored, filters, .. } = &self.task;
         if let Some(sums) = SumReader::new(scan, &self.name, stored, filters, aggregate)? {
             let (rows, records) = sums.fields();
-            let running = Running::new(aggregate, rows, records)?;
+            let running = RunningAggregate::new(aggregate, rows, records)?;
             return self.sum_up(
                 running,
                 &sums.projection(),
@@ -103,8 +105,8 @@ impl Reading {
         {
             return self.newest(newest, &reader, aggregate, send);
         }
-        let running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
-        let add = |running: &mut Running<'_>, block| match reader.read(block)? {
+        let running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let add = |running: &mut RunningAggregate<'_>, block| match reader.read(block)? {
             Some(found) => running.add(found),
             None => Ok(()),
         };
@@ -119,14 +121,14 @@ impl Reading {
         aggregate: &ScanAggregate,
         send: &mut dyn FnMut(RecordBatch) -> bool,
     ) -> Result<()> {
-        let mut running = Running::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let mut running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
         let (keys, all) = (newest.projection(), reader.projection());
-        for (at, slice) in self.slices.iter().enumerate() {
+        for (at, range) in self.ranges.iter().enumerate() {
             let mut wanted = Vec::new();
             if at == 0 {
-                wanted.push(slice.keys.clone());
+                wanted.push(range.keys.clone());
             } else {
-                for block in self.blocks_of(slice, &keys)? {
+                for block in self.blocks_of(range, &keys)? {
                     wanted.extend(newest.may_be_newer(&block?)?);
                 }
             }
@@ -147,9 +149,9 @@ impl Reading {
     /// Aggregates blocks and sends the states.
     fn sum_up(
         &self,
-        mut running: Running<'_>,
+        mut running: RunningAggregate<'_>,
         projection: &Projection,
-        add: impl Fn(&mut Running<'_>, Block) -> Result<()>,
+        add: impl Fn(&mut RunningAggregate<'_>, Block) -> Result<()>,
         send: &mut dyn FnMut(RecordBatch) -> bool,
     ) -> Result<()> {
         for block in self.blocks(projection)? {
@@ -164,19 +166,23 @@ impl Reading {
         self.send_states(&mut running, send).map(|_| ())
     }
 
-    /// Sends the states of the groups so far, if there are any; whether more are wanted.
-    fn send_states(&self, running: &mut Running<'_>, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
+    /// Sends the states of the groups so far, if there are any. Returns whether more are wanted.
+    fn send_states(
+        &self,
+        running: &mut RunningAggregate<'_>,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<bool> {
         Ok(match running.take()? {
-            Some(batch) => send(batch.project(&self.work.columns)?),
+            Some(batch) => send(batch.project(&self.task.columns)?),
             None => true,
         })
     }
 
     fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let snapshot = &self.work.scan.snapshot;
-        let schema = Arc::clone(&self.work.schema);
-        let (columns, collects) = (&self.work.columns, snapshot.collects());
-        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.work.batch_size, collects);
+        let snapshot = &self.task.scan.snapshot;
+        let schema = Arc::clone(&self.task.schema);
+        let (columns, collects) = (&self.task.columns, snapshot.collects());
+        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.task.batch_size, collects);
         for block in self.blocks(reader.projection())? {
             if !reader.block(block?, send).map_err(external)? {
                 return Ok(());
@@ -189,7 +195,7 @@ impl Reading {
     }
 
     fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
-        let schema = self.work.scan.snapshot.schema();
+        let schema = self.task.scan.snapshot.schema();
         let mut columns = CellColumns::default();
         let mut more = true;
         for block in self.blocks(&Projection::all(schema))? {
@@ -198,9 +204,9 @@ impl Reading {
                 if !more {
                     return Ok(());
                 }
-                columns.push(cell, &self.work.columns);
-                if columns.rows >= self.work.batch_size {
-                    more = send(columns.take(&self.work.columns, &self.work.schema)?);
+                columns.push(cell, &self.task.columns);
+                if columns.rows >= self.task.batch_size {
+                    more = send(columns.take(&self.task.columns, &self.task.schema)?);
                 }
                 Ok(())
             })
@@ -210,7 +216,7 @@ impl Reading {
             }
         }
         if columns.rows > 0 {
-            send(columns.take(&self.work.columns, &self.work.schema).map_err(external)?);
+            send(columns.take(&self.task.columns, &self.task.schema).map_err(external)?);
         }
         Ok(())
     }

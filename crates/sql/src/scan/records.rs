@@ -18,7 +18,7 @@ use tidetable_layout::{Block, Layout, Projection};
 
 use crate::error::{SqlError, external};
 use crate::pushdown::dependence::is_of_row;
-use crate::scan::spec::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -62,7 +62,7 @@ impl Fields {
         reassign_expr_columns(Arc::clone(expr), &self.schema)
     }
 
-    /// Rewrites several expressions as [`Self::bind`] does.
+    /// Rewrites several expressions; see [`Self::bind`].
     pub(crate) fn bind_all<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Vec<Expr>> {
         exprs.into_iter().map(|expr| self.bind(expr)).collect()
     }
@@ -124,8 +124,8 @@ impl RecordReader {
         let layout = scan.snapshot.layout();
         let (of_rows, of_records): (Vec<&Expr>, Vec<&Expr>) =
             filter.iter().partition(|filter| is_of_row(layout, filter));
-        let within = match &scan.shape {
-            Shape::Records { within } => within.clone(),
+        let within = match &scan.output {
+            ScanOutput::Records { within } => within.clone(),
             _ => None,
         };
         let mut more = wanted.fields.to_vec();
@@ -205,21 +205,21 @@ impl RecordReader {
 /// Decodes `fields` from the keys of a block; with the end of each row's records.
 pub(crate) fn read_rows(
     scan: &TableScan,
-    slice: &str,
+    name: &str,
     fields: &Fields,
     block: &Block,
 ) -> Result<(RecordBatch, Vec<u32>)> {
     let values = scan.snapshot.layout().decode_rows(block, &fields.at);
-    let values = values.map_err(|error| undecoded(scan, slice, error))?;
+    let values = values.map_err(|error| undecoded(scan, name, error))?;
     let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
     let rows = RecordBatch::try_new_with_options(Arc::clone(&fields.schema), values.columns, &options)?;
     Ok((rows, values.ends))
 }
 
 /// The error for a scan range of this name.
-fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
+fn undecoded(scan: &TableScan, name: &str, source: DecodeError) -> DataFusionError {
     let table = scan.snapshot.table().name().to_owned();
-    external(SqlError::Decode { table, slice: slice.to_owned(), source })
+    external(SqlError::Decode { table, slice: name.to_owned(), source })
 }
 
 /// The rows of `batch` that pass all of `filters`; `None` without filters. Null does not pass.
@@ -239,7 +239,7 @@ pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<Bo
 /// The rows of `batch` that pass `filter`; null where it is null.
 pub(crate) fn verdict(filter: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
     let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
-    let unlike = || DataFusionError::Internal(format!("the filter {filter} is neither true nor false"));
+    let unlike = || DataFusionError::Internal(format!("the filter {filter} is not boolean"));
     Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
 }
 
@@ -271,9 +271,9 @@ fn within(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<Option<B
     Ok(Some(times.iter().map(|time| Some(time.is_some_and(|time| range.contains(&time)))).collect()))
 }
 
-/// Column `at` of a batch of records as event times.
+/// The event times in column `at` of a batch of records.
 pub(crate) fn event_times(batch: &RecordBatch, at: usize) -> Result<&TimestampMicrosecondArray> {
-    let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
+    let unlike = || DataFusionError::Internal("the event time is not a timestamp".to_owned());
     let column = batch.columns().get(at).ok_or_else(unlike)?;
     column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)
 }

@@ -24,7 +24,7 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Reads rows from blocks.
 pub(crate) struct RowReader<'a> {
     schema: &'a StoredSchema,
-    part: Part,
+    part: FamilySelection,
     time: Option<Range<i64>>,
     columns: RowColumns,
     batch_rows: usize,
@@ -43,7 +43,7 @@ impl<'a> RowReader<'a> {
         let family = |column: &usize| Some(view.families.get(column.checked_sub(1)?)?.clone());
         let families: Vec<String> = columns.iter().filter_map(family).collect();
         let time = view.shown.is_bounded().then(|| view.shown.time.clone());
-        let part = Part::new(schema, &families, time.is_some(), collects);
+        let part = FamilySelection::new(schema, &families, time.is_some(), collects);
         Self { schema, part, time, columns: RowColumns::new(view, columns.contains(&0), families, batch), batch_rows }
     }
 
@@ -119,14 +119,14 @@ fn rows_with_cells(schema: &StoredSchema, block: &Block, time: &Range<i64>) -> V
 }
 
 /// The groups and columns that encode the cells of some families, as a schema of their own.
-struct Part {
+struct FamilySelection {
     projection: Projection,
     schema: StoredSchema,
     /// Group indexes of the table, with column indexes.
     of: Vec<(usize, Vec<usize>)>,
 }
 
-impl Part {
+impl FamilySelection {
     fn new(schema: &StoredSchema, families: &[String], bounded: bool, collects: bool) -> Self {
         // An upsert compares the timestamps of all groups of a row.
         let timestamps = bounded || schema.upsert;
@@ -265,7 +265,7 @@ impl FamilyColumn {
             Arc::new(values)
         };
         let DataType::Map(entries, sorted) = kind else {
-            return Err(ArrowError::SchemaError(format!("family {} is no map", self.name)));
+            return Err(ArrowError::SchemaError(format!("family {} is not a map", self.name)));
         };
         let DataType::Struct(fields) = entries.data_type() else {
             return Err(ArrowError::SchemaError(format!("family {} has no entries", self.name)));

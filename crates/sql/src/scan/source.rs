@@ -26,8 +26,8 @@ use crate::aggregate::spec::ScanAggregate;
 use crate::catalog::schema::RowView;
 use crate::pushdown::dependence::is_of_columns;
 use crate::pushdown::value_sets::ALWAYS;
-use crate::scan::opener::SliceOpener;
-use crate::scan::spec::{Shape, TableScan, Work};
+use crate::scan::opener::ScanRangeOpener;
+use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 
 /// Key ranges that EXPLAIN lists; more are counted.
 const SHOWN: usize = 3;
@@ -36,7 +36,7 @@ const SHOWN: usize = 3;
 #[derive(Clone)]
 pub(crate) struct SstSource {
     scan: Arc<TableScan>,
-    /// What slices hold.
+    /// Schema of the table.
     stored: SchemaRef,
     /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
@@ -80,11 +80,11 @@ impl SstSource {
     }
 
     /// Output order of one scan range over the table's columns; `None` for an aggregation.
-    pub(crate) fn slice_order(&self) -> Option<&LexOrdering> {
+    pub(crate) fn range_order(&self) -> Option<&LexOrdering> {
         self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
     }
 
-    /// What slices hold.
+    /// Schema of the table.
     pub(crate) fn records_schema(&self) -> &SchemaRef {
         &self.stored
     }
@@ -95,10 +95,10 @@ impl SstSource {
     }
 
     /// What to do with each scan range.
-    pub(crate) fn work(&self) -> Result<Work> {
+    pub(crate) fn task(&self) -> Result<ScanTask> {
         let columns = self.projection.file_indices.clone();
         let schema = Arc::new(self.table_schema.file_schema().project(&columns)?);
-        Ok(Work {
+        Ok(ScanTask {
             scan: Arc::clone(&self.scan),
             stored: Arc::clone(&self.stored),
             filters: self.filters.clone(),
@@ -134,7 +134,7 @@ impl FileSource for SstSource {
         _base_config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = SliceOpener::new(self.work()?, &self.metrics, partition);
+        let opener = ScanRangeOpener::new(self.task()?, &self.metrics, partition);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
@@ -164,11 +164,11 @@ impl FileSource for SstSource {
     }
 
     fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
-        let TableScan { snapshot, shape, keys, time, .. } = self.scan.as_ref();
-        let schema = match shape {
-            Shape::Records { .. } => "records",
-            Shape::Cells => "cells",
-            Shape::Rows(_) => "rows",
+        let TableScan { snapshot, output, keys, time, .. } = self.scan.as_ref();
+        let schema = match output {
+            ScanOutput::Records { .. } => "records",
+            ScanOutput::Cells => "cells",
+            ScanOutput::Rows(_) => "rows",
         };
         let (slices, ssts) = self.counts;
         let (open, between, close) = match t {
@@ -180,11 +180,11 @@ impl FileSource for SstSource {
         show_keys(keys, f)?;
         write!(f, "{between}time=")?;
         show_times(time, f)?;
-        if let Shape::Records { within: Some((_, within)) } = shape {
+        if let ScanOutput::Records { within: Some((_, within)) } = output {
             write!(f, "{between}within=")?;
             show_times(within, f)?;
         }
-        if let Shape::Rows(RowView { shown, .. }) = shape {
+        if let ScanOutput::Rows(RowView { shown, .. }) = output {
             write!(f, "{between}cells={shown}{between}timestamps=")?;
             show_times(&shown.time, f)?;
         }
@@ -213,7 +213,7 @@ impl FileSource for SstSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let of_records = matches!(self.scan.shape, Shape::Records { .. }) && self.may_aggregate();
+        let of_records = matches!(self.scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
         let taken: Vec<bool> =
             filters.iter().map(|filter| of_records && is_of_columns(filter) && !is_dynamic(filter)).collect();
         let verdicts = taken.iter().map(|taken| if *taken { PushedDown::Yes } else { PushedDown::No }).collect();

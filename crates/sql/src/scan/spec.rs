@@ -10,7 +10,7 @@ use tidetable_store::Snapshot;
 
 use crate::aggregate::spec::ScanAggregate;
 use crate::catalog::schema::RowView;
-use crate::shared_scan::InPass;
+use crate::shared_scan::SharedScanPeriod;
 
 /// Session extension: batch sizes do not depend on the boundaries of files and stripes.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct EvenBatches;
 
 /// Output of a scan.
 #[derive(Debug, Clone)]
-pub(crate) enum Shape {
+pub(crate) enum ScanOutput {
     /// Records; `within`: the index of the event time and the range that it must lie in.
     Records { within: Option<(usize, Range<i64>)> },
     /// Cells.
@@ -31,24 +31,24 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) struct TableScan {
     pub(crate) snapshot: Snapshot,
-    pub(crate) shape: Shape,
+    pub(crate) output: ScanOutput,
     /// Key ranges to read.
     pub(crate) keys: Vec<KeyRange>,
     /// Event times to read, microseconds, half-open.
     pub(crate) time: Range<i64>,
     /// The shared scan that may provide the records.
-    pub(crate) pass: Option<InPass>,
+    pub(crate) shared_scan: Option<SharedScanPeriod>,
     /// Whether all batches but the last of a range have the full size.
     pub(crate) even: bool,
     /// Whether filters and aggregations may be pushed down.
     pub(crate) push_down: bool,
 }
 
-/// What is to be done with each slice.
+/// What a scan does with each range.
 #[derive(Clone)]
-pub(crate) struct Work {
+pub(crate) struct ScanTask {
     pub(crate) scan: Arc<TableScan>,
-    /// What slices hold.
+    /// Schema of the table.
     pub(crate) stored: SchemaRef,
     /// Filters over that schema.
     pub(crate) filters: Vec<Arc<dyn PhysicalExpr>>,

@@ -18,7 +18,7 @@ use crate::aggregate::row_states::{RowArgument, RowState, RowStates, unlike};
 use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, passing, read_rows};
-use crate::scan::spec::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -45,7 +45,7 @@ impl SumReader {
         aggregate: &ScanAggregate,
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
-        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let whole = matches!(scan.output, ScanOutput::Records { within: None });
         let Some(states) = aggregate.row_states().filter(|_| whole) else { return Ok(None) };
         if !filters.iter().all(|filter| is_of_row(layout, filter)) {
             return Ok(None);

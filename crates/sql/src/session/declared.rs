@@ -19,7 +19,7 @@ use crate::catalog::names::{CATALOG, CELLS, RECORDS, ROWS};
 use crate::catalog::schema::{RowView, cells_schema, families};
 use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
-use crate::session::unsteady::unsteady_in;
+use crate::session::volatile::volatile_function_in;
 use crate::session::{read_as_written, statement, table_references, with_views};
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
@@ -46,15 +46,13 @@ pub enum QueryError {
         name: String,
     },
     /// It calls a function that is not deterministic.
-    #[error(
-        "it calls {function}(), which gives something else in each run; a table made from others must follow from them"
-    )]
+    #[error("it calls {function}(), whose result differs in each run; a derived table must depend on its inputs only")]
     Unsteady {
         /// The function.
         function: String,
     },
     /// It reads something other than records of a table.
-    #[error("it reads {found}; a table is made from the records of other tables of the job, named before it")]
+    #[error("it reads {found}; a derived table reads the records of other tables of the job, named before it")]
     Reads {
         /// What it reads, as `schema.name`.
         found: String,
@@ -106,7 +104,7 @@ impl Declared {
 pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, ScalarValue)]) -> Result<CheckedQuery> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
-    if let Some(function) = unsteady_in(frame.logical_plan())? {
+    if let Some(function) = volatile_function_in(frame.logical_plan())? {
         return Err(SqlError::UnsteadyExport { function });
     }
     let frame = frame.with_param_values(params.to_vec())?;
@@ -134,7 +132,7 @@ fn names(tables: &[Declared]) -> Vec<String> {
 pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape, QueryError> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
-    if let Some(function) = unsteady_in(frame.logical_plan()).map_err(SqlError::from)? {
+    if let Some(function) = volatile_function_in(frame.logical_plan()).map_err(SqlError::from)? {
         return Err(QueryError::Unsteady { function });
     }
     let references = table_references(&context, query, &names(tables))?;

@@ -1,7 +1,7 @@
 //! SQL dialect: sqlparser's generic dialect with the operator precedence of PostgreSQL and DuckDB.
 //!
-//! The generic dialect (sqlparser 0.62) silently differs from both: `a IS DISTINCT FROM b AND c` compares `a` with `b
-//! AND c`, `a = b LIKE c` is `(a = b) LIKE c`, `a || b + c` is `(a || b) + c`. From the tightest to the loosest:
+//! The generic dialect (sqlparser 0.62) silently differs from both: `a IS DISTINCT FROM b AND c` compares `a` with
+//! `b AND c`, `a = b LIKE c` is `(a = b) LIKE c`, `a || b + c` is `(a || b) + c`. From the tightest to the loosest:
 //!
 //! | operators |
 //! |---|

@@ -29,7 +29,7 @@ impl Asked {
     /// Union of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        let new = |(ask, _): &(ScanSignature, u64)| !self.scans.iter().any(|(known, _)| known == ask);
+        let new = |(signature, _): &(ScanSignature, u64)| !self.scans.iter().any(|(known, _)| known == signature);
         let new: Vec<_> = other.scans.into_iter().filter(new).collect();
         self.scans.extend(new);
         self
@@ -38,7 +38,7 @@ impl Asked {
     /// Intersection of both.
     #[must_use]
     pub fn alike(&self, other: &Self) -> Self {
-        let both = self.scans.iter().filter(|(ask, _)| other.scans.iter().any(|(known, _)| known == ask));
+        let both = self.scans.iter().filter(|(signature, _)| other.scans.iter().any(|(known, _)| known == signature));
         Self { scans: both.cloned().collect() }
     }
 
@@ -52,7 +52,7 @@ impl Asked {
         self.scans.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
     }
 
-    pub(crate) fn asks(&self) -> Vec<ScanSignature> {
-        self.scans.iter().map(|(ask, _)| ask.clone()).collect()
+    pub(crate) fn signatures(&self) -> Vec<ScanSignature> {
+        self.scans.iter().map(|(signature, _)| signature.clone()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Work queue of a file set that several periods read: each scan that comes reads the next piece until all are read.
+//! ScanTask queue of a file set that several periods read: each scan that opens it reads the next piece until all are read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub(crate) type Given = Option<Vec<RecordBatch>>;
 /// A file set that several periods share.
 #[derive(Debug)]
 pub(crate) struct SharedFiles {
-    pub(crate) ask: usize,
+    pub(crate) signature: usize,
     keys: KeyRange,
     ssts: Vec<String>,
     /// By period: whether it takes its records from here, or reads by itself.
@@ -34,7 +34,7 @@ struct State {
 }
 
 /// A piece being read. If it is dropped before `keep`, all periods read by themselves.
-pub(crate) struct Piece<'a> {
+pub(crate) struct ClaimedPiece<'a> {
     files: &'a SharedFiles,
     at: usize,
     given: Option<Vec<Given>>,
@@ -42,13 +42,13 @@ pub(crate) struct Piece<'a> {
 
 impl SharedFiles {
     /// The files of `slice`, read in `pieces` for the periods set in `readers`.
-    pub(crate) fn new(ask: usize, slice: &ScanRange, pieces: Vec<ScanRange>, readers: Vec<bool>) -> Self {
+    pub(crate) fn new(signature: usize, range: &ScanRange, pieces: Vec<ScanRange>, readers: Vec<bool>) -> Self {
         let shared = readers.iter().filter(|reads| **reads).count() > 1;
         let state = State { next: 0, left: pieces.len(), read: vec![Vec::new(); pieces.len()] };
         Self {
-            ask,
-            keys: slice.keys.clone(),
-            ssts: slice.ssts.clone(),
+            signature,
+            keys: range.keys.clone(),
+            ssts: range.ssts.clone(),
             gives: readers.into_iter().map(|reads| AtomicBool::new(reads && shared)).collect(),
             pieces,
             state: Mutex::new(state),
@@ -57,8 +57,8 @@ impl SharedFiles {
     }
 
     /// Whether these are the files of `slice`.
-    pub(crate) fn are(&self, ask: usize, slice: &ScanRange) -> bool {
-        self.ask == ask && self.keys == slice.keys && self.ssts == slice.ssts
+    pub(crate) fn are(&self, signature: usize, range: &ScanRange) -> bool {
+        self.signature == signature && self.keys == range.keys && self.ssts == range.ssts
     }
 
     /// First key of the range.
@@ -88,12 +88,12 @@ impl SharedFiles {
     }
 
     /// The next unread piece; without one, waits until all are read and returns `None`.
-    pub(crate) fn next_piece(&self) -> Option<(Piece<'_>, &ScanRange)> {
+    pub(crate) fn next_piece(&self) -> Option<(ClaimedPiece<'_>, &ScanRange)> {
         let mut state = self.state();
         let at = state.next;
-        if let Some(slice) = self.pieces.get(at) {
+        if let Some(range) = self.pieces.get(at) {
             state.next += 1;
-            return Some((Piece { files: self, at, given: None }, slice));
+            return Some((ClaimedPiece { files: self, at, given: None }, range));
         }
         while state.left > 0 {
             state = self.all_read.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -122,14 +122,14 @@ impl SharedFiles {
     }
 }
 
-impl Piece<'_> {
+impl ClaimedPiece<'_> {
     /// Stores the records of the piece.
     pub(crate) fn keep(mut self, given: Vec<Given>) {
         self.given = Some(given);
     }
 }
 
-impl Drop for Piece<'_> {
+impl Drop for ClaimedPiece<'_> {
     fn drop(&mut self) {
         let mut state = self.files.state();
         match self.given.take() {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_store::{ScanRange, Snapshot, StoreError};
 
-use crate::scan::file_groups::pieces_of;
+use crate::scan::file_groups::split_range;
 pub use asked::Asked;
 use asked::ScanSignature;
 use files::{Held, SharedFiles};
@@ -34,7 +34,7 @@ const PIECES: usize = 8;
 pub struct SharedScan {
     /// Event times of the periods, microseconds; ascending and disjoint.
     times: Vec<Range<i64>>,
-    asks: Vec<ScanSignature>,
+    signatures: Vec<ScanSignature>,
     /// Greatest bytes of records held.
     most: u64,
     held: Held,
@@ -48,9 +48,9 @@ pub struct SharedScan {
 
 /// A period of a shared scan.
 #[derive(Debug, Clone)]
-pub(crate) struct InPass {
-    pub(crate) pass: Arc<SharedScan>,
-    pub(crate) at: usize,
+pub(crate) struct SharedScanPeriod {
+    pub(crate) scan: Arc<SharedScan>,
+    pub(crate) period: usize,
 }
 
 /// Counts of a shared scan.
@@ -69,7 +69,7 @@ impl SharedScan {
         Self {
             finished: times.iter().map(|_| AtomicBool::new(false)).collect(),
             times,
-            asks: asked.asks(),
+            signatures: asked.signatures(),
             most,
             held: Held::default(),
             stopped: AtomicBool::new(false),
@@ -111,21 +111,21 @@ impl SharedScan {
     }
 
     /// The shared files of a scan range.
-    fn files(&self, ask: usize, snapshot: &Snapshot, slice: &ScanRange) -> Result<Arc<SharedFiles>, StoreError> {
+    fn files(&self, signature: usize, snapshot: &Snapshot, range: &ScanRange) -> Result<Arc<SharedFiles>, StoreError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files.iter().find(|known| known.are(ask, slice)) {
+        if let Some(known) = files.iter().find(|known| known.are(signature, range)) {
             return Ok(Arc::clone(known));
         }
-        let mut readers = share::readers(snapshot, slice, &self.times);
+        let mut readers = share::readers(snapshot, range, &self.times);
         for (reads, finished) in readers.iter_mut().zip(&self.finished) {
             *reads &= !finished.load(Ordering::Relaxed);
         }
         let whole = ScanRange { time: share::hull(&self.times, &readers), ..slice.clone() };
-        let pieces = match share::is_one_run(snapshot, slice) {
-            true => pieces_of(snapshot, &whole, PIECES)?,
+        let pieces = match share::is_one_run(snapshot, range) {
+            true => split_range(snapshot, &whole, PIECES)?,
             false => vec![whole],
         };
-        let new = Arc::new(SharedFiles::new(ask, slice, pieces, readers));
+        let new = Arc::new(SharedFiles::new(signature, range, pieces, readers));
         files.push(Arc::clone(&new));
         Ok(new)
     }

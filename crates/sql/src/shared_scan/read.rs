@@ -10,58 +10,58 @@ use tidetable_store::{ScanOptions, ScanRange};
 
 use crate::error::external;
 use crate::scan::records::{RecordReader, Wanted};
-use crate::scan::spec::{Shape, TableScan, Work};
+use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 use crate::shared_scan::asked::ScanSignature;
 use crate::shared_scan::files::{Given, SharedFiles, bytes_of};
-use crate::shared_scan::split::Places;
-use crate::shared_scan::{InPass, SharedScan, share};
+use crate::shared_scan::split::PeriodRanges;
+use crate::shared_scan::{SharedScan, SharedScanPeriod, share};
 
-impl InPass {
+impl SharedScanPeriod {
     /// The records of a scan from the pass; `None` if it must read by itself. `None` also after a failed read, so that
     /// each period reports the error.
     pub(crate) fn records(
         &self,
-        work: &Work,
+        task: &ScanTask,
         name: &str,
-        slices: &[ScanRange],
+        ranges: &[ScanRange],
         options: &ScanOptions,
     ) -> Option<Vec<RecordBatch>> {
-        let Self { pass, at } = self;
-        let ask = ScanSignature::of(work)?;
-        let ask = pass.asks.iter().position(|known| *known == ask)?;
+        let Self { scan, period } = self;
+        let signature = ScanSignature::of(task)?;
+        let signature = scan.signatures.iter().position(|known| *known == signature)?;
         // A query with narrower time bounds than its period reads by itself.
-        if work.scan.time != pass.time(*at) {
+        if task.scan.time != scan.time(*period) {
             return None;
         }
-        let snapshot = &work.scan.snapshot;
-        let mut shared = Vec::with_capacity(slices.len());
-        for slice in slices {
-            if !share::is_alike(snapshot, slice) {
+        let snapshot = &task.scan.snapshot;
+        let mut shared = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            if !share::is_alike(snapshot, range) {
                 return None;
             }
-            shared.push(pass.files(ask, snapshot, slice).ok().filter(|files| files.gives(*at))?);
+            shared.push(scan.files(signature, snapshot, range).ok().filter(|files| files.gives(*period))?);
         }
         let mut given = Vec::new();
         for files in shared {
-            pass.read(&files, work, name, options);
-            given.extend(files.records(*at)?);
+            scan.read(&files, task, name, options);
+            given.extend(files.records(*period)?);
         }
-        pass.given.fetch_add(1, Ordering::Relaxed);
+        scan.given.fetch_add(1, Ordering::Relaxed);
         Some(given)
     }
 }
 
 impl SharedScan {
     /// Reads unread pieces of `files`, concurrently with other scans; all wait for the last piece.
-    fn read(&self, files: &SharedFiles, work: &Work, name: &str, options: &ScanOptions) {
+    fn read(&self, files: &SharedFiles, task: &ScanTask, name: &str, options: &ScanOptions) {
         let mut read = 0;
-        while let Some((piece, slice)) = files.next_piece() {
+        while let Some((piece, range)) = files.next_piece() {
             let mut given = Vec::new();
-            match self.read_piece(files, slice, work, name, options, &mut given) {
+            match self.read_piece(files, range, task, name, options, &mut given) {
                 Ok(()) => piece.keep(given),
                 Err(_) => self.held.sub(given.iter().map(bytes_of).sum()),
             }
-            read += u64::from(slice.keys.start == *files.start());
+            read += u64::from(range.keys.start == *files.start());
         }
         // Periods excluded meanwhile.
         self.held.sub(files.release());
@@ -71,34 +71,34 @@ impl SharedScan {
     fn read_piece(
         &self,
         files: &SharedFiles,
-        slice: &ScanRange,
-        work: &Work,
+        range: &ScanRange,
+        task: &ScanTask,
         name: &str,
         options: &ScanOptions,
         given: &mut Vec<Given>,
     ) -> Result<()> {
-        let snapshot = work.scan.snapshot.clone();
-        let within = match &work.scan.shape {
-            Shape::Records { within } => within.as_ref().map(|(time, _)| (*time, slice.time.clone())),
+        let snapshot = task.scan.snapshot.clone();
+        let within = match &task.scan.output {
+            ScanOutput::Records { within } => within.as_ref().map(|(time, _)| (*time, range.time.clone())),
             _ => None,
         };
         let scan = Arc::new(TableScan {
             snapshot: snapshot.clone(),
-            shape: Shape::Records { within: within.clone() },
-            keys: work.scan.keys.clone(),
-            time: slice.time.clone(),
-            pass: None,
+            output: ScanOutput::Records { within: within.clone() },
+            keys: task.scan.keys.clone(),
+            time: range.time.clone(),
+            shared_scan: None,
             even: false,
-            push_down: work.scan.push_down,
+            push_down: task.scan.push_down,
         });
-        let wanted = Wanted { fields: &work.columns, by_row: within.is_none(), ..Wanted::default() };
-        let reader = RecordReader::new(&scan, name, &work.stored, &work.filters, &wanted)?;
+        let wanted = Wanted { fields: &task.columns, by_row: within.is_none(), ..Wanted::default() };
+        let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
         let fields = reader.record_fields();
-        let columns = fields.places(&work.columns)?;
+        let columns = fields.places(&task.columns)?;
         let time =
             within.map(|(time, _)| fields.places(&[time])).transpose()?.and_then(|places| places.first().copied());
         given.extend((0..self.times.len()).map(|period| files.gives(period).then(Vec::new)));
-        for block in snapshot.scan_with(slice, &reader.projection(), options).map_err(external)? {
+        for block in snapshot.scan_with(range, &reader.projection(), options).map_err(external)? {
             if self.stopped.load(Ordering::Relaxed) || files.periods().is_empty() {
                 return Err(DataFusionError::Execution("no period takes these records".to_owned()));
             }
@@ -110,8 +110,8 @@ impl SharedScan {
             };
             let Some(found) = reader.read(block)? else { continue };
             let places = match time {
-                Some(time) => Places::by_times(&found.records, time, &self.times)?,
-                None => Places::by_windows(&windows, &found.ends, &self.times),
+                Some(time) => PeriodRanges::by_times(&found.records, time, &self.times)?,
+                None => PeriodRanges::by_windows(&windows, &found.ends, &self.times),
             };
             let kept = found.records.project(&columns)?;
             for (period, given) in given.iter_mut().enumerate() {

@@ -6,8 +6,8 @@ use tidetable_layout::KeyRange;
 use tidetable_layout::time::window_bounds;
 use tidetable_store::{ScanRange, Snapshot, Sst, StoreError};
 
-/// Whether a shared read gives each period the same blocks as its own read. Multi-window files are read without
-/// unwanted windows, and merged around them, so merged ones do not.
+/// Whether a shared read gives each period the same blocks as its own read. False for multi-window files that are
+/// merged with others: a single period skips their unwanted windows and merges around them.
 pub(crate) fn is_alike(snapshot: &Snapshot, slice: &ScanRange) -> bool {
     is_one_run(snapshot, slice) || !of(snapshot, slice).any(|sst| sst.joined.is_some())
 }

@@ -8,7 +8,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use tidetable_store::StoreError;
 
 use crate::scan::source::SstSource;
-use crate::scan::spec::{Shape, Work};
+use crate::scan::spec::{ScanOutput, ScanTask};
 use crate::shared_scan::asked::{Asked, ScanSignature};
 use crate::shared_scan::share;
 
@@ -17,18 +17,18 @@ const TEXT: usize = 24;
 
 impl ScanSignature {
     /// The signature of a scan of records; `None` for aggregations, cells and rows.
-    pub(crate) fn of(work: &Work) -> Option<Self> {
-        let Shape::Records { within } = &work.scan.shape else { return None };
-        if work.aggregate.is_some() {
+    pub(crate) fn of(task: &ScanTask) -> Option<Self> {
+        let ScanOutput::Records { within } = &task.scan.output else { return None };
+        if task.aggregate.is_some() {
             return None;
         }
-        let snapshot = &work.scan.snapshot;
+        let snapshot = &task.scan.snapshot;
         Some(Self {
             table: snapshot.table().name().to_owned(),
             version: snapshot.version().number,
-            keys: work.scan.keys.clone(),
-            columns: work.columns.clone(),
-            filters: work.filters.clone(),
+            keys: task.scan.keys.clone(),
+            columns: task.columns.clone(),
+            filters: task.filters.clone(),
             time: within.as_ref().map(|(time, _)| *time),
         })
     }
@@ -50,12 +50,12 @@ impl Asked {
             && let Some((config, source)) = exec.downcast_to_file_source::<SstSource>()
             // With a limit, little is read.
             && config.limit.is_none()
-            && let Ok(work) = source.work()
-            && let Some(ask) = ScanSignature::of(&work)
-            && !self.scans.iter().any(|(known, _)| *known == ask)
+            && let Ok(task) = source.task()
+            && let Some(signature) = ScanSignature::of(&task)
+            && !self.scans.iter().any(|(known, _)| *known == signature)
         {
-            let records = share::records(&work.scan.snapshot, &work.scan.keys, &work.scan.time)?;
-            self.scans.push((ask, records.saturating_mul(width(&work.schema))));
+            let records = share::records(&task.scan.snapshot, &task.scan.keys, &task.scan.time)?;
+            self.scans.push((signature, records.saturating_mul(width(&task.schema))));
         }
         plan.children().into_iter().try_for_each(|child| self.add(child))
     }

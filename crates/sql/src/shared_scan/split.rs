@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use crate::scan::records::event_times;
 
 /// Ranges of records in a batch, by period.
-pub(crate) struct Places(Vec<Vec<Range<usize>>>);
+pub(crate) struct PeriodRanges(Vec<Vec<Range<usize>>>);
 
 /// Finds the period of an instant; caches the last, because consecutive instants are often in one period.
 struct Finder<'a> {
@@ -27,7 +27,7 @@ impl Finder<'_> {
     }
 }
 
-impl Places {
+impl PeriodRanges {
     fn none(periods: usize) -> Self {
         Self(vec![Vec::new(); periods])
     }
@@ -105,7 +105,7 @@ mod tests {
         RecordBatch::try_from_iter([("ts", moments), ("name", Arc::new(names) as ArrayRef)]).unwrap()
     }
 
-    fn names(places: &Places, batch: &RecordBatch, period: usize) -> Vec<String> {
+    fn names(places: &PeriodRanges, batch: &RecordBatch, period: usize) -> Vec<String> {
         let Some(taken) = places.take(batch, period).unwrap() else { return Vec::new() };
         taken.column(1).as_string::<i32>().iter().flatten().map(str::to_owned).collect()
     }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn records_keep_their_order_and_those_of_no_period_go() {
         let batch = batch(&[Some(35), Some(3), None, Some(19), Some(10), Some(25), Some(40), Some(0), Some(-1)]);
-        let places = Places::by_times(&batch, 0, &TIMES).unwrap();
+        let places = PeriodRanges::by_times(&batch, 0, &TIMES).unwrap();
         assert_eq!(names(&places, &batch, 0), ["r1", "r7"]);
         assert_eq!(names(&places, &batch, 1), ["r3", "r4"]);
         assert_eq!(names(&places, &batch, 2), ["r0"]);
@@ -124,7 +124,7 @@ mod tests {
     fn rows_are_of_the_period_of_their_window() {
         let batch = batch(&[None; 6]);
         // No record of the third row passed.
-        let places = Places::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);
+        let places = PeriodRanges::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);
         assert_eq!(names(&places, &batch, 0), ["r0", "r1"]);
         assert_eq!(names(&places, &batch, 1), ["r2"]);
         assert_eq!(names(&places, &batch, 2), ["r3", "r4"]);

@@ -26,7 +26,7 @@ use crate::error::{SqlError, external};
 use crate::functions::{TIMESTAMP, has_history, unpack};
 use crate::session::statement::inner;
 use crate::views::options::{CellsShown, ViewOption};
-use crate::workarounds::floats::in_expression;
+use crate::workarounds::floats::coerce_expression;
 
 /// The tables that have row views.
 pub(crate) trait Views: fmt::Debug + Send + Sync {
@@ -185,7 +185,7 @@ impl ViewPlanner {
 /// Evaluates a constant expression at planning.
 fn constant(expr: Expr) -> Result<Expr> {
     let columns = DFSchema::empty();
-    let expr = in_expression(expr, &columns)?.data;
+    let expr = coerce_expression(expr, &columns)?.data;
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
     simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr))
 }

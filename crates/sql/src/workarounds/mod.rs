@@ -17,7 +17,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::optimizer::node_rule::Rule;
 
-/// The rule after which scans are final.
+/// Name of the last rule that changes scans.
 pub(crate) const LAST: &str = preserved_order::NAME;
 
 /// DataFusion's logical rules with the workarounds.

@@ -2,11 +2,11 @@
 //! `docs/decisions/0012-sqllogictest-without-its-crate.md` says why they are parsed here.
 //!
 //! ```text
-//! # store: readings           which store of `stores` is asked
+//! # store: readings           the store of `stores` to query
 //! query IT rowsort            types of the columns: I, R, T, B, D (date), P (timestamp), ? (others); `rowsort` if
-//! SELECT ..                   the order of the rows is nobody's
+//! SELECT ..                   the order of the rows is undefined
 //! ----
-//! 1 a                         a row a line, NULL and (empty) as words
+//! 1 a                         one row per line, NULL and (empty) as words
 //!
 //! statement error words of the message
 //! SELECT ..

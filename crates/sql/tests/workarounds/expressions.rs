@@ -7,7 +7,7 @@ async fn still_broken_floats_become_decimals() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
     let remove =
-        "crates/sql/src/workarounds/floats, except in_expression, which crates/sql/src/session/meaning.rs needs";
+        "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/session/meaning.rs needs";
     for (query, wrong, right) in [
         ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
         ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),

@@ -1,4 +1,4 @@
-//! Table providers of `runs.NAME`: run records as tables, read only when a query scans one.
+//! RunsTableSpec providers of `runs.NAME`: run records as tables, read only when a query scans one.
 
 pub(crate) mod columns;
 pub(crate) mod rows;
@@ -18,7 +18,7 @@ use tidetable_store::{Store, leave_out};
 
 use crate::error::external;
 use columns::{Row, batch, schema};
-use rows::{RowsOf, TABLES, Table};
+use rows::{RowsOf, RunsTableSpec, TABLES};
 
 #[derive(Debug)]
 pub(crate) struct RunsSchema {
@@ -56,7 +56,7 @@ impl SchemaProvider for RunsSchema {
 #[derive(Debug)]
 struct RunsTable {
     store: Store,
-    table: &'static Table,
+    table: &'static RunsTableSpec,
     schema: SchemaRef,
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::runs::columns::{Kind, Row, Value};
 
 /// A table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct RunsTableSpec {
     pub(crate) name: &'static str,
     /// Columns, in the order of a row's values.
     pub(crate) columns: &'static [(&'static str, Kind)],
@@ -33,14 +33,14 @@ pub(crate) enum RowsOf {
 /// A table from the name, the type and the value of each column.
 macro_rules! table {
     ($name:literal, $of:ident, |$($arg:ident: $type:ty),+| $($column:literal $kind:ident = $value:expr,)+) => {
-        Table {
+        RunsTableSpec {
             name: $name,
             columns: &[$(($column, $kind)),+],
             rows: RowsOf::$of(|$($arg: $type),+| vec![$(Value::from($value)),+]),
         }
     };
     ($name:literal, |$record:ident| $item:pat_param in $items:expr => $($column:literal $kind:ident = $value:expr,)+) => {
-        Table {
+        RunsTableSpec {
             name: $name,
             columns: &[$(($column, $kind)),+],
             rows: RowsOf::Listed(|$record: &RunRecord, rows: &mut Vec<Row>| {
@@ -53,7 +53,7 @@ macro_rules! table {
 }
 
 /// All tables.
-pub(crate) const TABLES: &[Table] = &[
+pub(crate) const TABLES: &[RunsTableSpec] = &[
     table! { "runs", Run, |record: &RunRecord, state: &str|
         "run" Text = &record.run,
         "job" Text = &record.job,
@@ -169,7 +169,7 @@ fn day(date: NaiveDate) -> Value {
     Value::Day(Date32Type::from_naive_date(date))
 }
 
-/// How many parts of exports have one of these states.
+/// Count of parts of exports in one of these states.
 fn parts(record: &RunRecord, states: &[PartState]) -> usize {
     record.exports.iter().filter(|part| states.contains(&part.state)).count()
 }

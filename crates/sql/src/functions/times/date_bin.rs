@@ -11,7 +11,7 @@ use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 use crate::functions::argument_types::is_text;
-use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::micros::{Cut, cut};
 
 const MILLI: i64 = 1_000;
@@ -19,18 +19,18 @@ const DAY: i64 = 86_400_000_000;
 
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
-    mended(datetime::date_bin(), DateBin)
+    overridden(datetime::date_bin(), DateBin)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DateBin;
 
-impl Mend for DateBin {
+impl Override for DateBin {
     fn coerced(&self) -> Option<Coercion> {
         Some(coerced)
     }
 
-    fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
         let (ColumnarValue::Scalar(stride), times, origin) = (match args.args.as_slice() {
             [stride, times] => (stride, times, 0),
             [stride, times, ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(Some(origin), _))] => {
@@ -47,7 +47,7 @@ impl Mend for DateBin {
     }
 
     /// DataFusion takes origins in nanoseconds.
-    fn for_engine(&self, mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    fn inner_args(&self, mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
         if let [_, _, origin] = args.args.as_mut_slice()
             && let DataType::Timestamp(_, zone) = origin.data_type()
         {
@@ -62,7 +62,11 @@ fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
     let (stride, times, origin) = match kinds {
         [stride, times] => (stride, times, None),
         [stride, times, origin] => (stride, times, Some(origin)),
-        _ => return plan_err!("date_bin takes an interval, times, and where a bin begins, if it is not 1970-01-01"),
+        _ => {
+            return plan_err!(
+                "date_bin takes an interval, times and optionally an origin, as in date_bin(INTERVAL '1 hour', ts)"
+            );
+        }
     };
     let stride = match stride {
         DataType::Interval(IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => stride.clone(),

@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::micros::{Cut, cut};
 
 const SECOND: i64 = 1_000_000;
@@ -16,20 +16,20 @@ const DAY: i64 = 86_400 * SECOND;
 
 /// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
-    mended(datetime::date_trunc(), DateTrunc)
+    overridden(datetime::date_trunc(), DateTrunc)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DateTrunc;
 
-impl Mend for DateTrunc {
+impl Override for DateTrunc {
     fn coerced(&self) -> Option<Coercion> {
         None
     }
 
-    fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
         let [ColumnarValue::Scalar(unit), times] = args.args.as_slice() else { return Ok(None) };
-        match unit.try_as_str().flatten().and_then(Step::named) {
+        match unit.try_as_str().flatten().and_then(TruncUnit::named) {
             Some(step) => cut(times, true, &step),
             None => Ok(None),
         }
@@ -38,7 +38,7 @@ impl Mend for DateTrunc {
 
 /// The unit to truncate to.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum TruncUnit {
     /// Multiples of these microseconds since the epoch.
     Micros(i64),
     Week,
@@ -46,7 +46,7 @@ enum Step {
     Months(u32),
 }
 
-impl Step {
+impl TruncUnit {
     fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "microsecond" => Self::Micros(1),
@@ -64,7 +64,7 @@ impl Step {
     }
 }
 
-impl Cut for Step {
+impl Cut for TruncUnit {
     fn even(&self) -> Option<(i64, i64)> {
         match self {
             Self::Micros(step) => Some((*step, 0)),

@@ -11,11 +11,11 @@ use datafusion::functions_aggregate::average::Avg;
 use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{Mended, Results, finished};
+use crate::functions::totals::function::{OverriddenAggregate, Results, finished};
 
 /// `avg`.
 pub(crate) fn average() -> AggregateUDF {
-    AggregateUDF::from(Mended::<_, Rounds>::new(Avg::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, Rounds>::new(Avg::new()))
 }
 
 /// Result type of an average.
@@ -65,7 +65,7 @@ impl Rounds {
 }
 
 fn too_great() -> DataFusionError {
-    exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST what is averaged to DOUBLE")
+    exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST the argument to DOUBLE")
 }
 
 /// Widens decimals to 256 bits; with their scale.
@@ -92,18 +92,18 @@ impl Results for Rounds {
         None
     }
 
-    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
-        finished(engine, move |state| self.of_all(state, distinct))
+    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        finished(inner, move |state| self.of_all(state, distinct))
     }
 
-    fn groups(self, engine: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(OfGroups { engine, rounds: self })
+    fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
+        Box::new(OfGroups { inner, rounds: self })
     }
 }
 
 /// Averages by group.
 struct OfGroups {
-    engine: Box<dyn GroupsAccumulator>,
+    inner: Box<dyn GroupsAccumulator>,
     rounds: Rounds,
 }
 
@@ -115,15 +115,15 @@ impl GroupsAccumulator for OfGroups {
         only: Option<&BooleanArray>,
         total: usize,
     ) -> Result<()> {
-        self.engine.update_batch(values, groups, only, total)
+        self.inner.update_batch(values, groups, only, total)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.engine.merge_batch(states, groups, total)
+        self.inner.merge_batch(states, groups, total)
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let state = self.engine.state(emit_to)?;
+        let state = self.inner.state(emit_to)?;
         let [counts, sums] = state.as_slice() else { return internal_err!("avg has another state") };
         let (sums, own) = wide(sums)?;
         let counts = counts.as_primitive_opt::<UInt64Type>();
@@ -138,14 +138,14 @@ impl GroupsAccumulator for OfGroups {
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.engine.state(emit_to)
+        self.inner.state(emit_to)
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], only: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.engine.convert_to_state(values, only)
+        self.inner.convert_to_state(values, only)
     }
 
     fn size(&self) -> usize {
-        self.engine.size()
+        self.inner.size()
     }
 }

@@ -13,14 +13,14 @@ use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{Mended, Results, finished};
+use crate::functions::totals::function::{OverriddenAggregate, Results, finished};
 
 /// Type of integer sums in progress.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// `sum`.
 pub(crate) fn sum() -> AggregateUDF {
-    AggregateUDF::from(Mended::<_, Sums>::new(Sum::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, Sums>::new(Sum::new()))
 }
 
 /// Result type of a sum.
@@ -42,10 +42,10 @@ impl Results for Sums {
         (!args.is_distinct).then(|| vec![Arc::new(field())])
     }
 
-    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
         let kind = self.kind;
         if distinct {
-            return finished(engine, move |state| of_distinct(state, &kind));
+            return finished(inner, move |state| of_distinct(state, &kind));
         }
         Box::new(Total { sum: 0, count: 0, kind })
     }
@@ -64,7 +64,7 @@ fn state(kind: &DataType) -> DataType {
 fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
     let (mut sum, mut count) = (0, 0);
     for state in state {
-        let ScalarValue::List(list) = state else { return internal_err!("distinct values are no list") };
+        let ScalarValue::List(list) = state else { return internal_err!("distinct values are not a list") };
         count += add(&mut sum, list.values())?;
     }
     value((count > 0).then_some(sum), kind)
@@ -127,7 +127,7 @@ fn halves(values: impl Iterator<Item = u64>) -> i128 {
 }
 
 pub(crate) fn too_great() -> DataFusionError {
-    exec_datafusion_err!("a sum does not fit into {WIDE}: CAST what is added up to DOUBLE")
+    exec_datafusion_err!("a sum does not fit into {WIDE}: CAST the argument to DOUBLE")
 }
 
 /// Checks that `sum` fits `kind`.

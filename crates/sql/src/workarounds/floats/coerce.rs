@@ -14,13 +14,13 @@ use datafusion::scalar::ScalarValue;
 use crate::session::meaning::{as_cast, as_meant, compared_times};
 
 /// Functions that return or compare their arguments.
-const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
+const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
 
 /// Coerces `expr` over `schema`, casting decimals to floats where both meet.
 ///
 /// # Errors
-/// Those of the engine.
-pub(crate) fn in_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+/// Those of DataFusion.
+pub(crate) fn coerce_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.rewrite(&mut FloatsFirst { schema, coercion: TypeCoercionRewriter::new(schema) })
 }
 
@@ -65,7 +65,7 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 None => given,
             }
         }
-        Expr::ScalarFunction(function) if MEETINGS.contains(&function.name()) => {
+        Expr::ScalarFunction(function) if SAME_TYPE_FUNCTIONS.contains(&function.name()) => {
             alike(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
         }
         Expr::InSubquery(inside) => beside_subquery(&mut inside.expr, &mut inside.subquery, schema)?,
@@ -97,7 +97,7 @@ fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) 
 /// Coerces expressions that are compared.
 fn compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
-    types.is_ok_and(|types| meet(exprs, &types) || compared_times(exprs, &types))
+    types.is_ok_and(|types| coerce_to_float(exprs, &types) || compared_times(exprs, &types))
 }
 
 /// Coerces the operands of a difference of times; text beside a time is an interval.
@@ -110,10 +110,10 @@ fn apart(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
 /// Coerces expressions that are combined. DataFusion reports those without a type.
 fn alike(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
-    types.is_ok_and(|types| meet(exprs, &types))
+    types.is_ok_and(|types| coerce_to_float(exprs, &types))
 }
 
-pub(crate) fn meet(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
+pub(crate) fn coerce_to_float(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
     let Some(float) = common_float(types) else { return false };
     let decimals = exprs.iter_mut().zip(types).filter(|(_, kind)| kind.is_decimal());
     decimals.for_each(|(expr, _)| as_float(expr, &float));

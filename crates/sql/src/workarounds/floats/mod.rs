@@ -23,8 +23,8 @@ use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use crate::session::meaning::compared_times;
-pub(crate) use crate::workarounds::floats::coerce::in_expression;
-use crate::workarounds::floats::coerce::{common_float, meet, with_floats};
+pub(crate) use crate::workarounds::floats::coerce::coerce_expression;
+use crate::workarounds::floats::coerce::{coerce_to_float, common_float, with_floats};
 
 /// DataFusion's analyzer rules, with [`DecimalsAsFloats`] before type coercion.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
@@ -75,7 +75,7 @@ fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         let refreshed = expr.transform_up(|expr| with_subquery(expr, &schema))?;
         refreshed
-            .transform_data(|expr| in_expression(expr, &schema))
+            .transform_data(|expr| coerce_expression(expr, &schema))
             .map(|done| done.update_data(|expr| name.restore(expr)))
     })?
     .transform_data(between_inputs)?
@@ -141,7 +141,7 @@ fn between_inputs(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let mut changed = false;
             for (left, right) in &mut join.on {
                 let types = [left.get_type(join.left.schema())?, right.get_type(join.right.schema())?];
-                changed |= meet(&mut [left, right], &types) || compared_times(&mut [left, right], &types);
+                changed |= coerce_to_float(&mut [left, right], &types) || compared_times(&mut [left, right], &types);
             }
             Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
         }

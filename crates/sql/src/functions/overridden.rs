@@ -15,42 +15,42 @@ use datafusion::logical_expr::{
 pub(crate) type Coercion = fn(&[DataType]) -> Result<Vec<DataType>>;
 
 /// The overrides of a function.
-pub(crate) trait Mend: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+pub(crate) trait Override: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// The coercion of arguments; `None` for DataFusion's.
     fn coerced(&self) -> Option<Coercion>;
 
     /// The result; `None` for DataFusion's.
-    fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
 
     /// Converts the arguments for DataFusion's function.
-    fn for_engine(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    fn inner_args(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
         Ok(args)
     }
 }
 
-/// Wraps `engine`.
-pub(crate) fn mended(engine: Arc<ScalarUDF>, mend: impl Mend) -> Arc<ScalarUDF> {
-    let signature = match mend.coerced() {
+/// Wraps DataFusion's function `inner`.
+pub(crate) fn overridden(inner: Arc<ScalarUDF>, overrides: impl Override) -> Arc<ScalarUDF> {
+    let signature = match overrides.coerced() {
         Some(_) => Signature::user_defined(Volatility::Immutable),
-        None => engine.signature().clone(),
+        None => inner.signature().clone(),
     };
-    Arc::new(ScalarUDF::new_from_impl(Mended { engine, signature, mend }))
+    Arc::new(ScalarUDF::new_from_impl(Overridden { inner, signature, overrides }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Mended<M> {
-    engine: Arc<ScalarUDF>,
+struct Overridden<M> {
+    inner: Arc<ScalarUDF>,
     signature: Signature,
-    mend: M,
+    overrides: M,
 }
 
-impl<M: Mend> ScalarUDFImpl for Mended<M> {
+impl<M: Override> ScalarUDFImpl for Overridden<M> {
     fn name(&self) -> &str {
-        self.engine.name()
+        self.inner.name()
     }
 
     fn aliases(&self) -> &[String] {
-        self.engine.aliases()
+        self.inner.aliases()
     }
 
     fn signature(&self) -> &Signature {
@@ -58,32 +58,32 @@ impl<M: Mend> ScalarUDFImpl for Mended<M> {
     }
 
     fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        match self.mend.coerced() {
+        match self.overrides.coerced() {
             Some(coerced) => coerced(kinds),
-            None => self.engine.coerce_types(kinds),
+            None => self.inner.coerce_types(kinds),
         }
     }
 
     fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.engine.return_type(kinds)
+        self.inner.return_type(kinds)
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.engine.return_field_from_args(args)
+        self.inner.return_field_from_args(args)
     }
 
     fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {
-        self.engine.output_ordering(input)
+        self.inner.output_ordering(input)
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        self.engine.documentation()
+        self.inner.documentation()
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match self.mend.work_out(&args)? {
+        match self.overrides.result(&args)? {
             Some(done) => Ok(done),
-            None => self.engine.invoke_with_args(self.mend.for_engine(args)?),
+            None => self.inner.invoke_with_args(self.overrides.inner_args(args)?),
         }
     }
 }
