@@ -13,7 +13,7 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// RowPatterns kept at most; with more, lists hardly repeat.
+/// Patterns kept at most; with more, lists hardly repeat.
 const MOST_PATTERNS: usize = 1024;
 /// If more than one in so many rows of a block has a new pattern, records are grouped one by one.
 const NEW_SHARE: usize = 8;
@@ -26,7 +26,7 @@ pub(crate) struct RowPatterns {
     /// Index of the time column in the schema.
     time: Option<usize>,
     known: Vec<RowPattern>,
-    /// RowPatterns by length and first time.
+    /// Patterns by length and first time.
     places: HashMap<(usize, i64), Vec<usize>>,
     /// By expression and pattern: one value for each run.
     values: Vec<Vec<ArrayRef>>,

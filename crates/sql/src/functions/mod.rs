@@ -22,7 +22,7 @@ use bytes::OfBytes;
 pub(crate) use checked::checked;
 pub(crate) use rounded::rounded;
 pub(crate) use times::time_counts::counting_times;
-pub(crate) use times::zones::{TIMEZONE, by_clocks};
+pub(crate) use times::zones::{TIMEZONE, by_clocks, ticks_per_second};
 pub(crate) use times::{as_nanos, read_text, time_of};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 

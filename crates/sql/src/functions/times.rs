@@ -26,7 +26,7 @@ use tidetable_source::TimeCounts;
 use crate::functions::argument_types::is_text;
 use crate::functions::conversion::{Conversion, check_constant, converted};
 use crate::functions::times::time_counts::count_times;
-use crate::functions::times::zones::{Clock, is_utc, zone};
+use crate::functions::times::zones::{Clock, is_utc, ticks_per_second, zone};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
@@ -256,12 +256,7 @@ impl ScalarUDFImpl for AsNanos {
         let DataType::Timestamp(unit, zone) = times.data_type().clone() else {
             return internal_err!("not a timestamp");
         };
-        let factor = match unit {
-            TimeUnit::Second => 1_000_000_000,
-            TimeUnit::Millisecond => 1_000_000,
-            TimeUnit::Microsecond => 1_000,
-            TimeUnit::Nanosecond => 1,
-        };
+        let factor = ticks_per_second(TimeUnit::Nanosecond) / ticks_per_second(unit);
         let counts = cast(&times, &DataType::Int64)?;
         let nanos = counts
             .as_primitive::<Int64Type>()

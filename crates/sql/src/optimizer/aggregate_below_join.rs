@@ -14,7 +14,7 @@ use datafusion::logical_expr::JoinType;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_plan::aggregates::{AggregateExec, aggregate_expressions};
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
@@ -130,18 +130,14 @@ impl Joined<'_> {
                 Side::Other | Side::Neither => own_groups.push((Some(expr), 0)),
             }
         }
-        let arguments = aggregate_expressions(first.aggr_expr(), first.mode(), own_groups.len())?;
-        let mut of_join = Vec::new();
-        for (arguments, filter) in arguments.iter().zip(first.filter_expr()) {
-            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_join(expr)).collect::<Result<_>>()?;
-            let filter = filter.as_ref().map(|filter| self.of_join(filter)).transpose()?;
-            if arguments.iter().chain(&filter).any(|expr| matches!(self.side(expr), Side::Other | Side::Both)) {
-                return Ok(None);
+        let aggregates = RecordScan::aggregates(first, |expr| {
+            let expr = self.of_join(expr)?;
+            match self.side(&expr) {
+                Side::Other | Side::Both => Ok(None),
+                Side::Scan | Side::Neither => self.of_table(&expr).map(Some),
             }
-            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_table(expr)).collect::<Result<_>>()?;
-            of_join.push((arguments, filter.map(|filter| self.of_table(&filter)).transpose()?));
-        }
-        let Some(aggregates) = self.scan.aggregates(first.aggr_expr(), of_join) else { return Ok(None) };
+        })?;
+        let Some(aggregates) = aggregates else { return Ok(None) };
         let states = first.schema().fields().len() - own_groups.len();
         fields.extend(first.schema().fields().iter().skip(own_groups.len()).map(|field| field.as_ref().clone()));
         let by = groups.len();

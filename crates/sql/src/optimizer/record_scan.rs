@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::reassign_expr_columns;
@@ -65,7 +63,8 @@ impl<'a> RecordScan<'a> {
 
     /// Index of the event time among the table's columns.
     pub(crate) fn time(&self) -> Option<usize> {
-        event_time(self.layout(), self.source.records_schema())
+        let source = self.layout().source();
+        self.source.records_schema().index_of(&source.fields.get(source.time)?.name).ok()
     }
 
     /// What an expression over the table depends on; `None` if on more than keys or times.
@@ -77,17 +76,22 @@ impl<'a> RecordScan<'a> {
         of_time.then_some((expr, GroupOf::Time))
     }
 
-    /// Functions with arguments and filters over the table; `None` if a scan cannot evaluate these.
+    /// The functions of `first` with arguments and filters as `of_table` rewrites them; `None` if it gives none, or the scan
+    /// cannot evaluate them.
     pub(crate) fn aggregates(
-        &self,
-        functions: &[Arc<AggregateFunctionExpr>],
-        of_table: Vec<(Vec<Expr>, Option<Expr>)>,
-    ) -> Option<Vec<Aggregate>> {
-        let pairs = functions.iter().zip(of_table).map(|(function, (arguments, filter))| {
-            let worked_out = arguments.iter().chain(&filter).all(is_of_columns);
-            worked_out.then(|| Aggregate { function: Arc::clone(function), arguments, filter })
-        });
-        pairs.collect()
+        first: &AggregateExec,
+        of_table: impl Fn(&Expr) -> Result<Option<Expr>>,
+    ) -> Result<Option<Vec<Aggregate>>> {
+        let arguments = aggregate_expressions(first.aggr_expr(), first.mode(), first.group_expr().expr().len())?;
+        let mut aggregates = Vec::with_capacity(arguments.len());
+        for ((function, arguments), filter) in first.aggr_expr().iter().zip(arguments).zip(first.filter_expr()) {
+            let exprs: Vec<Option<Expr>> = arguments.iter().chain(filter).map(&of_table).collect::<Result<_>>()?;
+            let exprs: Option<Vec<Expr>> = exprs.into_iter().collect();
+            let Some(mut arguments) = exprs.filter(|exprs| exprs.iter().all(is_of_columns)) else { return Ok(None) };
+            let filter = if filter.is_some() { arguments.pop() } else { None };
+            aggregates.push(Aggregate { function: Arc::clone(function), arguments, filter });
+        }
+        Ok(Some(aggregates))
     }
 
     /// The aggregation for the scan; `None` if groups depend on more than keys and times.
@@ -97,13 +101,7 @@ impl<'a> RecordScan<'a> {
             let Some(group) = self.group(self.of_table(expr)?) else { return Ok(None) };
             groups.push(group);
         }
-        let mut of_table = Vec::new();
-        let arguments = aggregate_expressions(first.aggr_expr(), first.mode(), groups.len())?;
-        for (arguments, filter) in arguments.iter().zip(first.filter_expr()) {
-            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_table(expr)).collect::<Result<_>>()?;
-            of_table.push((arguments, filter.as_ref().map(|filter| self.of_table(filter)).transpose()?));
-        }
-        let Some(aggregates) = self.aggregates(first.aggr_expr(), of_table) else { return Ok(None) };
+        let Some(aggregates) = Self::aggregates(first, |expr| self.of_table(expr).map(Some))? else { return Ok(None) };
         let time = self.time();
         let newest_only = time.is_some_and(|time| needs_newest_only(self.layout(), time, &groups, &aggregates));
         Ok(Some(ScanAggregate { groups, aggregates, time, newest_only, schema: first.schema() }))
@@ -121,12 +119,6 @@ impl<'a> RecordScan<'a> {
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }
-}
-
-/// Index of the event time among the record columns.
-fn event_time(layout: &Layout, records: &Schema) -> Option<usize> {
-    let source = layout.source();
-    records.index_of(&source.fields.get(source.time)?.name).ok()
 }
 
 /// Whether the newest record of each row decides: groups depend on the row, and every function is the maximum of the

@@ -106,6 +106,7 @@ fn time_column(expr: &Expr) -> Option<usize> {
     expr.downcast_ref::<Column>().map(Column::index)
 }
 
-fn is_utc(zone: Option<&str>) -> bool {
+/// Whether times of this zone, or without one, are UTC.
+pub(crate) fn is_utc(zone: Option<&str>) -> bool {
     zone.is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z"))
 }

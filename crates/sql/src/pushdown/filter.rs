@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{Scalar, ValueSet};
 
+use crate::pushdown::dependence::is_utc;
 use crate::pushdown::value_sets::{Bounds, either, narrow, scalar};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -148,7 +149,7 @@ fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
         (Utf8, LargeUtf8 | Utf8View) => true,
         // The column is in UTC, so instant and local time are the same number.
         (Timestamp(TimeUnit::Microsecond, _), Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, zone)) => {
-            zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z"))
+            is_utc(zone.as_deref())
         }
         (Date32, Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, None)) => true,
         _ => false,

@@ -135,7 +135,7 @@ pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<
     };
     let mut out = Vec::with_capacity(groups.len());
     for (number, part) in split_range(snapshot, largest, groups.len())?.into_iter().enumerate() {
-        let of_part = |range: &ScanRange| ScanRange { keys: part.keys.clone(), ..slice.clone() };
+        let of_part = |range: &ScanRange| ScanRange { keys: part.keys.clone(), ..range.clone() };
         let parts: Vec<ScanRange> = ranges.iter().map(of_part).collect();
         let bytes = parts.iter().map(|range| range.bytes).sum::<u64>() / groups.len().max(1) as u64;
         let name = format!("tables/{}/newest/{number}", snapshot.table().name());

@@ -133,7 +133,7 @@ impl Reading {
                 }
             }
             for keys in wanted {
-                for block in self.blocks_of(&ScanRange { keys, ..slice.clone() }, &all)? {
+                for block in self.blocks_of(&ScanRange { keys, ..range.clone() }, &all)? {
                     let Some(found) = reader.read(block?)? else { continue };
                     newest.saw(&found, (reader.row_fields(), reader.record_fields()))?;
                     running.add(found)?;

@@ -1,4 +1,4 @@
-//! ScanTask queue of a file set that several periods read: each scan that opens it reads the next piece until all are read.
+//! Work queue of a file set that several periods read: each scan that opens it reads the next piece until all are read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

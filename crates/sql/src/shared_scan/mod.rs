@@ -120,7 +120,7 @@ impl SharedScan {
         for (reads, finished) in readers.iter_mut().zip(&self.finished) {
             *reads &= !finished.load(Ordering::Relaxed);
         }
-        let whole = ScanRange { time: share::hull(&self.times, &readers), ..slice.clone() };
+        let whole = ScanRange { time: share::hull(&self.times, &readers), ..range.clone() };
         let pieces = match share::is_one_run(snapshot, range) {
             true => split_range(snapshot, &whole, PIECES)?,
             false => vec![whole],

@@ -14,6 +14,9 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::scalar::ScalarValue;
 
+use crate::functions::ticks_per_second;
+use crate::pushdown::dependence::is_utc;
+
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Inserts [`DaysAsTimes`] after expressions are simplified.
@@ -68,11 +71,11 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
     let time = time.expr.as_ref();
     let DataType::Timestamp(unit, zone) = time.get_type(schema).ok()? else { return None };
-    if !zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z")) {
+    if !is_utc(zone.as_deref()) {
         return None;
     }
     let midnight = |day: i64| -> Option<Expr> {
-        let ticks = day.checked_mul(SECONDS_PER_DAY)?.checked_mul(per_second(unit))?;
+        let ticks = day.checked_mul(SECONDS_PER_DAY)?.checked_mul(ticks_per_second(unit))?;
         Some(lit(match unit {
             TimeUnit::Second => ScalarValue::TimestampSecond(Some(ticks), zone.clone()),
             TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(ticks), zone.clone()),
@@ -91,13 +94,4 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
         Operator::GtEq => time.gt_eq(start),
         _ => return None,
     })
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }

@@ -1,4 +1,4 @@
-//! Wildcards in the directories of a location, `year=*/month=*/*.parquet`; row "RowPatterns in folders" of
+//! Wildcards in the directories of a location, `year=*/month=*/*.parquet`; row "Patterns in directories" of
 //! `docs/datafusion-workarounds.md`.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! RunsTableSpec providers of `runs.NAME`: run records as tables, read only when a query scans one.
+//! Table providers of `runs.NAME`: run records as tables, read only when a query scans one.
 
 pub(crate) mod columns;
 pub(crate) mod rows;

@@ -234,7 +234,7 @@ impl Conversion for ByClocks {
         let options = CastOptions { safe: or_null, ..CastOptions::default() };
         let local = cast_with_options(times, &DataType::Timestamp(*unit, None), &options)?;
         let local = cast(&local, &DataType::Int64)?;
-        let (clock, per_second) = (Clock::new(known_zone(name)?, name), per_second(*unit));
+        let (clock, per_second) = (Clock::new(known_zone(name)?, name), ticks_per_second(*unit));
         let one = |local: i64| {
             let seconds = local.div_euclid(per_second);
             let moment = clock.meant(seconds).and_then(|offset| local.checked_sub(offset * per_second));
@@ -255,7 +255,8 @@ impl Conversion for ByClocks {
     }
 }
 
-fn per_second(unit: TimeUnit) -> i64 {
+/// Ticks of a second in this unit.
+pub(crate) fn ticks_per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,
