@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn local_times_have_one_rule_and_are_counted() {
+    fn repeated_local_times_are_counted() {
         let times = |sql: &str, rows: &[(&str, &str, Option<i64>)]| {
             let prepared =
                 Preparation { derive: Some(derive(&[("ts", sql)])), filter: None }.prepare(batch(rows)).unwrap();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_mean_what_they_mean_in_queries() {
+    fn expressions_give_the_same_as_queries() {
         let of = |sql: &str, row: (&str, &str, Option<i64>)| {
             let prepared =
                 Preparation { derive: Some(derive(&[("z", sql)])), filter: None }.prepare(batch(&[row])).unwrap();

@@ -150,7 +150,7 @@ async fn filter_pushdown_changes_no_result() {
 }
 
 #[tokio::test]
-async fn plans_show_what_is_read() {
+async fn explain_shows_what_is_read() {
     let world = World::with_days(3);
     let session = world.session();
     let all = plan(&session, "SELECT kwh FROM SENSOR").await;
@@ -172,7 +172,7 @@ async fn plans_show_what_is_read() {
 }
 
 #[tokio::test]
-async fn order_and_limit_hold() {
+async fn order_and_limit_are_exact() {
     let world = World::with_days(2);
     let session = world.session();
     let mut seen = Vec::new();
@@ -193,7 +193,7 @@ async fn order_and_limit_hold() {
 }
 
 #[tokio::test]
-async fn a_table_as_cells() {
+async fn cells_of_a_table() {
     let world = World::with_csv(
         "meter,ts,kwh\n7,2018-01-01T00:15:00Z,1.5\n7,2018-01-01T00:00:00Z,2\n8,2018-01-02T00:00:00Z,3.25\n",
     );
@@ -234,7 +234,7 @@ async fn a_table_as_cells() {
 }
 
 #[tokio::test]
-async fn files_of_one_window_are_read_as_one() {
+async fn ssts_of_one_window_are_merged() {
     let world = World::with_csv("meter,ts,kwh\n1,2018-01-01T00:00:00Z,1\n2,2018-01-01T00:00:00Z,2\n");
     world
         .load("b.csv", "meter,ts,kwh\n1,2018-01-01T00:00:00Z,10\n1,2018-01-01T00:15:00Z,3\n3,2018-01-01T00:00:00Z,4\n");

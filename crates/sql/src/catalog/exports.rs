@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_in_a_list_read_back() {
+    fn column_types_of_a_list_round_trip() {
         let kinds = [
             DataType::UInt64,
             DataType::Float64,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_in_a_path_are_names() {
+    fn wildcards_in_a_path_are_escaped() {
         let url = file_url(Path::new("/a b/[x]*/50%/é.parquet")).unwrap();
         assert!(url.get_glob().is_none());
         assert_eq!(url.prefix().as_ref(), "a b/[x]*/50%/é.parquet");

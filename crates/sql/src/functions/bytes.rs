@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_bytes_are_a_number() {
+    fn eight_bytes_become_a_number() {
         let numbers = [0, 1, -1, i64::MAX, i64::MIN].map(i64::to_be_bytes);
         let mut values: Vec<Option<&[u8]>> = numbers.iter().map(|bytes| Some(bytes.as_slice())).collect();
         values.push(None);

@@ -76,8 +76,8 @@ impl<'a> RecordScan<'a> {
         of_time.then_some((expr, GroupOf::Time))
     }
 
-    /// The functions of `first` with arguments and filters as `of_table` rewrites them; `None` if it gives none, or the scan
-    /// cannot evaluate them.
+    /// The functions of `first` with arguments and filters as `of_table` rewrites them; `None` if it gives none, or the
+    /// scan cannot evaluate them.
     pub(crate) fn aggregates(
         first: &AggregateExec,
         of_table: impl Fn(&Expr) -> Result<Option<Expr>>,

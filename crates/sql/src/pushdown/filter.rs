@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_bound_their_column_from_either_side() {
+    fn comparisons_bound_columns_on_either_side() {
         let above = ValueSet::Range { low: Bound::Excluded(Scalar::UInt64(4)), high: Bound::Unbounded };
         assert_eq!(values(col("meter").gt(lit(4_u64))), one("meter", above.clone()));
         assert_eq!(values(lit(4_u64).lt(col("meter"))), one("meter", above));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_alternatives_are_lists() {
+    fn in_and_or_become_value_lists() {
         let expected = one("meter", ValueSet::In(vec![Scalar::UInt64(1), Scalar::UInt64(2)]));
         assert_eq!(values(col("meter").in_list(vec![lit(1_i64), lit(2_i64)], false)), expected);
         assert_eq!(values(col("meter").eq(lit(1_u64)).or(col("meter").eq(lit(2_u64)))), expected);
@@ -209,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn one_side_of_an_and_is_enough() {
+    fn one_side_of_a_conjunction_bounds() {
         let expected = one("meter", ValueSet::In(vec![Scalar::UInt64(1)]));
         assert_eq!(values(col("meter").eq(lit(1_u64)).and(col("tag").not_eq(lit("a")))), expected);
     }
 
     #[test]
-    fn a_date_is_a_day_of_times() {
+    fn a_date_becomes_a_time_range() {
         let day = lit(ScalarValue::Date32(Some(1)));
         let expected = ValueSet::Range {
             low: Bound::Included(Scalar::Timestamp(MICROS_PER_DAY)),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_the_column_cannot_hold_bounds_nothing() {
+    fn values_not_exact_in_the_column_type_give_no_bound() {
         assert_eq!(values(col("meter").gt(lit(-1_i64))), None);
         assert_eq!(values(cast(col("meter"), DataType::Float64).gt(lit(1.5))), None);
         assert_eq!(values(cast(col("meter"), DataType::Float64).gt(lit(1e300))), None);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_casts_of_the_column_do_not_matter() {
+    fn widening_casts_of_the_column_are_ignored() {
         let value = lit(ScalarValue::Decimal128(Some(7), 20, 0));
         let expected = one("meter", ValueSet::In(vec![Scalar::UInt64(7)]));
         assert_eq!(values(cast(col("meter"), DataType::Decimal128(20, 0)).eq(value)), expected);

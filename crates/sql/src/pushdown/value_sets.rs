@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn two_filters_of_a_column_leave_what_passes_both() {
+    fn two_filters_of_a_column_intersect() {
         let a = range(Bound::Included(3), Bound::Unbounded);
         let b = range(Bound::Excluded(3), Bound::Included(9));
         let c = range(Bound::Included(1), Bound::Excluded(9));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_columns_that_both_sides_name_are_joined() {
+    fn disjunctions_unite_lists_of_columns_in_both_sides() {
         let bounds = |column: &str, set: ValueSet| Bounds::from([(column.to_owned(), set)]);
         let joined = either(bounds("a", list(&[1])), bounds("a", list(&[2])));
         assert_eq!(joined, Some(bounds("a", list(&[1, 2]))));

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_in_order_in_batches_that_grow() {
+    fn batches_keep_order_and_grow() {
         let sizes = |sizes: &[usize], most, even| -> Vec<usize> {
             let found = sent(sizes, most, even, usize::MAX);
             let all: Vec<i32> = found.concat();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_what_was_enough() {
+    fn nothing_is_sent_after_send_returns_false() {
         assert_eq!(sent(&[1; 20], 8, false, 2), [vec![0], vec![1, 2]]);
         assert_eq!(sent(&[100], 8, true, 1), [(0..8).collect::<Vec<_>>()]);
     }

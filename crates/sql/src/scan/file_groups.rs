@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_follow_one_another_and_none_is_empty() {
+    fn groups_are_consecutive_and_not_empty() {
         for (bytes, partitions, expected) in [
             (vec![], 4, vec![vec![]]),
             (vec![5], 4, vec![vec![5]]),

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn records_keep_their_order_and_those_of_no_period_go() {
+    fn records_keep_their_order_and_need_a_period() {
         let batch = batch(&[Some(35), Some(3), None, Some(19), Some(10), Some(25), Some(40), Some(0), Some(-1)]);
         let places = PeriodRanges::by_times(&batch, 0, &TIMES).unwrap();
         assert_eq!(names(&places, &batch, 0), ["r1", "r7"]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_of_the_period_of_their_window() {
+    fn rows_belong_to_the_period_of_their_window() {
         let batch = batch(&[None; 6]);
         // No record of the third row passed.
         let places = PeriodRanges::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_is_refused() {
+    fn contradicting_options_are_refused() {
         let refused = |options: &[(ViewOption, ScalarValue)]| CellsShown::new(options, false).unwrap_err().to_string();
         let latest = |n: i64| (ViewOption::LatestN, ScalarValue::Int64(Some(n)));
         assert!(refused(&[latest(2)]).contains("with_history => true"), "{}", refused(&[latest(2)]));

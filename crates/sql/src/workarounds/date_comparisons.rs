@@ -1,8 +1,8 @@
 //! Rewrites comparisons of dates as comparisons of timestamps; row "Dates" of `docs/datafusion-workarounds.md`.
 //!
-//! `CAST(ts AS DATE) = '2018-01-02'` becomes `ts >= '2018-01-02' AND ts < '2018-01-03'`. From the cast DataFusion 55.2 derives
-//! that `ts` is constant, and removes an `ORDER BY ts`. The bounds also let a scan skip files, so this rule may stay as an
-//! optimization once the defect is fixed.
+//! `CAST(ts AS DATE) = '2018-01-02'` becomes `ts >= '2018-01-02' AND ts < '2018-01-03'`. From the cast DataFusion 55.2
+//! derives that `ts` is constant, and removes an `ORDER BY ts`. The bounds also let a scan skip files, so this rule may
+//! stay as an optimization once the defect is fixed.
 
 use std::sync::Arc;
 

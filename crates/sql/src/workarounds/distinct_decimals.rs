@@ -1,9 +1,9 @@
 //! Keeps `sum(decimal)` beside `count(DISTINCT ..)` in one aggregation; row "Distinct decimals" of
 //! `docs/datafusion-workarounds.md`.
 //!
-//! DataFusion 55.2 splits `sum(price), count(DISTINCT meter)` into two aggregations. A sum of decimals has ten more digits
-//! than its argument, so the sum of sums has twenty more, while expressions above still expect ten: a `HAVING` compares
-//! decimals of different types and fails.
+//! DataFusion 55.2 splits `sum(price), count(DISTINCT meter)` into two aggregations. A sum of decimals has ten more
+//! digits than its argument, so the sum of sums has twenty more, while expressions above still expect ten: a `HAVING`
+//! compares decimals of different types and fails.
 
 use std::sync::Arc;
 

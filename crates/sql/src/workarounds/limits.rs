@@ -1,13 +1,13 @@
 //! Keeps limits in place while sorts are planned; rows "Limits" of `docs/datafusion-workarounds.md`.
 //!
-//! `EnsureRequirements` of DataFusion 55.2 mishandles limits in three ways. If it removes a sort with a limit because its input
-//! is already sorted, it moves the limit to the merge of the partitions, past filters, windows and other limits. It moves a
-//! sort below a limit. It removes a sort that only an offset needs. `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave
-//! no rows.
+//! `EnsureRequirements` of DataFusion 55.2 mishandles limits in three ways. If it removes a sort with a limit because
+//! its input is already sorted, it moves the limit to the merge of the partitions, past filters, windows and other
+//! limits. It moves a sort below a limit. It removes a sort that only an offset needs.
+//! `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave no rows.
 //!
-//! `FixLimits` therefore takes the limit out of each sort and places it above. Each limit requires the order of the sort below
-//! it, and lies below a filter on `true`, through which no sort is moved. `FreeLimits` removes the filters afterwards, and
-//! `LimitPushdown` moves the limits down as far as is correct.
+//! `FixLimits` therefore takes the limit out of each sort and places it above. Each limit requires the order of the
+//! sort below it, and lies below a filter on `true`, through which no sort is moved. `FreeLimits` removes the filters
+//! afterwards, and `LimitPushdown` moves the limits down as far as is correct.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream issues; a
-//! test `still_broken_*` for each fails when the defect is fixed.
+//! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream
+//! issues; a test `still_broken_*` for each fails when the defect is fixed.
 
 pub(crate) mod date_comparisons;
 pub(crate) mod distinct_decimals;

@@ -1,7 +1,7 @@
 //! Keeps sorted scans sorted below a limit; row "Preserved order" of `docs/datafusion-workarounds.md`.
 //!
-//! A limit that DataFusion 55.2 pushes into a scan resets the scan's `preserve_order`. Partitions then steal files from each
-//! other, and the merge above them reads unsorted input: the rows of `ORDER BY .. LIMIT` depended on timing.
+//! A limit that DataFusion 55.2 pushes into a scan resets the scan's `preserve_order`. Partitions then steal files from
+//! each other, and the merge above them reads unsorted input: the rows of `ORDER BY .. LIMIT` depended on timing.
 
 use std::sync::Arc;
 

@@ -106,7 +106,7 @@ async fn still_broken_date_trunc_ends_in_2262() {
 async fn still_broken_timestamps_end_in_2262() {
     let literal = "Timestamp in plan_type_field of crates/sql/src/session/statement.rs";
     still_fails(&failure(&plain(), "SELECT TIMESTAMP '2300-01-01'").await, "Nanosecond", literal);
-    let function = "in_micros of crates/sql/src/session/meaning.rs";
+    let function = "to_timestamp in as_cast of crates/sql/src/session/meaning.rs";
     still_fails(&failure(&plain(), "SELECT to_timestamp('2300-01-01')").await, "nanoseconds", function);
     let compared = "compared_times of crates/sql/src/session/meaning.rs";
     let early = "arrow_cast('2018-01-01T00:00:01', 'Timestamp(Microsecond, None)')";

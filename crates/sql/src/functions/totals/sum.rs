@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_all_do_not_depend_on_signs_or_nulls() {
+    fn total_sums_handle_signs_and_nulls() {
         let values = [i64::MIN, -1, 0, 1, i64::MAX, i64::MAX, 1 << 31, -(1 << 33)];
         let some = values.iter().enumerate().map(|(at, value)| (at % 3 != 1).then_some(*value));
         for array in [Int64Array::from(values.to_vec()), some.collect()] {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_without_a_value_are_null_and_stay_in_their_place() {
+    fn groups_without_a_value_are_null() {
         let mut totals = totals();
         let batch = |totals: &mut Totals, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
             totals.update_batch(&[Arc::new(Int64Array::from(values))], groups, None, total).unwrap();
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn filtered_rows_count_for_nothing() {
+    fn filtered_rows_are_not_added() {
         let mut totals = totals();
         let values = Int64Array::from(vec![Some(1), Some(2), None, Some(8), Some(16)]);
         let only = BooleanArray::from(vec![Some(true), Some(false), Some(true), None, Some(true)]);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_a_group_that_does_not_fit_fails() {
+    fn overflow_of_a_group_fails() {
         let mut totals = totals();
         let values = Arc::new(Int64Array::from(vec![i64::MAX, 1, 1])) as ArrayRef;
         totals.update_batch(&[Arc::clone(&values)], &[0, 0, 1], None, 2).unwrap();

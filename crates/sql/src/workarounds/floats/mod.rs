@@ -1,11 +1,11 @@
 //! Coerces decimals to floats where both meet; row "Decimals and floats" of `docs/datafusion-workarounds.md`.
 //!
-//! `kwh = 17.4` over a column of floats compares with the float nearest to 17.4, as in PostgreSQL, DuckDB and GoogleSQL.
-//! DataFusion 55.2 coerces the floats to decimals of 15 fractional digits instead: 17.4 becomes 17.399999999999999, and 1e300 is
-//! an error.
+//! `kwh = 17.4` over a column of floats compares with the float nearest to 17.4, as in PostgreSQL, DuckDB and
+//! GoogleSQL. DataFusion 55.2 coerces the floats to decimals of 15 fractional digits instead: 17.4 becomes
+//! 17.399999999999999, and 1e300 is an error.
 //!
-//! Coercion runs bottom-up, with DataFusion's own rewriter after each node: an expression, or a column of a subquery, that is not
-//! coerced yet reports the type of its first operand.
+//! Coercion runs bottom-up, with DataFusion's own rewriter after each node: an expression, or a column of a subquery,
+//! that is not coerced yet reports the type of its first operand.
 
 pub(crate) mod coerce;
 
