@@ -18,7 +18,7 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use tidetable_store::{Snapshot, Store, StoreError};
 
-use crate::catalog::exports::{ExportsSchema, Listed};
+use crate::catalog::exports::{ExportLists, ExportsSchema};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::runs::RunsSchema;
@@ -57,7 +57,7 @@ pub(crate) struct Tables {
     versions: TableVersions,
     external: ExternalTables,
     snapshots: Mutex<HashMap<String, Snapshot>>,
-    published: Arc<Listed>,
+    published: Arc<ExportLists>,
 }
 
 impl Tables {
@@ -65,7 +65,7 @@ impl Tables {
     /// If the store cannot be listed.
     pub(crate) fn list(store: &Store, versions: TableVersions, external: ExternalTables) -> Result<Self, StoreError> {
         let names = store.tables()?;
-        let published = Arc::new(Listed::new(store.clone()));
+        let published = Arc::new(ExportLists::new(store.clone()));
         Ok(Self { store: store.clone(), names, versions, external, snapshots: Mutex::default(), published })
     }
 
@@ -115,9 +115,9 @@ impl StoreCatalog {
         let published = ExportsSchema::new(Arc::clone(&tables.published));
         Self {
             schemas: vec![
-                (RECORDS, Arc::new(schema(View::Records(time.clone(), pass)))),
-                (CELLS, Arc::new(schema(View::Cells))),
-                (ROWS, Arc::new(schema(View::Rows))),
+                (RECORDS, Arc::new(schema(TableView::Records(time.clone(), pass)))),
+                (CELLS, Arc::new(schema(TableView::Cells))),
+                (ROWS, Arc::new(schema(TableView::Rows))),
                 (EXPORTS, Arc::new(published)),
                 (RUNS, Arc::new(RunsSchema::new(tables.store.clone()))),
             ],
@@ -136,7 +136,7 @@ impl CatalogProvider for StoreCatalog {
 }
 
 #[derive(Debug)]
-enum View {
+enum TableView {
     Records(Range<i64>, Option<SharedScanPeriod>),
     Cells,
     Rows,
@@ -146,14 +146,14 @@ enum View {
 #[derive(Debug)]
 struct TablesSchema {
     tables: Arc<Tables>,
-    view: View,
+    view: TableView,
     push_down: bool,
 }
 
 impl TablesSchema {
     /// External tables are in the records schema only.
     fn external(&self) -> Option<&ExternalTables> {
-        matches!(self.view, View::Records(..)).then_some(&self.tables.external)
+        matches!(self.view, TableView::Records(..)).then_some(&self.tables.external)
     }
 }
 
@@ -170,9 +170,11 @@ impl SchemaProvider for TablesSchema {
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
         Ok(Some(Arc::new(match &self.view {
-            View::Records(time, pass) => SnapshotTable::records(snapshot, time.clone(), pass.clone(), self.push_down),
-            View::Cells => SnapshotTable::cells(snapshot, self.push_down),
-            View::Rows => SnapshotTable::rows(snapshot, CellsShown::default(), self.push_down),
+            TableView::Records(time, pass) => {
+                SnapshotTable::records(snapshot, time.clone(), pass.clone(), self.push_down)
+            }
+            TableView::Cells => SnapshotTable::cells(snapshot, self.push_down),
+            TableView::Rows => SnapshotTable::rows(snapshot, CellsShown::default(), self.push_down),
         })))
     }
 

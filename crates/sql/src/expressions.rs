@@ -21,8 +21,8 @@ use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
 use crate::functions::{counting_times, register};
-use crate::session::read_as_written;
-use crate::session::statement::{OwnTypes, expression};
+use crate::session::set_parser_options;
+use crate::session::statement::{BigtableTypes, expression};
 use crate::session::volatile::volatile_function;
 use crate::workarounds::floats::coerce_expression;
 
@@ -146,11 +146,11 @@ impl Preparation {
 impl Prepare for Preparation {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let prepared = match &self.derive {
-            Some(derive) => with_columns(derive, &batch)?,
+            Some(derive) => derive_columns(derive, &batch)?,
             None => Prepared::whole(batch),
         };
         match &self.filter {
-            Some(filter) => taken(filter, prepared),
+            Some(filter) => filter_rows(filter, prepared),
             None => Ok(prepared),
         }
     }
@@ -167,9 +167,9 @@ fn wrong(error: DataFusionError) -> ExpressionError {
 
 fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
     let mut config = SessionConfig::new();
-    read_as_written(&mut config);
+    set_parser_options(&mut config);
     let builder = register(SessionStateBuilder::new().with_config(config).with_default_features());
-    let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(OwnTypes)).build());
+    let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(BigtableTypes)).build());
     let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
     let expr = expression(&context.state(), sql, &columns).map_err(wrong)?;
     if let Some(function) = volatile_function(&expr) {
@@ -213,14 +213,14 @@ impl Expression {
         let (values, mut times) = counting_times(|| self.expr.evaluate(batch));
         let values = values?.into_array(batch.num_rows())?;
         if matches!(self.wanted, DataType::Timestamp(TimeUnit::Microsecond, _)) {
-            times.cut += cut(&values);
+            times.cut += truncated_times(&values);
         }
         let values = if *values.data_type() == self.wanted { values } else { cast(&values, &self.wanted)? };
         Ok((values, times))
     }
 
     /// Its value for every row; null where it fails, with the row in `outcome`.
-    fn evaluate_rows(&self, batch: &RecordBatch, outcome: &mut Outcome) -> Result<ArrayRef, ArrowError> {
+    fn evaluate_rows(&self, batch: &RecordBatch, outcome: &mut EvaluationOutcome) -> Result<ArrayRef, ArrowError> {
         let mut parts = Vec::new();
         self.halve(batch, 0, &mut parts, outcome);
         match parts.as_slice() {
@@ -229,7 +229,7 @@ impl Expression {
         }
     }
 
-    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, outcome: &mut Outcome) {
+    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, outcome: &mut EvaluationOutcome) {
         match self.evaluate(batch) {
             Ok((values, times)) => {
                 parts.push(values);
@@ -251,20 +251,20 @@ impl Expression {
 
 /// Failed rows and time counts of an evaluation.
 #[derive(Default)]
-struct Outcome {
+struct EvaluationOutcome {
     failed: Vec<UnpreparedRow>,
     times: TimeCounts,
 }
 
 /// Count of times in `values` with digits beyond the microsecond.
-fn cut(values: &ArrayRef) -> u64 {
+fn truncated_times(values: &ArrayRef) -> u64 {
     let Some(times) = values.as_primitive_opt::<TimestampNanosecondType>() else { return 0 };
     times.iter().flatten().filter(|time| time % 1000 != 0).count() as u64
 }
 
 /// Adds derived columns, and removes the rows for which one failed.
-fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowError> {
-    let mut outcome = Outcome::default();
+fn derive_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowError> {
+    let mut outcome = EvaluationOutcome::default();
     let mut fields: Vec<ArrowField> = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
     let mut columns = batch.columns().to_vec();
     for expression in &derive.expressions {
@@ -279,7 +279,7 @@ fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowE
             }
         }
     }
-    let Outcome { mut failed, times } = outcome;
+    let EvaluationOutcome { mut failed, times } = outcome;
     failed.sort_by_key(|row| row.row);
     failed.dedup_by_key(|row| row.row);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
@@ -294,8 +294,8 @@ fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowE
 }
 
 /// The rows of a batch that pass a filter.
-fn taken(filter: &Filter, mut prepared: Prepared) -> Result<Prepared, ArrowError> {
-    let mut outcome = Outcome::default();
+fn filter_rows(filter: &Filter, mut prepared: Prepared) -> Result<Prepared, ArrowError> {
+    let mut outcome = EvaluationOutcome::default();
     let verdicts = filter.expression.evaluate_rows(&prepared.batch, &mut outcome)?;
     let failed = outcome.failed;
     let mask: BooleanArray = verdicts.as_boolean().iter().map(|verdict| Some(verdict == Some(true))).collect();

@@ -2,10 +2,10 @@
 
 pub(crate) mod declared;
 pub(crate) mod dialect;
-pub(crate) mod meaning;
 pub(crate) mod numbers;
 pub(crate) mod script;
 pub(crate) mod select_all;
+pub(crate) mod semantics;
 pub(crate) mod statement;
 pub(crate) mod volatile;
 
@@ -35,7 +35,7 @@ use crate::optimizer::sort_merge_join::joins_that_spill;
 use crate::optimizer::top_k::top_in_order;
 use crate::pushdown::value_sets::ALWAYS;
 use crate::scan::spec::EvenBatches;
-use crate::session::statement::{OwnTypes, parse, plan};
+use crate::session::statement::{BigtableTypes, parse, plan};
 use crate::shared_scan::{Asked, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, name_tables};
 use crate::workarounds;
@@ -93,7 +93,7 @@ impl Session {
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
             .with_information_schema(true);
-        read_as_written(&mut config);
+        set_parser_options(&mut config);
         if let Some(partitions) = options.target_partitions {
             config = config.with_target_partitions(partitions.max(1));
         }
@@ -103,7 +103,7 @@ impl Session {
             let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(MERGED_AT_ONCE);
             runtime = runtime.with_disk_manager_builder(disk);
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
-            spill(&mut config, memory);
+            set_spill_options(&mut config, memory);
         }
         let push_down = !options.without_push_down;
         let views = TableViews { tables: Arc::clone(&tables), push_down };
@@ -160,7 +160,7 @@ impl Session {
     /// If it is not valid, or one of its tables cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
         let plan = plan(&self.context.state(), query).await?;
-        in_utc(self.context.execute_logical_plan(plan).await?)
+        convert_to_utc(self.context.execute_logical_plan(plan).await?)
     }
 
     /// Declares an external table and returns its name, if `statement` is a `CREATE EXTERNAL TABLE` and this session
@@ -215,7 +215,7 @@ impl Session {
 }
 
 /// Casts timestamps with other time zones to UTC, as in tables, so that printing and writing need not know zones.
-fn in_utc(frame: DataFrame) -> Result<DataFrame> {
+fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
     let is_utc = |zone: &str| matches!(zone, "UTC" | "+00:00");
     let elsewhere = |kind: &DataType| match kind {
         DataType::Timestamp(unit, Some(zone)) if !is_utc(zone) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
@@ -261,11 +261,11 @@ pub(crate) fn table_references(
 /// Adds what every session has: views of rows, and GoogleSQL's functions and types.
 pub(crate) fn with_views(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
     let builder = totals::register(register(builder.with_default_features()));
-    builder.with_type_planner(Arc::new(OwnTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
+    builder.with_type_planner(Arc::new(BigtableTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
 /// Identifiers are case-sensitive, and `600.60` is a decimal, not a double.
-pub(crate) fn read_as_written(config: &mut SessionConfig) {
+pub(crate) fn set_parser_options(config: &mut SessionConfig) {
     let parser = &mut config.options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
@@ -274,7 +274,7 @@ pub(crate) fn read_as_written(config: &mut SessionConfig) {
 }
 
 /// Configures spilling for a limit of `memory` bytes.
-fn spill(config: &mut SessionConfig, memory: usize) {
+fn set_spill_options(config: &mut SessionConfig, memory: usize) {
     // Small batches, assuming rows of a kilobyte, so that several fit.
     let rows = config.batch_size().min(memory / (16 * 1024)).max(LEAST_ROWS);
     // Concurrent partitions can deadlock: repartitioning may wait for memory that another partition holds.

@@ -53,13 +53,13 @@ pub(crate) struct RunningAggregate<'a> {
     row_states: Option<Vec<RowState>>,
     /// Index of the event time among the fields of records.
     time: Option<usize>,
-    totals: Totals,
+    totals: Accumulators,
     patterns: RowPatterns,
     /// Group number of each record of a block.
     numbers: Vec<usize>,
 }
 
-enum Totals {
+enum Accumulators {
     /// One state for all records.
     All { accumulators: Vec<Box<dyn Accumulator>>, any: bool },
     /// A state for each group.
@@ -71,12 +71,12 @@ impl<'a> RunningAggregate<'a> {
         let functions = plan.aggregates.iter().map(|aggregate| &aggregate.function);
         let totals = if plan.groups.is_empty() {
             let accumulators = functions.map(|function| function.create_accumulator()).collect::<Result<_>>()?;
-            Totals::All { accumulators, any: false }
+            Accumulators::All { accumulators, any: false }
         } else {
             let fields = plan.schema.fields().iter().take(plan.groups.len()).cloned().collect::<Vec<_>>();
             let values = new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?;
             let accumulators = functions.map(|function| function.create_groups_accumulator()).collect::<Result<_>>()?;
-            Totals::Groups { values, accumulators }
+            Accumulators::Groups { values, accumulators }
         };
         let group = |(expr, of): &(Expr, GroupOf)| match of {
             GroupOf::Row => rows.bind(expr),
@@ -106,7 +106,7 @@ impl<'a> RunningAggregate<'a> {
             self.keep_newest(&mut records)?;
         }
         let batch = &records.records;
-        if let Totals::All { accumulators, any } = &mut self.totals {
+        if let Accumulators::All { accumulators, any } = &mut self.totals {
             *any = true;
             for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
                 let mut values = evaluate(arguments, batch)?;
@@ -123,7 +123,7 @@ impl<'a> RunningAggregate<'a> {
         }
         self.number(&records)?;
         let batch = &records.records;
-        let Totals::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
+        let Accumulators::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
         let groups = values.len();
         for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
             let only = only.as_ref().map(|only| verdict(only, batch)).transpose()?;
@@ -147,12 +147,12 @@ impl<'a> RunningAggregate<'a> {
     /// Adds the states of rows.
     pub(crate) fn add_rows(&mut self, found: &RowStates) -> Result<()> {
         match &mut self.totals {
-            Totals::All { accumulators, any } => {
+            Accumulators::All { accumulators, any } => {
                 *any = true;
                 let pairs = accumulators.iter_mut().zip(&found.states);
                 pairs.into_iter().try_for_each(|(accumulator, states)| accumulator.merge_batch(states))
             }
-            Totals::Groups { values, accumulators } => {
+            Accumulators::Groups { values, accumulators } => {
                 let mut groups = Vec::with_capacity(found.rows.num_rows());
                 values.intern(&evaluate(&self.groups, &found.rows)?, &mut groups)?;
                 let mut pairs = accumulators.iter_mut().zip(&found.states);
@@ -163,7 +163,7 @@ impl<'a> RunningAggregate<'a> {
 
     /// Whether there are enough groups to emit.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(&self.totals, Totals::Groups { values, .. } if values.len() >= MOST_GROUPS)
+        matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= MOST_GROUPS)
     }
 
     /// Emits the states, if there are any, and resets them.
@@ -171,8 +171,8 @@ impl<'a> RunningAggregate<'a> {
         self.patterns.forget();
         let schema = Arc::clone(&self.plan.schema);
         match &mut self.totals {
-            Totals::All { any: false, .. } => Ok(None),
-            Totals::All { accumulators, any } => {
+            Accumulators::All { any: false, .. } => Ok(None),
+            Accumulators::All { accumulators, any } => {
                 *any = false;
                 let mut columns: Vec<ArrayRef> = Vec::new();
                 for (accumulator, aggregate) in accumulators.iter_mut().zip(&self.plan.aggregates) {
@@ -184,8 +184,8 @@ impl<'a> RunningAggregate<'a> {
                 let options = RecordBatchOptions::new().with_row_count(Some(1));
                 Ok(Some(RecordBatch::try_new_with_options(schema, columns, &options)?))
             }
-            Totals::Groups { values, .. } if values.is_empty() => Ok(None),
-            Totals::Groups { values, accumulators } => {
+            Accumulators::Groups { values, .. } if values.is_empty() => Ok(None),
+            Accumulators::Groups { values, accumulators } => {
                 let mut columns = values.emit(EmitTo::All)?;
                 for accumulator in accumulators {
                     columns.extend(accumulator.state(EmitTo::All)?);
@@ -198,7 +198,7 @@ impl<'a> RunningAggregate<'a> {
     /// Sets the group number of each record.
     fn number(&mut self, records: &Records) -> Result<()> {
         let of = |kind: GroupOf| self.plan.groups.iter().any(|(_, of)| *of == kind);
-        let Totals::Groups { values, .. } = &mut self.totals else { return Ok(()) };
+        let Accumulators::Groups { values, .. } = &mut self.totals else { return Ok(()) };
         self.numbers.clear();
         if !of(GroupOf::Time) {
             let rows = rows_with_records(records)?;

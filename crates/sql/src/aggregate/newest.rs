@@ -15,7 +15,7 @@ use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, KeyRange, Projection};
 
 use crate::aggregate::exec::evaluate;
-use crate::aggregate::row_states::unlike;
+use crate::aggregate::row_states::type_mismatch;
 use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, Records, passing, read_rows};
@@ -127,5 +127,5 @@ impl Newest {
 fn times(batch: &RecordBatch, at: Option<usize>) -> Result<&[i64]> {
     let column = at.and_then(|at| batch.columns().get(at));
     let times = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
-    Ok(times.filter(|times| times.null_count() == 0).ok_or_else(unlike)?.values())
+    Ok(times.filter(|times| times.null_count() == 0).ok_or_else(type_mismatch)?.values())
 }

@@ -15,7 +15,7 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
 
-use crate::functions::totals::too_great;
+use crate::functions::totals::sum_overflow;
 
 /// Floats added in parallel lanes.
 const LANES: usize = 8;
@@ -60,7 +60,7 @@ impl RowStates {
 }
 
 /// Cannot occur: types were checked at planning.
-pub(crate) fn unlike() -> DataFusionError {
+pub(crate) fn type_mismatch() -> DataFusionError {
     DataFusionError::Internal("a state by row has another type".to_owned())
 }
 
@@ -95,7 +95,7 @@ impl RowState {
         let numbers = |counts: Vec<usize>| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| *count as i64)))
         };
-        let argument = || argument.ok_or_else(unlike);
+        let argument = || argument.ok_or_else(type_mismatch);
         Ok(match self {
             Self::Records => vec![numbers(record_counts(ends).collect())],
             Self::Values => vec![numbers(argument()?.counts())],
@@ -132,25 +132,25 @@ impl RowArgument<'_> {
                 if sums.data_type().is_integer() { cast(&sums, kind)? } else { sums }
             }
             (Self::Values(values, ends), DataType::Float64) => {
-                add::<Float64Type>(values, ends, add_floats).ok_or_else(unlike)?
+                add::<Float64Type>(values, ends, add_floats).ok_or_else(type_mismatch)?
             }
             (Self::Values(values, ends), DataType::Decimal128(_, scale)) => match values.data_type() {
                 DataType::Int64 => add_wide::<Int64Type>(values, ends, *scale)?,
                 DataType::UInt64 => add_wide::<UInt64Type>(values, ends, *scale)?,
                 _ => add_wide::<Decimal128Type>(values, ends, *scale)?,
             },
-            _ => return Err(unlike()),
+            _ => return Err(type_mismatch()),
         };
         if let (DataType::Decimal128(precision, scale), Some(decimals)) =
             (kind, sums.as_primitive_opt::<Decimal128Type>())
         {
             // Planning casts arguments of another scale.
             if decimals.scale() != *scale {
-                return Err(unlike());
+                return Err(type_mismatch());
             }
             return Ok(Arc::new(decimals.clone().with_data_type(DataType::Decimal128(*precision, *scale))));
         }
-        if sums.data_type() == kind { Ok(sums) } else { Err(unlike()) }
+        if sums.data_type() == kind { Ok(sums) } else { Err(type_mismatch()) }
     }
 }
 
@@ -180,14 +180,14 @@ fn add_wide<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], scale: i8) -
 where
     T::Native: Into<i128>,
 {
-    let array = values.as_primitive_opt::<T>().ok_or_else(unlike)?;
+    let array = values.as_primitive_opt::<T>().ok_or_else(type_mismatch)?;
     let all = array.values();
     let sum = |row: Range<usize>| {
         let (mut sum, mut count) = (0_i128, 0_usize);
         let start = row.start;
         for (at, value) in all.get(row).unwrap_or_default().iter().enumerate() {
             if array.null_count() == 0 || array.is_valid(start + at) {
-                sum = sum.checked_add((*value).into()).ok_or_else(too_great)?;
+                sum = sum.checked_add((*value).into()).ok_or_else(sum_overflow)?;
                 count += 1;
             }
         }

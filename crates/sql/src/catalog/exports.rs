@@ -26,12 +26,12 @@ const ENDING: &str = ".json";
 
 /// The export lists of a store, read on first use.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ExportLists {
     store: Store,
     lists: OnceLock<Vec<(String, Option<Published>)>>,
 }
 
-impl Listed {
+impl ExportLists {
     pub(crate) fn new(store: Store) -> Self {
         Self { store, lists: OnceLock::new() }
     }
@@ -80,11 +80,11 @@ enum ListEntry<'a> {
 
 #[derive(Debug)]
 pub(crate) struct ExportsSchema {
-    listed: Arc<Listed>,
+    listed: Arc<ExportLists>,
 }
 
 impl ExportsSchema {
-    pub(crate) fn new(listed: Arc<Listed>) -> Self {
+    pub(crate) fn new(listed: Arc<ExportLists>) -> Self {
         Self { listed }
     }
 
@@ -115,7 +115,7 @@ impl ExportsSchema {
     /// The list as it is now, if files of `parts` are gone: the parts were published again since the list was read.
     fn listed_anew(&self, parts: &[&Part]) -> Option<Self> {
         let gone = gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())).ok().flatten();
-        gone.map(|_| Self { listed: Arc::new(Listed::new(self.listed.store.clone())) })
+        gone.map(|_| Self { listed: Arc::new(ExportLists::new(self.listed.store.clone())) })
     }
 }
 

@@ -26,8 +26,8 @@ use crate::catalog::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
 use crate::error::{SqlError, external};
 use crate::pushdown::filter::bounds;
 use crate::pushdown::key_ranges::{key_ranges, keys_of};
-use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, is_empty, narrow, time_range};
-use crate::scan::file_groups::{file_groups, is_little, split, statistics};
+use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, intersect_bounds, is_empty, time_range};
+use crate::scan::file_groups::{file_groups, is_small_scan, split, statistics};
 use crate::scan::source::SstSource;
 use crate::scan::spec::{EvenBatches, ScanOutput, TableScan};
 use crate::shared_scan::SharedScanPeriod;
@@ -106,7 +106,10 @@ impl SnapshotTable {
         }
         let mut all = Bounds::new();
         if self.push_down {
-            filters.iter().filter_map(|filter| bounds(filter, &self.schema)).for_each(|more| narrow(&mut all, more));
+            filters
+                .iter()
+                .filter_map(|filter| bounds(filter, &self.schema))
+                .for_each(|more| intersect_bounds(&mut all, more));
         }
         let keys = if all.values().any(is_empty) {
             Vec::new()
@@ -191,7 +194,7 @@ impl TableProvider for SnapshotTable {
             ScanOutput::Records { .. } => ScanOutput::Records { within: self.within().map_err(external)? },
             output => output.clone(),
         };
-        let partitions = if is_little(&self.snapshot, &ranges) { 1 } else { state.config().target_partitions() };
+        let partitions = if is_small_scan(&self.snapshot, &ranges) { 1 } else { state.config().target_partitions() };
         let ranges = split(&self.snapshot, ranges, partitions).map_err(external)?;
         let ssts: BTreeSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();
         let counts = (ranges.len(), ssts.len());

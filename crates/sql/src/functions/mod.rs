@@ -19,11 +19,11 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
 use bytes::OfBytes;
-pub(crate) use checked::checked;
-pub(crate) use rounded::rounded;
+pub(crate) use checked::checked_arithmetic;
+pub(crate) use rounded::rounding_cast;
 pub(crate) use times::time_counts::counting_times;
-pub(crate) use times::zones::{TIMEZONE, by_clocks, ticks_per_second};
-pub(crate) use times::{as_nanos, read_text, time_of};
+pub(crate) use times::zones::{TIMEZONE, local_to_instant, ticks_per_second};
+pub(crate) use times::{as_nanos, parse_time, parse_time_casts};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 
 /// Registers the functions, `map['key']` and the type names of GoogleSQL.

@@ -13,7 +13,7 @@ use datafusion::logical_expr::Expr;
 use crate::functions::conversion::{Conversion, converted};
 
 /// Replaces `expr` by the function, if it casts a fraction to an integer.
-pub(crate) fn rounded(expr: Expr, schema: &DFSchema) -> Expr {
+pub(crate) fn rounding_cast(expr: Expr, schema: &DFSchema) -> Expr {
     converted::<Rounded>(expr, schema)
 }
 

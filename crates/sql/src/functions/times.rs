@@ -32,7 +32,7 @@ const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
 
 /// A parsed time: local microseconds, and its offset or zone.
-struct Written {
+struct ParsedTime {
     local: i64,
     zone: Zone,
     /// Whether it is a leap second, `:60`.
@@ -49,7 +49,7 @@ enum Zone {
 }
 
 /// Parses `2016-01-31`, `2016-01-31 00:10`, `2016-01-31T00:10:59.123456Z`, `.. +02:00`, `.. Europe/Paris`.
-fn written(text: &str) -> Option<Written> {
+fn parse_time_text(text: &str) -> Option<ParsedTime> {
     let text = text.trim();
     let (date, rest) = match text.find(['T', 't', ' ']) {
         Some(at) => (text.get(..at)?, text.get(at + 1..)?.trim_start()),
@@ -64,10 +64,10 @@ fn written(text: &str) -> Option<Written> {
     let days = days(number(year, 6)?, number(month, 2)?, number(day, 2)?)?;
     let clock_ends = rest.find(|c: char| !matches!(c, '0'..='9' | ':' | '.')).unwrap_or(rest.len());
     let (clock, zone) = rest.split_at(clock_ends);
-    let local = days.checked_mul(DAY)?.checked_add(if rest.is_empty() { 0 } else { clock_micros(clock)? })?;
+    let local = days.checked_mul(DAY)?.checked_add(if rest.is_empty() { 0 } else { parse_clock(clock)? })?;
     let cut = clock.split_once('.').is_some_and(|(_, digits)| digits.bytes().skip(6).any(|digit| digit != b'0'));
     let leap = clock.split(['.', ':']).nth(2) == Some("60");
-    Some(Written { local, zone: read_zone(zone.trim_start())?, leap, cut })
+    Some(ParsedTime { local, zone: parse_zone(zone.trim_start())?, leap, cut })
 }
 
 fn number(digits: &str, most: usize) -> Option<i64> {
@@ -83,7 +83,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
 }
 
 /// Parses `00:10`, `00:10:59`, `00:10:59.123456`; digits beyond microseconds are cut off.
-fn clock_micros(clock: &str) -> Option<i64> {
+fn parse_clock(clock: &str) -> Option<i64> {
     let (clock, fraction) = clock.split_once('.').map_or((clock, None), |(clock, fraction)| (clock, Some(fraction)));
     let mut parts = clock.split(':');
     let (hours, minutes) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
@@ -107,7 +107,7 @@ fn clock_micros(clock: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * MICROS + micros)
 }
 
-fn read_zone(text: &str) -> Option<Zone> {
+fn parse_zone(text: &str) -> Option<Zone> {
     if text.is_empty() {
         return Some(Zone::None);
     }
@@ -128,13 +128,13 @@ fn read_zone(text: &str) -> Option<Zone> {
 }
 
 /// Parses a time to microseconds; without a zone it is in UTC.
-pub(crate) fn time_of(text: &str) -> Option<i64> {
+pub(crate) fn parse_time(text: &str) -> Option<i64> {
     micros(text, None)
 }
 
 /// Parses a time to microseconds; without a zone it is local time in `own`.
 fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
-    let Some(Written { local, zone, leap, cut }) = written(text) else {
+    let Some(ParsedTime { local, zone, leap, cut }) = parse_time_text(text) else {
         // Rare forms: `2016-01-31 001059`.
         let utc = zone("UTC")?;
         return Some(string_to_datetime(&own.unwrap_or(utc), text.trim()).ok()?.timestamp_micros());
@@ -153,17 +153,17 @@ fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
 ///
 /// # Errors
 /// If the text is a constant that is not a time.
-pub(crate) fn read_text(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    let expr = converted::<TextAsTime>(expr, schema);
-    check_constant::<TextAsTime>(&expr)?;
+pub(crate) fn parse_time_casts(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let expr = converted::<TextToTime>(expr, schema);
+    check_constant::<TextToTime>(&expr)?;
     Ok(expr)
 }
 
 /// Casts text to a time or a date.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextAsTime;
+struct TextToTime;
 
-impl Conversion for TextAsTime {
+impl Conversion for TextToTime {
     const NAME: &str = "text_as_time";
 
     fn is_for(from: &DataType, to: &DataType) -> bool {
@@ -174,7 +174,7 @@ impl Conversion for TextAsTime {
         let texts = cast(texts, &DataType::Utf8)?;
         let texts: &StringArray = texts.as_string();
         if *to == DataType::Date32 {
-            let days = values(texts, "date", or_null, |text| i32::try_from(written_days(text)?).ok())?;
+            let days = values(texts, "date", or_null, |text| i32::try_from(parse_days(text)?).ok())?;
             return Ok(Arc::new(days.into_iter().collect::<Date32Array>()));
         }
         let DataType::Timestamp(unit, own) = to else { return internal_err!("{to} is not a timestamp") };
@@ -214,9 +214,9 @@ fn values<T>(
 }
 
 /// The day of a time; its clock is ignored.
-fn written_days(text: &str) -> Option<i64> {
-    match written(text) {
-        Some(Written { local, .. }) => Some(local.div_euclid(DAY)),
+fn parse_days(text: &str) -> Option<i64> {
+    match parse_time_text(text) {
+        Some(ParsedTime { local, .. }) => Some(local.div_euclid(DAY)),
         None => Date32Type::parse(text.trim()).map(i64::from),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
     for scan_is_left in [false, true] {
         let side = if scan_is_left { join.left() } else { join.right() };
         let Some(scan) = RecordScan::below(side)? else { continue };
-        let joined = Joined { join, projections: &projections, scan_is_left, scan };
+        let joined = AggregatedJoin { join, projections: &projections, scan_is_left, scan };
         if let Some(plan) = joined.rewritten(first)? {
             return Ok(Some(plan));
         }
@@ -55,7 +55,7 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
     Ok(None)
 }
 
-struct Joined<'a> {
+struct AggregatedJoin<'a> {
     join: &'a HashJoinExec,
     /// Nodes between the aggregation and the join, top first.
     projections: &'a [&'a ProjectionExprs],
@@ -72,7 +72,7 @@ enum Side {
     Both,
 }
 
-impl Joined<'_> {
+impl AggregatedJoin<'_> {
     fn left_width(&self) -> usize {
         self.join.left().schema().fields().len()
     }

@@ -11,7 +11,7 @@ use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{Scalar, ValueSet};
 
 use crate::pushdown::dependence::is_utc;
-use crate::pushdown::value_sets::{Bounds, either, narrow, scalar};
+use crate::pushdown::value_sets::{Bounds, intersect_bounds, scalar, union_bounds};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Integers below this are exact as floats.
@@ -24,14 +24,14 @@ pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
             match (bounds(left, schema), bounds(right, schema)) {
                 (Some(mut left), Some(right)) => {
-                    narrow(&mut left, right);
+                    intersect_bounds(&mut left, right);
                     Some(left)
                 }
                 (left, right) => left.or(right),
             }
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            either(bounds(left, schema)?, bounds(right, schema)?)
+            union_bounds(bounds(left, schema)?, bounds(right, schema)?)
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match literal(right) {
             Some(value) => compare(column(left, schema)?, *op, value),
@@ -40,14 +40,14 @@ pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
         Expr::Between(Between { expr, negated: false, low, high }) => {
             let column = column(expr, schema)?;
             let mut bounds = compare(column, Operator::GtEq, literal(low)?)?;
-            narrow(&mut bounds, compare(column, Operator::LtEq, literal(high)?)?);
+            intersect_bounds(&mut bounds, compare(column, Operator::LtEq, literal(high)?)?);
             Some(bounds)
         }
         Expr::InList(InList { expr, list, negated: false }) => {
             let column = column(expr, schema)?;
             let mut values = list.iter().map(|value| compare(column, Operator::Eq, literal(value)?));
             let first = values.next()??;
-            values.try_fold(first, |all, value| either(all, value?))
+            values.try_fold(first, |all, value| union_bounds(all, value?))
         }
         Expr::Alias(alias) => bounds(&alias.expr, schema),
         _ => None,

@@ -27,7 +27,7 @@ pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             let mut ranges = key_ranges(left, name)?;
             ranges.extend(key_ranges(right, name)?);
-            Some(apart(ranges))
+            Some(disjoint(ranges))
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match literal(right) {
             Some(value) if is_key(left, name) => compare(*op, value),
@@ -40,7 +40,7 @@ pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
         }
         Expr::InList(InList { expr, list, negated: false }) if is_key(expr, name) => {
             let keys = list.iter().map(|value| literal(value).map(one_key));
-            keys.collect::<Option<Vec<_>>>().map(apart)
+            keys.collect::<Option<Vec<_>>>().map(disjoint)
         }
         Expr::Like(Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false })
             if is_key(expr, name) =>
@@ -65,11 +65,11 @@ fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
             (end, None) | (None, end) => end.clone(),
         },
     });
-    apart(common.collect())
+    disjoint(common.collect())
 }
 
 /// Sorts ranges and merges those that touch or overlap.
-fn apart(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+fn disjoint(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.retain(|range| range.end.as_ref().is_none_or(|end| range.start < *end));
     ranges.sort_by(|a, b| a.start.cmp(&b.start));
     let mut out: Vec<KeyRange> = Vec::with_capacity(ranges.len());
@@ -131,7 +131,7 @@ fn compare(op: Operator, key: &[u8]) -> Option<Vec<KeyRange>> {
         Operator::GtEq => KeyRange { start: key.to_vec(), end: None },
         _ => return None,
     };
-    Some(apart(vec![range]))
+    Some(disjoint(vec![range]))
 }
 
 fn one_key(key: &[u8]) -> KeyRange {

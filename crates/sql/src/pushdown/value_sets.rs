@@ -57,7 +57,7 @@ pub(crate) fn is_empty(set: &ValueSet) -> bool {
     }
 }
 
-fn holds(set: &ValueSet, value: &Scalar) -> bool {
+fn contains(set: &ValueSet, value: &Scalar) -> bool {
     let order = |other: &Scalar| compare(value, other);
     match set {
         ValueSet::In(values) => values.iter().any(|other| order(other) == Some(Ordering::Equal)),
@@ -98,7 +98,7 @@ fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scala
 fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     match (a, b) {
         (ValueSet::In(values), other) | (other, ValueSet::In(values)) => {
-            ValueSet::In(values.into_iter().filter(|value| holds(&other, value)).collect())
+            ValueSet::In(values.into_iter().filter(|value| contains(&other, value)).collect())
         }
         (ValueSet::Range { low, high }, ValueSet::Range { low: other_low, high: other_high }) => ValueSet::Range {
             low: tighter(low, other_low, Ordering::Greater),
@@ -108,7 +108,7 @@ fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
 }
 
 /// Narrows `bounds` by those of one more filter.
-pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
+pub(crate) fn intersect_bounds(bounds: &mut Bounds, more: Bounds) {
     for (column, set) in more {
         let narrowed = match bounds.remove(&column) {
             Some(known) => intersect(known, set),
@@ -119,7 +119,7 @@ pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
 }
 
 /// Bounds of a disjunction: unions of value lists, for columns in both; `None` if there are none.
-pub(crate) fn either(a: Bounds, mut b: Bounds) -> Option<Bounds> {
+pub(crate) fn union_bounds(a: Bounds, mut b: Bounds) -> Option<Bounds> {
     let joined = a.into_iter().filter_map(|(column, set)| match (set, b.remove(&column)?) {
         (ValueSet::In(mut values), ValueSet::In(more)) => {
             values.extend(more);
@@ -197,14 +197,14 @@ mod tests {
     #[test]
     fn disjunctions_unite_lists_of_columns_in_both_sides() {
         let bounds = |column: &str, set: ValueSet| Bounds::from([(column.to_owned(), set)]);
-        let joined = either(bounds("a", list(&[1])), bounds("a", list(&[2])));
+        let joined = union_bounds(bounds("a", list(&[1])), bounds("a", list(&[2])));
         assert_eq!(joined, Some(bounds("a", list(&[1, 2]))));
-        assert_eq!(either(bounds("a", list(&[1])), bounds("b", list(&[2]))), None);
-        assert_eq!(either(bounds("a", list(&[1])), Bounds::new()), None);
+        assert_eq!(union_bounds(bounds("a", list(&[1])), bounds("b", list(&[2]))), None);
+        assert_eq!(union_bounds(bounds("a", list(&[1])), Bounds::new()), None);
         let mut both = bounds("a", list(&[1]));
         both.insert("b".to_owned(), list(&[1]));
-        assert_eq!(either(bounds("a", list(&[2])), both), Some(bounds("a", list(&[2, 1]))));
+        assert_eq!(union_bounds(bounds("a", list(&[2])), both), Some(bounds("a", list(&[2, 1]))));
         let range = range(Bound::Included(1), Bound::Unbounded);
-        assert_eq!(either(bounds("a", list(&[1])), bounds("a", range)), None);
+        assert_eq!(union_bounds(bounds("a", list(&[1])), bounds("a", range)), None);
     }
 }

@@ -43,23 +43,23 @@ struct RowCell<'a> {
 }
 
 /// Encodes cells from the records of a group: from one column, or from all of a packed group.
-struct Maker<'a> {
+struct CellMaker<'a> {
     group: &'a Group,
     stored: &'a GroupBlock,
-    source: Source<'a>,
+    source: CellSource<'a>,
 }
 
-enum Source<'a> {
+enum CellSource<'a> {
     Column(&'a Column, &'a dyn Array),
     Packed(&'a Packed, Vec<&'a dyn Array>),
 }
 
-enum Writer<'a> {
+enum CellBytesWriter<'a> {
     Column(CellWriter<'a>),
     Packed(PackedWriter<'a>),
 }
 
-impl Writer<'_> {
+impl CellBytesWriter<'_> {
     fn write(&mut self, records: Range<usize>, out: &mut Vec<u8>) {
         match self {
             Self::Column(writer) => writer.write(records.start, out),
@@ -78,8 +78,8 @@ pub fn cells_of_block(
     block: &Block,
     mut visit: impl FnMut(CellRef<'_>) -> Result<()>,
 ) -> Result<()> {
-    let makers = makers(schema, block)?;
-    let mut writers: Vec<Writer<'_>> = makers.iter().map(Maker::writer).collect::<Result<_>>()?;
+    let makers = cell_makers(schema, block)?;
+    let mut writers: Vec<CellBytesWriter<'_>> = makers.iter().map(CellMaker::writer).collect::<Result<_>>()?;
     let mut key = Vec::new();
     let mut value = Vec::new();
     let mut found: Vec<RowCell<'_>> = Vec::new();
@@ -104,38 +104,40 @@ pub fn cells_of_block(
     Ok(())
 }
 
-fn lacks(what: &'static str) -> SqlError {
+fn missing(what: &'static str) -> SqlError {
     SqlError::Shape { what }
 }
 
-fn makers<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<Maker<'a>>> {
+fn cell_makers<'a>(schema: &'a StoredSchema, block: &'a Block) -> Result<Vec<CellMaker<'a>>> {
     let mut out = Vec::new();
     for (at, group) in schema.groups.iter().enumerate() {
-        let stored = block.groups.get(at).and_then(Option::as_ref).ok_or(lacks("a group"))?;
+        let stored = block.groups.get(at).and_then(Option::as_ref).ok_or(missing("a group"))?;
         let values = |at: usize| -> Result<&'a dyn Array> {
-            let values = stored.columns.get(at).and_then(Option::as_ref).ok_or(lacks("a column"))?;
-            if values.len() < stored.len() { Err(lacks("values")) } else { Ok(values.as_ref()) }
+            let values = stored.columns.get(at).and_then(Option::as_ref).ok_or(missing("a column"))?;
+            if values.len() < stored.len() { Err(missing("values")) } else { Ok(values.as_ref()) }
         };
         if let Some(packed) = &group.packed {
             let columns = (0..group.columns.len()).map(values).collect::<Result<_>>()?;
-            out.push(Maker { group, stored, source: Source::Packed(packed, columns) });
+            out.push(CellMaker { group, stored, source: CellSource::Packed(packed, columns) });
             continue;
         }
         for (at, column) in group.columns.iter().enumerate() {
-            out.push(Maker { group, stored, source: Source::Column(column, values(at)?) });
+            out.push(CellMaker { group, stored, source: CellSource::Column(column, values(at)?) });
         }
     }
     Ok(out)
 }
 
-impl<'a> Maker<'a> {
-    fn writer(&self) -> Result<Writer<'a>> {
+impl<'a> CellMaker<'a> {
+    fn writer(&self) -> Result<CellBytesWriter<'a>> {
         match &self.source {
-            Source::Column(column, values) => Ok(Writer::Column(CellWriter::new(column, *values))),
-            Source::Packed(_, columns) => {
+            CellSource::Column(column, values) => Ok(CellBytesWriter::Column(CellWriter::new(column, *values))),
+            CellSource::Packed(_, columns) => {
                 let writer = PackedWriter::new(self.group, columns.iter().copied());
                 let timestamps = self.stored.timestamps.as_deref();
-                writer.map(|writer| Writer::Packed(writer.with_timestamps(timestamps))).ok_or(lacks("a packed cell"))
+                writer
+                    .map(|writer| CellBytesWriter::Packed(writer.with_timestamps(timestamps)))
+                    .ok_or(missing("a packed cell"))
             }
         }
     }
@@ -143,11 +145,11 @@ impl<'a> Maker<'a> {
     /// Appends its cells of `row` to `found` in stored order.
     fn find(&self, at: usize, row: usize, found: &mut Vec<RowCell<'a>>) -> Result<()> {
         if row >= self.stored.row_ends.len() {
-            return Err(lacks("rows"));
+            return Err(missing("rows"));
         }
         let records = self.stored.records(row);
         if self.group.keeps_alike() {
-            if let (Source::Packed(packed, _), false) = (&self.source, records.is_empty()) {
+            if let (CellSource::Packed(packed, _), false) = (&self.source, records.is_empty()) {
                 let (family, qualifier) = (packed.family.as_str(), packed.qualifier.as_slice());
                 found.push(RowCell { family, qualifier, timestamp: 0, maker: at, records });
             }
@@ -155,9 +157,9 @@ impl<'a> Maker<'a> {
         }
         for record in records {
             let family = match &self.source {
-                Source::Column(_, values) if values.is_null(record) => continue,
-                Source::Column(column, _) => &column.family,
-                Source::Packed(packed, _) => &packed.family,
+                CellSource::Column(_, values) if values.is_null(record) => continue,
+                CellSource::Column(column, _) => &column.family,
+                CellSource::Packed(packed, _) => &packed.family,
             };
             let (qualifier, timestamp) = (self.qualifier(record)?, self.timestamp(record)?);
             found.push(RowCell { family, qualifier, timestamp, maker: at, records: record..record + 1 });
@@ -168,13 +170,13 @@ impl<'a> Maker<'a> {
     fn qualifier(&self, record: usize) -> Result<&'a [u8]> {
         if self.group.qualifier == QualifierKind::Constant {
             return Ok(match &self.source {
-                Source::Column(column, _) => &column.qualifier,
-                Source::Packed(packed, _) => &packed.qualifier,
+                CellSource::Column(column, _) => &column.qualifier,
+                CellSource::Packed(packed, _) => &packed.qualifier,
             });
         }
-        let names = self.stored.qualifiers.as_ref().ok_or(lacks("qualifiers"))?;
+        let names = self.stored.qualifiers.as_ref().ok_or(missing("qualifiers"))?;
         let name = names.codes.get(record).and_then(|code| names.dictionary.get(*code as usize));
-        name.map(AsRef::as_ref).ok_or(lacks("a qualifier"))
+        name.map(AsRef::as_ref).ok_or(missing("a qualifier"))
     }
 
     fn timestamp(&self, record: usize) -> Result<i64> {
@@ -182,7 +184,7 @@ impl<'a> Maker<'a> {
             return Ok(0);
         }
         let time = self.stored.timestamps.as_ref().and_then(|times| times.get(record));
-        time.copied().ok_or(lacks("a timestamp"))
+        time.copied().ok_or(missing("a timestamp"))
     }
 }
 

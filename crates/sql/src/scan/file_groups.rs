@@ -86,12 +86,12 @@ pub(crate) fn file_groups(snapshot: &Snapshot, ranges: Vec<ScanRange>, partition
     };
     let some_keys = ranges.iter().all(|range| range.keys != KeyRange::all());
     let groups = contiguous(ranges, partitions, file).into_iter();
-    groups.map(|files| FileGroup::new(if some_keys { together(files) } else { files })).collect()
+    groups.map(|files| FileGroup::new(if some_keys { as_one_file(files) } else { files })).collect()
 }
 
 /// Whether these ranges, parts of few stripes, are cheaper to read inline than in another task. False if a file cannot
 /// be opened; reading it reports the error.
-pub(crate) fn is_little(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
+pub(crate) fn is_small_scan(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
     if ranges.len() > FEW_STRIPES || ranges.iter().any(|range| range.keys == KeyRange::all()) {
         return false;
     }
@@ -111,7 +111,7 @@ pub(crate) fn is_little(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
 }
 
 /// Merges `files` into one, under the name of the first.
-fn together(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+fn as_one_file(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
     let ranges: Vec<ScanRange> =
         files.iter().filter_map(|file| file.extension::<ScanRanges>()).flat_map(|ranges| ranges.0.clone()).collect();
     let bytes = files.iter().map(|file| file.object_meta.size).sum();

@@ -14,7 +14,7 @@ use tidetable_store::{RecordFilter, ScanCounts, ScanOptions, StripePruner, Strip
 
 use crate::aggregate::stripe_stats::StripeTotals;
 use crate::pushdown::pruning::FilterPruner;
-use crate::scan::file_groups::{ScanRanges, is_little};
+use crate::scan::file_groups::{ScanRanges, is_small_scan};
 use crate::scan::late_filter::ColumnFilter;
 use crate::scan::metrics::ScanMetrics;
 use crate::scan::read::Reading;
@@ -66,7 +66,7 @@ impl FileOpener for ScanRangeOpener {
         let metrics = self.metrics.clone();
         let scan = &self.task.scan;
         // Not for shared scans, which may wait for other periods.
-        if scan.shared_scan.is_none() && is_little(&scan.snapshot, &reading.ranges) {
+        if scan.shared_scan.is_none() && is_small_scan(&scan.snapshot, &reading.ranges) {
             let schema = Arc::clone(&self.task.schema);
             return Ok(Box::pin(async move {
                 let mut batches = Vec::new();

@@ -14,7 +14,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, Projection};
 
-use crate::aggregate::row_states::{RowArgument, RowState, RowStates, unlike};
+use crate::aggregate::row_states::{RowArgument, RowState, RowStates, type_mismatch};
 use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, passing, read_rows};
@@ -99,7 +99,7 @@ impl SumReader {
         let mut states = Vec::with_capacity(self.states.len());
         for (state, column) in &self.states {
             let argument = match column {
-                Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(unlike)?),
+                Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(type_mismatch)?),
                 None => None,
             };
             states.push(state.states(&ends, argument.as_ref())?);

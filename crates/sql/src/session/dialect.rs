@@ -47,7 +47,7 @@ const OR: u8 = 40;
 
 /// Dialect with PostgreSQL's precedence; see the module.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tidetable;
+pub(crate) struct TidetableDialect;
 
 /// Delegates to the generic dialect.
 macro_rules! as_general {
@@ -58,7 +58,7 @@ macro_rules! as_general {
     };
 }
 
-impl Dialect for Tidetable {
+impl Dialect for TidetableDialect {
     /// The parser compares the type for dialect-specific exceptions.
     fn dialect(&self) -> TypeId {
         GenericDialect.dialect()
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn parsed(text: &str) -> Expr {
-        let mut expr = Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr().unwrap();
+        let mut expr = Parser::new(&TidetableDialect).try_with_sql(text).unwrap().parse_expr().unwrap();
         let _: ControlFlow<()> = expr.visit(&mut WithoutParentheses);
         expr
     }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn chained_comparisons_are_refused() {
-        let parsed = |text: &str| Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr();
+        let parsed = |text: &str| Parser::new(&TidetableDialect).try_with_sql(text).unwrap().parse_expr();
         for text in ["1 < x < 3", "a = b = c", "a + 1 <> b >= c", "NOT a < b = c", "a AND b != c == d", "f(a < b > c)"]
         {
             let told = parsed(text).unwrap_err().to_string();

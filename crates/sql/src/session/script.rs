@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
 
 use crate::error::SqlError;
-use crate::session::dialect::Tidetable;
+use crate::session::dialect::TidetableDialect;
 
 /// A statement of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +38,14 @@ pub struct ScriptError {
 }
 
 fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
-    let tokens = Tokenizer::new(&Tidetable, script).tokenize_with_location();
+    let tokens = Tokenizer::new(&TidetableDialect, script).tokenize_with_location();
     let tokens = tokens.map_err(|TokenizerError { message, location }| ScriptError {
         message,
         at: (location.line, location.column),
     })?;
     let mut found = Vec::new();
     let (mut begins, mut has_words): (Option<Location>, bool) = (None, false);
-    let mut lines = Lines::new(script);
+    let mut lines = LineOffsets::new(script);
     let mut start = 0;
     for token in &tokens {
         match &token.token {
@@ -77,13 +77,13 @@ fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
 }
 
 /// Converts lines and columns to byte offsets, in ascending order.
-struct Lines<'a> {
+struct LineOffsets<'a> {
     text: &'a str,
     line: u64,
     start: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineOffsets<'a> {
     fn new(text: &'a str) -> Self {
         Self { text, line: 1, start: 0 }
     }

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 /// `statement` without its select list, if that is `*` and nothing else adds or removes columns.
-pub(crate) fn without_list(statement: &Statement) -> Option<Statement> {
+pub(crate) fn without_select_list(statement: &Statement) -> Option<Statement> {
     let Statement::Statement(inner) = statement else { return None };
     let ast::Statement::Query(query) = inner.as_ref() else { return None };
     let is_plain = query.pipe_operators.is_empty() && query.order_by.as_ref().is_none_or(is_by_values);
@@ -54,10 +54,10 @@ fn is_by_values(order: &OrderBy) -> bool {
 }
 
 /// The plan of such a query without its empty projections; `None` if it contains other nodes.
-pub(crate) fn whole(plan: LogicalPlan) -> Option<LogicalPlan> {
+pub(crate) fn without_empty_projections(plan: LogicalPlan) -> Option<LogicalPlan> {
     match plan {
         LogicalPlan::Limit(Limit { skip, fetch, input }) => {
-            let input = Arc::new(whole(Arc::unwrap_or_clone(input))?);
+            let input = Arc::new(without_empty_projections(Arc::unwrap_or_clone(input))?);
             Some(LogicalPlan::Limit(Limit { skip, fetch, input }))
         }
         LogicalPlan::Projection(empty) if empty.expr.is_empty() => match Arc::unwrap_or_clone(empty.input) {

@@ -19,8 +19,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::functions::TIMEZONE;
-use crate::session::dialect::Tidetable;
-use crate::session::select_all::{whole, without_list};
+use crate::session::dialect::TidetableDialect;
+use crate::session::select_all::{without_empty_projections, without_select_list};
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
         return plan_err!("there is more than one statement");
     }
     if let Some(statement) = inner(&mut statement) {
-        let _: ControlFlow<()> = statement.visit(&mut AsPlanned);
+        let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
     }
     Ok(statement)
 }
@@ -44,13 +44,13 @@ pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
 /// If the expression is not valid over them.
 pub(crate) fn expression(state: &SessionState, sql: &str, columns: &DFSchema) -> Result<logical_expr::Expr> {
     let mut expression = parser(state, sql)?.parse_into_expr()?;
-    let _: ControlFlow<()> = expression.visit(&mut AsPlanned);
+    let _: ControlFlow<()> = expression.visit(&mut StatementRewriter);
     state.create_logical_expr_from_sql_expr(expression, columns)
 }
 
 fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
     let limit = state.config_options().sql_parser.recursion_limit.get();
-    DFParserBuilder::new(text).with_dialect(&Tidetable).with_recursion_limit(limit).build()
+    DFParserBuilder::new(text).with_dialect(&TidetableDialect).with_recursion_limit(limit).build()
 }
 
 /// Plans a query; refuses statements that write, because jobs make tables and exports write files.
@@ -60,7 +60,7 @@ fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
 pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPlan> {
     let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let statement = parse(state, query)?;
-    let plan = match of_all_columns(state, &statement).await {
+    let plan = match plan_select_all(state, &statement).await {
         Some(plan) => plan,
         None => state.statement_to_plan(statement).await?,
     };
@@ -70,9 +70,9 @@ pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPla
 
 /// The plan of a `SELECT *` without expanding its columns, if possible. Errors are reported by planning the statement
 /// itself.
-async fn of_all_columns(state: &SessionState, statement: &Statement) -> Option<LogicalPlan> {
-    let plan = state.statement_to_plan(without_list(statement)?).await.ok()?;
-    whole(plan)
+async fn plan_select_all(state: &SessionState, statement: &Statement) -> Option<LogicalPlan> {
+    let plan = state.statement_to_plan(without_select_list(statement)?).await.ok()?;
+    without_empty_projections(plan)
 }
 
 /// The SQL statement inside a DataFusion statement.
@@ -84,9 +84,9 @@ pub(crate) fn inner(statement: &mut Statement) -> Option<&mut ast::Statement> {
     }
 }
 
-struct AsPlanned;
+struct StatementRewriter;
 
-impl VisitorMut for AsPlanned {
+impl VisitorMut for StatementRewriter {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
@@ -103,7 +103,7 @@ impl VisitorMut for AsPlanned {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        tell_apart(&mut select.projection);
+        alias_duplicates(&mut select.projection);
         ControlFlow::Continue(())
     }
 
@@ -159,7 +159,7 @@ fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
 }
 
 /// Renames duplicate columns, as DuckDB does: DataFusion refuses two columns with one name.
-fn tell_apart(items: &mut [SelectItem]) {
+fn alias_duplicates(items: &mut [SelectItem]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut everything = false;
     for item in items {
@@ -258,9 +258,9 @@ fn operator_of(function: &Function) -> Option<(&Expr, BinaryOperator, &Expr)> {
 
 /// Plans type names that DataFusion does not know, or understands differently.
 #[derive(Debug)]
-pub(crate) struct OwnTypes;
+pub(crate) struct BigtableTypes;
 
-impl TypePlanner for OwnTypes {
+impl TypePlanner for BigtableTypes {
     fn plan_type_field(&self, kind: &ast::DataType) -> Result<Option<FieldRef>> {
         let kind = match kind {
             ast::DataType::Bytes(None) => DataType::Binary,

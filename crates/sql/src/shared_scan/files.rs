@@ -8,7 +8,7 @@ use tidetable_layout::KeyRange;
 use tidetable_store::ScanRange;
 
 /// The records of one period in a piece, in the same batches as an unshared scan; `None` if the period reads by itself.
-pub(crate) type Given = Option<Vec<RecordBatch>>;
+pub(crate) type PeriodRecords = Option<Vec<RecordBatch>>;
 
 /// A file set that several periods share.
 #[derive(Debug)]
@@ -19,32 +19,32 @@ pub(crate) struct SharedFiles {
     /// By period: whether it takes its records from here, or reads by itself.
     gives: Vec<AtomicBool>,
     pieces: Vec<ScanRange>,
-    state: Mutex<State>,
+    state: Mutex<PieceStates>,
     all_read: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PieceStates {
     /// Index of the next piece to read.
     next: usize,
     /// Count of pieces not yet read.
     left: usize,
     /// Records by piece and period.
-    read: Vec<Vec<Given>>,
+    read: Vec<Vec<PeriodRecords>>,
 }
 
 /// A piece being read. If it is dropped before `keep`, all periods read by themselves.
 pub(crate) struct ClaimedPiece<'a> {
     files: &'a SharedFiles,
     at: usize,
-    given: Option<Vec<Given>>,
+    given: Option<Vec<PeriodRecords>>,
 }
 
 impl SharedFiles {
     /// The files of `slice`, read in `pieces` for the periods set in `readers`.
     pub(crate) fn new(signature: usize, range: &ScanRange, pieces: Vec<ScanRange>, readers: Vec<bool>) -> Self {
         let shared = readers.iter().filter(|reads| **reads).count() > 1;
-        let state = State { next: 0, left: pieces.len(), read: vec![Vec::new(); pieces.len()] };
+        let state = PieceStates { next: 0, left: pieces.len(), read: vec![Vec::new(); pieces.len()] };
         Self {
             signature,
             keys: range.keys.clone(),
@@ -83,7 +83,7 @@ impl SharedFiles {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PieceStates> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +102,7 @@ impl SharedFiles {
     }
 
     /// The records of a period. Call after all pieces are read.
-    pub(crate) fn records(&self, period: usize) -> Given {
+    pub(crate) fn records(&self, period: usize) -> PeriodRecords {
         let state = self.state();
         if !self.gives(period) {
             return None;
@@ -124,7 +124,7 @@ impl SharedFiles {
 
 impl ClaimedPiece<'_> {
     /// Stores the records of the piece.
-    pub(crate) fn keep(mut self, given: Vec<Given>) {
+    pub(crate) fn keep(mut self, given: Vec<PeriodRecords>) {
         self.given = Some(given);
     }
 }
@@ -148,15 +148,15 @@ impl Drop for ClaimedPiece<'_> {
 }
 
 /// Memory of records, bytes.
-pub(crate) fn bytes_of(given: &Given) -> u64 {
+pub(crate) fn bytes_of(given: &PeriodRecords) -> u64 {
     given.iter().flatten().map(|batch| batch.get_array_memory_size() as u64).sum()
 }
 
 /// Bytes held by a shared scan.
 #[derive(Debug, Default)]
-pub(crate) struct Held(AtomicU64);
+pub(crate) struct HeldBytes(AtomicU64);
 
-impl Held {
+impl HeldBytes {
     pub(crate) fn add(&self, bytes: u64) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -24,7 +24,7 @@ use tidetable_store::{ScanRange, Snapshot, StoreError};
 use crate::scan::file_groups::split_range;
 pub use asked::Asked;
 use asked::ScanSignature;
-use files::{Held, SharedFiles};
+use files::{HeldBytes, SharedFiles};
 
 /// Splits of a file set, read concurrently.
 const PIECES: usize = 8;
@@ -37,7 +37,7 @@ pub struct SharedScan {
     signatures: Vec<ScanSignature>,
     /// Greatest bytes of records held.
     most: u64,
-    held: Held,
+    held: HeldBytes,
     /// Periods whose queries have ended.
     finished: Vec<AtomicBool>,
     stopped: AtomicBool,
@@ -71,7 +71,7 @@ impl SharedScan {
             times,
             signatures: asked.signatures(),
             most,
-            held: Held::default(),
+            held: HeldBytes::default(),
             stopped: AtomicBool::new(false),
             files: Mutex::default(),
             read: AtomicU64::new(0),

@@ -12,7 +12,7 @@ use crate::error::external;
 use crate::scan::records::{RecordReader, Wanted};
 use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 use crate::shared_scan::asked::ScanSignature;
-use crate::shared_scan::files::{Given, SharedFiles, bytes_of};
+use crate::shared_scan::files::{PeriodRecords, SharedFiles, bytes_of};
 use crate::shared_scan::split::PeriodRanges;
 use crate::shared_scan::{SharedScan, SharedScanPeriod, share};
 
@@ -75,7 +75,7 @@ impl SharedScan {
         task: &ScanTask,
         name: &str,
         options: &ScanOptions,
-        given: &mut Vec<Given>,
+        given: &mut Vec<PeriodRecords>,
     ) -> Result<()> {
         let snapshot = task.scan.snapshot.clone();
         let within = match &task.scan.output {
@@ -129,7 +129,7 @@ impl SharedScan {
     }
 
     /// While the budget is exceeded, excludes the later half of the periods.
-    fn give_up_what_does_not_fit(&self, files: &SharedFiles, given: &mut [Given]) {
+    fn give_up_what_does_not_fit(&self, files: &SharedFiles, given: &mut [PeriodRecords]) {
         while self.held.bytes() > self.most {
             let periods = files.periods();
             if periods.is_empty() {

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::scalar::ScalarValue;
 
 use crate::error::SqlError;
-use crate::functions::time_of;
+use crate::functions::parse_time;
 use crate::pushdown::value_sets::ALWAYS;
 
 /// The cells that a row view shows.
@@ -173,7 +173,7 @@ fn at_least_one(option: ViewOption, value: &ScalarValue) -> Result<usize, SqlErr
 fn time(option: ViewOption, value: &ScalarValue) -> Result<i64, SqlError> {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let time = match value {
-        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => time_of(text),
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => parse_time(text),
         value if matches!(value.data_type(), DataType::Timestamp(..) | DataType::Date32) => {
             match value.cast_to(&micros) {
                 Ok(ScalarValue::TimestampMicrosecond(time, _)) => time,

@@ -46,7 +46,7 @@ pub(crate) struct ViewPlanner(pub(crate) Arc<dyn Views>);
 
 /// A relation with arguments.
 #[derive(Debug)]
-enum Call {
+enum ViewCall {
     /// The rows of a table, and its options.
     Rows { table: String, options: Vec<FunctionArg> },
     /// The same, unpacked.
@@ -55,7 +55,7 @@ enum Call {
     UnpackQuery(Box<Query>),
 }
 
-impl Call {
+impl ViewCall {
     /// `None` if it is not a view.
     fn read(name: &ObjectName, args: &[FunctionArg], tables: &[String]) -> Result<Option<Self>, SqlError> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
@@ -133,14 +133,14 @@ impl RelationPlanner for ViewPlanner {
         let TableFactor::Table { name, args: Some(args), alias, .. } = &relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let plan = match Call::read(name, &args.args, &self.0.names()).map_err(external)? {
+        let plan = match ViewCall::read(name, &args.args, &self.0.names()).map_err(external)? {
             None => return Ok(RelationPlanning::Original(Box::new(relation))),
-            Some(Call::Rows { table, options }) => self.rows(&table, &options, false, context)?,
-            Some(Call::Unpack { table, options }) => {
+            Some(ViewCall::Rows { table, options }) => self.rows(&table, &options, false, context)?,
+            Some(ViewCall::Unpack { table, options }) => {
                 let rows = self.rows(&table, &options, true, context)?;
                 LogicalPlanBuilder::from(unpack(rows)?).alias(TableReference::bare(table))?.build()?
             }
-            Some(Call::UnpackQuery(subquery)) => {
+            Some(ViewCall::UnpackQuery(subquery)) => {
                 let input =
                     context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
                 if !has_history(&input) {
@@ -207,29 +207,29 @@ fn named(option: &FunctionArg) -> Result<(String, &ast::Expr), SqlError> {
 /// As planning the statement.
 pub(crate) fn name_tables(statement: &mut Statement, tables: &[String]) -> Result<(), SqlError> {
     let Some(statement) = inner(statement) else { return Ok(()) };
-    match statement.visit(&mut Namer { tables }) {
+    match statement.visit(&mut ViewNamer { tables }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Namer<'a> {
+struct ViewNamer<'a> {
     tables: &'a [String],
 }
 
-impl VisitorMut for Namer<'_> {
+impl VisitorMut for ViewNamer<'_> {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<SqlError> {
         let TableFactor::Table { name, args, alias, .. } = relation else { return ControlFlow::Continue(()) };
         let Some(given) = args else { return ControlFlow::Continue(()) };
-        match Call::read(name, &given.args, self.tables) {
+        match ViewCall::read(name, &given.args, self.tables) {
             Ok(None) => {}
-            Ok(Some(Call::Rows { table, .. } | Call::Unpack { table, .. })) => {
+            Ok(Some(ViewCall::Rows { table, .. } | ViewCall::Unpack { table, .. })) => {
                 *name = ObjectName::from(vec![Ident::new(ROWS), Ident::with_quote('"', table)]);
                 *args = None;
             }
-            Ok(Some(Call::UnpackQuery(subquery))) => {
+            Ok(Some(ViewCall::UnpackQuery(subquery))) => {
                 *relation = TableFactor::Derived { lateral: false, subquery, alias: alias.take(), sample: None };
             }
             Err(error) => return ControlFlow::Break(error),

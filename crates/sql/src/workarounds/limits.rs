@@ -41,7 +41,7 @@ pub(crate) fn insert(rules: &mut Vec<Rule>) {
 /// Separates limits from sorts, and fences them with filters.
 fn fix_limits(plan: &Plan) -> Result<Option<Plan>> {
     let limit = limit_above(plan);
-    limit.as_ref().unwrap_or(plan).downcast_ref::<GlobalLimitExec>().map(fixed).transpose()
+    limit.as_ref().unwrap_or(plan).downcast_ref::<GlobalLimitExec>().map(fenced_limit).transpose()
 }
 
 /// Rewrites a sort of one partition with a limit to a limit over a sort.
@@ -52,14 +52,14 @@ fn limit_above(plan: &Plan) -> Option<Plan> {
     Some(Arc::new(GlobalLimitExec::new(Arc::new(all), 0, Some(fetch))))
 }
 
-fn fixed(limit: &GlobalLimitExec) -> Result<Plan> {
-    let input = wanting_order(limit.input())?.unwrap_or_else(|| Arc::clone(limit.input()));
+fn fenced_limit(limit: &GlobalLimitExec) -> Result<Plan> {
+    let input = requiring_order(limit.input())?.unwrap_or_else(|| Arc::clone(limit.input()));
     let limit = GlobalLimitExec::new(input, limit.skip(), limit.fetch());
     Ok(Arc::new(FilterExec::try_new(lit(true), Arc::new(limit))?))
 }
 
 /// Adds the order of the sort as a requirement; `None` without a sort.
-fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
+fn requiring_order(plan: &Plan) -> Result<Option<Plan>> {
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         let order = OrderingRequirements::from(sort.expr().clone());
         let wanted = OutputRequirementExec::new(Arc::clone(plan), Some(order), Distribution::SinglePartition, None);
@@ -69,14 +69,14 @@ fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
         return Ok(None);
     }
     let children = plan.children();
-    let Some(wanted) = children.first().map(|input| wanting_order(input)).transpose()?.flatten() else {
+    let Some(wanted) = children.first().map(|input| requiring_order(input)).transpose()?.flatten() else {
         return Ok(None);
     };
     replace_children_if_necessary(Arc::clone(plan), vec![wanted]).map(Some)
 }
 
 /// Removes a repartitioning that was inserted for such a filter.
-fn undealt(plan: &Plan) -> Plan {
+fn without_repartition(plan: &Plan) -> Plan {
     let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| {
         matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
             && dealt.input().output_partitioning().partition_count() == 1
@@ -90,5 +90,5 @@ fn free_limits(plan: &Plan) -> Option<Plan> {
         let literal = filter.predicate().downcast_ref::<Literal>().map(Literal::value);
         literal == Some(&ScalarValue::Boolean(Some(true))) && filter.projection().is_none()
     };
-    plan.downcast_ref::<FilterExec>().filter(passes_all).map(|filter| undealt(filter.input()))
+    plan.downcast_ref::<FilterExec>().filter(passes_all).map(|filter| without_repartition(filter.input()))
 }

@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use crate::functions::times::zones::{Clock, beyond, is_utc, zone};
+use crate::functions::times::zones::{Clock, beyond_calendar, is_utc, zone};
 
 /// A truncation of times.
 pub(crate) trait Cut {
@@ -39,7 +39,7 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
             Some(clock) => clock.cut(time, |local| to.start(local)),
             None => to.start(time),
         };
-        start.ok_or_else(|| beyond(time))
+        start.ok_or_else(|| beyond_calendar(time))
     };
     Ok(Some(match times {
         ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(time, _)) => {

@@ -191,14 +191,14 @@ impl ScalarUDFImpl for AtTimeZone {
 
 fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
     if is_moment {
-        return clock.local(time).ok_or_else(|| beyond(time));
+        return clock.local(time).ok_or_else(|| beyond_calendar(time));
     }
     clock
         .moment(time)
-        .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond(time)))
+        .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond_calendar(time)))
 }
 
-pub(crate) fn beyond(time: i64) -> DataFusionError {
+pub(crate) fn beyond_calendar(time: i64) -> DataFusionError {
     exec_datafusion_err!("the time {time} (microseconds since 1970) is beyond the calendar")
 }
 
@@ -211,15 +211,15 @@ fn known_zone(name: &str) -> Result<Tz> {
 }
 
 /// Replaces `expr` by the function, if it casts local time to a time with a zone other than UTC.
-pub(crate) fn by_clocks(expr: Expr, schema: &DFSchema) -> Expr {
-    converted::<ByClocks>(expr, schema)
+pub(crate) fn local_to_instant(expr: Expr, schema: &DFSchema) -> Expr {
+    converted::<LocalToInstant>(expr, schema)
 }
 
 /// Casts local times to instants of a zone.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ByClocks;
+struct LocalToInstant;
 
-impl Conversion for ByClocks {
+impl Conversion for LocalToInstant {
     const NAME: &str = "by_clocks";
 
     fn is_for(from: &DataType, to: &DataType) -> bool {
@@ -241,7 +241,7 @@ impl Conversion for ByClocks {
             match moment {
                 None if !or_null => {
                     let skipped = clock.skipped(DateTime::from_timestamp(seconds, 0));
-                    Err(skipped.unwrap_or_else(|| beyond(seconds.saturating_mul(MICROS))))
+                    Err(skipped.unwrap_or_else(|| beyond_calendar(seconds.saturating_mul(MICROS))))
                 }
                 moment => Ok(moment),
             }

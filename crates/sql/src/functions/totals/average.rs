@@ -11,21 +11,21 @@ use datafusion::functions_aggregate::average::Avg;
 use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{OverriddenAggregate, Results, finished};
+use crate::functions::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
 /// `avg`.
 pub(crate) fn average() -> AggregateUDF {
-    AggregateUDF::from(OverriddenAggregate::<_, Rounds>::new(Avg::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, DecimalAverage>::new(Avg::new()))
 }
 
 /// Result type of an average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Rounds {
+struct DecimalAverage {
     precision: u8,
     scale: i8,
 }
 
-impl Rounds {
+impl DecimalAverage {
     /// `sum / count`; `scale` is that of `sum`.
     fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
         let ten = i256::from_i128(10);
@@ -37,8 +37,12 @@ impl Rounds {
             let one = i256::from_i128(if sum.is_negative() { -1 } else { 1 });
             if up { whole.checked_add(one) } else { Some(whole) }
         });
-        let average = average.and_then(i256::to_i128).ok_or_else(too_great)?;
-        if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) { Ok(average) } else { Err(too_great()) }
+        let average = average.and_then(i256::to_i128).ok_or_else(average_overflow)?;
+        if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) {
+            Ok(average)
+        } else {
+            Err(average_overflow())
+        }
     }
 
     /// The average of all rows. `state`: count and sum, or the distinct values.
@@ -47,7 +51,8 @@ impl Rounds {
             ([ScalarValue::List(values)], true) => {
                 let (values, own) = wide(values.values())?;
                 let values = values.as_primitive::<Decimal256Type>();
-                let sum = values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(too_great)?;
+                let sum =
+                    values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(average_overflow)?;
                 (Some(sum), own, (values.len() - values.null_count()) as u64)
             }
             ([ScalarValue::UInt64(count), sum], false) => {
@@ -64,7 +69,7 @@ impl Rounds {
     }
 }
 
-fn too_great() -> DataFusionError {
+fn average_overflow() -> DataFusionError {
     exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST the argument to DOUBLE")
 }
 
@@ -80,7 +85,7 @@ fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
     Ok((cast(decimals, &DataType::Decimal256(76, scale))?, scale))
 }
 
-impl Results for Rounds {
+impl ResultOverride for DecimalAverage {
     fn of(kind: &DataType) -> Option<Self> {
         match kind {
             DataType::Decimal128(precision, scale) => Some(Self { precision: *precision, scale: *scale }),
@@ -97,17 +102,17 @@ impl Results for Rounds {
     }
 
     fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(OfGroups { inner, rounds: self })
+        Box::new(GroupAverages { inner, rounds: self })
     }
 }
 
 /// Averages by group.
-struct OfGroups {
+struct GroupAverages {
     inner: Box<dyn GroupsAccumulator>,
-    rounds: Rounds,
+    rounds: DecimalAverage,
 }
 
-impl GroupsAccumulator for OfGroups {
+impl GroupsAccumulator for GroupAverages {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 
 /// The overrides for one result type.
-pub(crate) trait Results: Sized {
+pub(crate) trait ResultOverride: Sized {
     /// For results of this type; `None` for DataFusion's.
     fn of(kind: &DataType) -> Option<Self>;
 
@@ -50,7 +50,7 @@ impl<E: Debug, R> Debug for OverriddenAggregate<E, R> {
 impl<E, R> AggregateUDFImpl for OverriddenAggregate<E, R>
 where
     E: AggregateUDFImpl + PartialEq + Eq + Hash,
-    R: Results + PartialEq + Eq + Hash + 'static,
+    R: ResultOverride + PartialEq + Eq + Hash + 'static,
 {
     fn name(&self) -> &str {
         self.inner.name()

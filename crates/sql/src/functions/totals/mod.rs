@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 
-pub(crate) use sum::too_great;
+pub(crate) use sum::sum_overflow;
 
 /// Replaces DataFusion's functions.
 pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {

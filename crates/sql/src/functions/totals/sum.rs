@@ -13,23 +13,23 @@ use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{OverriddenAggregate, Results, finished};
+use crate::functions::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
 /// Type of integer sums in progress.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// `sum`.
 pub(crate) fn sum() -> AggregateUDF {
-    AggregateUDF::from(OverriddenAggregate::<_, Sums>::new(Sum::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, ExactSum>::new(Sum::new()))
 }
 
 /// Result type of a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Sums {
+struct ExactSum {
     kind: DataType,
 }
 
-impl Results for Sums {
+impl ResultOverride for ExactSum {
     /// Integers of 64 bits, whose sum over any number of rows fits 128 bits, and decimals of 128 bits, whose steps are
     /// checked.
     fn of(kind: &DataType) -> Option<Self> {
@@ -47,11 +47,11 @@ impl Results for Sums {
         if distinct {
             return finished(inner, move |state| of_distinct(state, &kind));
         }
-        Box::new(Total { sum: 0, count: 0, kind })
+        Box::new(RowSum { sum: 0, count: 0, kind })
     }
 
     fn groups(self, _: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(Totals { sums: Vec::new(), seen: None, kind: self.kind })
+        Box::new(GroupSums { sums: Vec::new(), seen: None, kind: self.kind })
     }
 }
 
@@ -91,13 +91,13 @@ fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
                 (more, over) = (next, over | passed);
             }
             if over {
-                return Err(too_great());
+                return Err(sum_overflow());
             }
             more
         }
         other => return internal_err!("sum of {other}"),
     };
-    *sum = sum.checked_add(more).ok_or_else(too_great)?;
+    *sum = sum.checked_add(more).ok_or_else(sum_overflow)?;
     Ok(count)
 }
 
@@ -126,7 +126,7 @@ fn halves(values: impl Iterator<Item = u64>) -> i128 {
     (i128::from(high) << 32) + i128::from(low)
 }
 
-pub(crate) fn too_great() -> DataFusionError {
+pub(crate) fn sum_overflow() -> DataFusionError {
     exec_datafusion_err!("a sum does not fit into {WIDE}: CAST the argument to DOUBLE")
 }
 
@@ -143,7 +143,7 @@ fn fitting(sum: i128, kind: &DataType) -> Result<i128> {
             "the sum {sum} does not fit into {}: write sum(CAST(.. AS DECIMAL(38, 0)))",
             kind.to_string().to_lowercase()
         ),
-        _ => Err(too_great()),
+        _ => Err(sum_overflow()),
     }
 }
 
@@ -159,13 +159,13 @@ fn value(sum: Option<i128>, kind: &DataType) -> Result<ScalarValue> {
 
 /// Accumulator of all rows, or of a window.
 #[derive(Debug)]
-struct Total {
+struct RowSum {
     sum: i128,
     count: usize,
     kind: DataType,
 }
 
-impl Accumulator for Total {
+impl Accumulator for RowSum {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
         self.count += add(&mut self.sum, values)?;
@@ -192,7 +192,7 @@ impl Accumulator for Total {
         let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
         let mut gone = 0;
         self.count -= add(&mut gone, values)?;
-        self.sum = self.sum.checked_sub(gone).ok_or_else(too_great)?;
+        self.sum = self.sum.checked_sub(gone).ok_or_else(sum_overflow)?;
         Ok(())
     }
 
@@ -201,15 +201,15 @@ impl Accumulator for Total {
     }
 }
 
-/// Sums by group.
-struct Totals {
+/// ExactSum by group.
+struct GroupSums {
     sums: Vec<i128>,
     /// Groups with a value; `None` while all have one.
     seen: Option<BooleanBufferBuilder>,
     kind: DataType,
 }
 
-impl Totals {
+impl GroupSums {
     /// Grows to `total` groups. `has_all`: whether every row of the batch has a value.
     fn grow(&mut self, groups: &[usize], total: usize, has_all: bool) {
         let before = self.sums.len();
@@ -268,7 +268,7 @@ impl Totals {
                 }
             }
         }
-        if over { Err(too_great()) } else { Ok(()) }
+        if over { Err(sum_overflow()) } else { Ok(()) }
     }
 
     fn emit(&mut self, emit_to: EmitTo, kind: &DataType) -> Result<ArrayRef> {
@@ -312,7 +312,7 @@ fn follow(groups: &[usize], before: usize) -> usize {
     groups.iter().fold(before, |next, group| next + usize::from(*group == next))
 }
 
-impl GroupsAccumulator for Totals {
+impl GroupsAccumulator for GroupSums {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -365,11 +365,11 @@ mod tests {
 
     use super::*;
 
-    fn totals() -> Totals {
-        Totals { sums: Vec::new(), seen: None, kind: DataType::Int64 }
+    fn totals() -> GroupSums {
+        GroupSums { sums: Vec::new(), seen: None, kind: DataType::Int64 }
     }
 
-    fn emitted(totals: &mut Totals, emit_to: EmitTo) -> Vec<Option<i64>> {
+    fn emitted(totals: &mut GroupSums, emit_to: EmitTo) -> Vec<Option<i64>> {
         totals.evaluate(emit_to).unwrap().as_primitive::<Int64Type>().iter().collect()
     }
 
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn groups_without_a_value_are_null() {
         let mut totals = totals();
-        let batch = |totals: &mut Totals, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
+        let batch = |totals: &mut GroupSums, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
             totals.update_batch(&[Arc::new(Int64Array::from(values))], groups, None, total).unwrap();
         };
         batch(&mut totals, vec![Some(1), Some(2), Some(3)], &[0, 1, 0], 2);

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subque
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 
-use crate::session::meaning::{as_cast, as_meant, compared_times};
+use crate::session::semantics::{as_cast, compared_times, with_own_semantics};
 
 /// Functions that return or compare their arguments.
 const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
@@ -33,40 +33,46 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
     type Node = Expr;
 
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
-        one(expr, self.schema)?
+        coerce_node(expr, self.schema)?
             .transform_data(|expr| self.coercion.f_up(expr))?
-            .transform_data(|expr| as_meant(expr, self.schema))
+            .transform_data(|expr| with_own_semantics(expr, self.schema))
     }
 }
 
-fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Transformed { data: mut expr, transformed: was_other, .. } =
         as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => compared(&mut [left, right], schema),
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => apart(left, right, schema),
-        Expr::Between(between) => compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            coerce_compared(&mut [left, right], schema)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => {
+            coerce_time_difference(left, right, schema)
+        }
+        Expr::Between(between) => {
+            coerce_compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema)
+        }
         Expr::InList(list) => {
             let mut members: Vec<&mut Expr> = list.list.iter_mut().collect();
             members.push(&mut list.expr);
-            let changed = compared(&mut members, schema);
+            let changed = coerce_compared(&mut members, schema);
             changed | with_both_zeroes(&list.expr, &mut list.list, schema)
         }
         Expr::Case(case) => {
             let (mut tests, mut given): (Vec<&mut Expr>, Vec<&mut Expr>) =
                 case.when_then_expr.iter_mut().map(|(when, then)| (when.as_mut(), then.as_mut())).unzip();
             given.extend(case.else_expr.as_deref_mut());
-            let given = alike(&mut given, schema);
+            let given = coerce_same_type(&mut given, schema);
             match case.expr.as_deref_mut() {
                 Some(base) => {
                     tests.push(base);
-                    compared(&mut tests, schema) | given
+                    coerce_compared(&mut tests, schema) | given
                 }
                 None => given,
             }
         }
         Expr::ScalarFunction(function) if SAME_TYPE_FUNCTIONS.contains(&function.name()) => {
-            alike(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
+            coerce_same_type(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
         }
         Expr::InSubquery(inside) => beside_subquery(&mut inside.expr, &mut inside.subquery, schema)?,
         Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
@@ -95,20 +101,20 @@ fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) 
 }
 
 /// Coerces expressions that are compared.
-fn compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+fn coerce_compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
     types.is_ok_and(|types| coerce_to_float(exprs, &types) || compared_times(exprs, &types))
 }
 
 /// Coerces the operands of a difference of times; text beside a time is an interval.
-fn apart(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
+fn coerce_time_difference(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
     let (Ok(one), Ok(other)) = (left.get_type(schema), right.get_type(schema)) else { return false };
     let is_time = |kind: &DataType| matches!(kind, DataType::Timestamp(..) | DataType::Date32);
     is_time(&one) && is_time(&other) && compared_times(&mut [left, right], &[one, other])
 }
 
 /// Coerces expressions that are combined. DataFusion reports those without a type.
-fn alike(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+fn coerce_same_type(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
     types.is_ok_and(|types| coerce_to_float(exprs, &types))
 }

@@ -11,20 +11,20 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 
 use crate::functions::argument_types::is_text;
-use crate::functions::{as_nanos, by_clocks, checked, read_text, rounded};
+use crate::functions::{as_nanos, checked_arithmetic, local_to_instant, parse_time_casts, rounding_cast};
 
 /// Replaces parts of `expr`, which DataFusion has coerced, by functions of this crate.
 ///
 /// # Errors
 /// If a constant text is not a time.
-pub(crate) fn as_meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+pub(crate) fn with_own_semantics(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     // Casts inserted by coercion.
     let expr = expr.map_children(|child| read(child, schema))?;
     let Transformed { data, transformed, .. } = expr;
     let Transformed { data, transformed: was_read, .. } = read(data, schema)?;
     let data = match data {
-        cast @ (Expr::Cast(_) | Expr::TryCast(_)) => rounded(cast, schema),
-        other => checked(other, schema),
+        cast @ (Expr::Cast(_) | Expr::TryCast(_)) => rounding_cast(cast, schema),
+        other => checked_arithmetic(other, schema),
     };
     let is_ours = matches!(data, Expr::ScalarFunction(_));
     Ok(Transformed::new_transformed(data, transformed || was_read || is_ours))
@@ -33,7 +33,7 @@ pub(crate) fn as_meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr
 fn read(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(_) | Expr::TryCast(_) => {
-            let expr = by_clocks(read_text(expr, schema)?, schema);
+            let expr = local_to_instant(parse_time_casts(expr, schema)?, schema);
             let changed = matches!(expr, Expr::ScalarFunction(_));
             Ok(Transformed::new_transformed(expr, changed))
         }
