@@ -1,12 +1,12 @@
-//! The catalog of a store: its tables as records, cells and rows, and what was published.
+//! Catalog provider of a store: its tables as records, cells and rows, its published exports, and its runs.
 
-pub(crate) mod cells;
 pub(crate) mod exports;
 pub(crate) mod external;
+pub(crate) mod names;
 pub(crate) mod published;
-pub(crate) mod records;
-pub(crate) mod rows;
 pub(crate) mod runs;
+pub(crate) mod schema;
+pub(crate) mod snapshot_table;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -18,36 +18,22 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use tidetable_store::{Snapshot, Store, StoreError};
 
-use crate::catalog::cells::CellsTable;
-use crate::catalog::exports::{ExportsSchema, Listed};
+use crate::catalog::exports::{ExportLists, ExportsSchema};
 use crate::catalog::external::ExternalTables;
-use crate::catalog::records::RecordsTable;
-use crate::catalog::rows::RowsTable;
+use crate::catalog::names::{CELLS, EXPORTS, RECORDS, ROWS, RUNS, of_version};
 use crate::catalog::runs::RunsSchema;
+use crate::catalog::snapshot_table::SnapshotTable;
 use crate::error::external;
-use crate::shared_scan::InPass;
+use crate::shared_scan::SharedScanPeriod;
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
-/// Name of the catalog.
-pub(crate) const CATALOG: &str = "tidetable";
-/// Schema of tables as records, the default.
-pub(crate) const RECORDS: &str = "records";
-/// Schema of tables as cells.
-pub(crate) const CELLS: &str = "cells";
-/// Schema of tables as rows.
-pub(crate) const ROWS: &str = "rows";
-/// Schema of what was published.
-pub(crate) const EXPORTS: &str = "exports";
-/// Schema of what runs did.
-pub(crate) const RUNS: &str = "runs";
-
-/// Which versions of tables a session reads, where not the newest.
+/// The versions of tables that a session reads, if not the newest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableVersions {
-    /// By table.
+    /// Version by table name.
     pub numbers: BTreeMap<String, u64>,
-    /// Of other tables the newest that was committed at this logical time or before it, microseconds since the epoch.
+    /// For other tables, the newest version committed at or before this logical time, microseconds since the epoch.
     pub as_of: Option<i64>,
 }
 
@@ -63,7 +49,7 @@ impl TableVersions {
     }
 }
 
-/// What the sessions opened together see: one version of each table, fixed when it is first used.
+/// Tables as related sessions see them: one version of each, fixed when it is first used.
 #[derive(Debug)]
 pub(crate) struct Tables {
     store: Store,
@@ -71,7 +57,7 @@ pub(crate) struct Tables {
     versions: TableVersions,
     external: ExternalTables,
     snapshots: Mutex<HashMap<String, Snapshot>>,
-    published: Arc<Listed>,
+    published: Arc<ExportLists>,
 }
 
 impl Tables {
@@ -79,7 +65,7 @@ impl Tables {
     /// If the store cannot be listed.
     pub(crate) fn list(store: &Store, versions: TableVersions, external: ExternalTables) -> Result<Self, StoreError> {
         let names = store.tables()?;
-        let published = Arc::new(Listed::new(store.clone()));
+        let published = Arc::new(ExportLists::new(store.clone()));
         Ok(Self { store: store.clone(), names, versions, external, snapshots: Mutex::default(), published })
     }
 
@@ -110,30 +96,28 @@ impl Tables {
     }
 }
 
-/// The table and the version that a name such as `SENSOR@42` means.
-pub(crate) fn of_version(name: &str) -> (&str, Option<u64>) {
-    match name.rsplit_once('@').map(|(table, number)| (table, number.parse())) {
-        Some((table, Ok(number))) => (table, Some(number)),
-        _ => (name, None),
-    }
-}
-
-/// The one catalog of a session.
+/// The catalog of a session.
 #[derive(Debug)]
 pub(crate) struct StoreCatalog {
     schemas: Vec<(&'static str, Arc<dyn SchemaProvider>)>,
 }
 
 impl StoreCatalog {
-    /// Shows `tables`, the records only of event times in `time`, which may be a period of `pass`.
-    pub(crate) fn new(tables: &Arc<Tables>, time: &Range<i64>, pass: Option<InPass>, push_down: bool) -> Self {
+    /// `time` restricts `records.T` to event times, microseconds, half-open; `pass` is the shared scan that this range
+    /// is a period of.
+    pub(crate) fn new(
+        tables: &Arc<Tables>,
+        time: &Range<i64>,
+        pass: Option<SharedScanPeriod>,
+        push_down: bool,
+    ) -> Self {
         let schema = |view| TablesSchema { tables: Arc::clone(tables), view, push_down };
         let published = ExportsSchema::new(Arc::clone(&tables.published));
         Self {
             schemas: vec![
-                (RECORDS, Arc::new(schema(View::Records(time.clone(), pass)))),
-                (CELLS, Arc::new(schema(View::Cells))),
-                (ROWS, Arc::new(schema(View::Rows))),
+                (RECORDS, Arc::new(schema(TableView::Records(time.clone(), pass)))),
+                (CELLS, Arc::new(schema(TableView::Cells))),
+                (ROWS, Arc::new(schema(TableView::Rows))),
                 (EXPORTS, Arc::new(published)),
                 (RUNS, Arc::new(RunsSchema::new(tables.store.clone()))),
             ],
@@ -152,24 +136,24 @@ impl CatalogProvider for StoreCatalog {
 }
 
 #[derive(Debug)]
-enum View {
-    Records(Range<i64>, Option<InPass>),
+enum TableView {
+    Records(Range<i64>, Option<SharedScanPeriod>),
     Cells,
     Rows,
 }
 
-/// All tables in one of their shapes.
+/// All tables as records, cells or rows.
 #[derive(Debug)]
 struct TablesSchema {
     tables: Arc<Tables>,
-    view: View,
+    view: TableView,
     push_down: bool,
 }
 
 impl TablesSchema {
-    /// Tables over files have records only.
+    /// External tables are in the records schema only.
     fn external(&self) -> Option<&ExternalTables> {
-        matches!(self.view, View::Records(..)).then_some(&self.tables.external)
+        matches!(self.view, TableView::Records(..)).then_some(&self.tables.external)
     }
 }
 
@@ -185,16 +169,16 @@ impl SchemaProvider for TablesSchema {
             return Ok(self.external().and_then(|external| external.get(name)));
         }
         let snapshot = self.tables.snapshot(name).map_err(external)?;
-        Ok(Some(match &self.view {
-            View::Records(time, pass) => {
-                Arc::new(RecordsTable::new(snapshot, time.clone(), pass.clone(), self.push_down))
+        Ok(Some(Arc::new(match &self.view {
+            TableView::Records(time, pass) => {
+                SnapshotTable::records(snapshot, time.clone(), pass.clone(), self.push_down)
             }
-            View::Cells => Arc::new(CellsTable::new(snapshot, self.push_down)),
-            View::Rows => Arc::new(RowsTable::new(snapshot, CellsShown::default(), self.push_down)),
-        }))
+            TableView::Cells => SnapshotTable::cells(snapshot, self.push_down),
+            TableView::Rows => SnapshotTable::rows(snapshot, CellsShown::default(), self.push_down),
+        })))
     }
 
-    // A list of tables opens none, so that one that cannot be opened does not spoil the list.
+    // Does not open the table, so that a damaged table does not break listings such as `information_schema`.
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
         Ok(self.table_exist(name).then_some(TableType::Base))
     }
@@ -204,7 +188,7 @@ impl SchemaProvider for TablesSchema {
     }
 }
 
-/// The rows of tables with options.
+/// Plans views of rows with options.
 #[derive(Debug)]
 pub(crate) struct TableViews {
     pub(crate) tables: Arc<Tables>,
@@ -218,6 +202,6 @@ impl Views for TableViews {
 
     fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>> {
         let snapshot = self.tables.snapshot(table).map_err(external)?;
-        Ok(Arc::new(RowsTable::new(snapshot, shown, self.push_down)))
+        Ok(Arc::new(SnapshotTable::rows(snapshot, shown, self.push_down)))
     }
 }

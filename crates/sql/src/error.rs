@@ -1,4 +1,4 @@
-//! What can go wrong in SQL.
+//! Errors of this crate.
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
@@ -12,37 +12,37 @@ pub enum SqlError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The query is wrong, or failed.
+    /// The query is not valid, or failed.
     #[error("{}", plain(.0))]
     Query(#[source] DataFusionError),
-    /// A table whose event time cannot be read back was asked for a part of a window.
+    /// A part of a window was requested of a table that does not store the event time.
     #[error(
-        "the layout of {table} does not read the event time back, so only whole windows of it can be told apart; \
-         let a key or a timestamp hold the time, or ask for whole windows"
+        "the layout of {table} does not store the event time, so only whole windows can be selected; \
+         let a key or a timestamp hold the time, or select whole windows"
     )]
     NoTime {
         /// Table id.
         table: String,
     },
-    /// A slice that cannot be read back as records or cells.
+    /// A scan range that cannot be decoded.
     #[error("{table}, {slice}: {source}")]
     Decode {
         /// Table id.
         table: String,
-        /// Name of the slice.
+        /// Name of the scan range.
         slice: String,
         /// The cause.
         source: DecodeError,
     },
-    /// An option that views of rows do not have.
-    #[error("there is no option {option}; there are {known}")]
+    /// An unknown option of a view.
+    #[error("unknown option {option}; the options are {known}")]
     UnknownOption {
         /// As written.
         option: String,
         /// All options.
         known: String,
     },
-    /// An option whose value is of the wrong type, or out of range.
+    /// An option whose value has the wrong type, or is out of range.
     #[error("{option} takes {wanted}, not {found}")]
     WrongOption {
         /// The option.
@@ -52,7 +52,7 @@ pub enum SqlError {
         /// The value.
         found: String,
     },
-    /// An option whose value is not known before the query runs.
+    /// An option whose value is not a constant.
     #[error("{option} takes a constant, not {found}; to compare with columns or parameters, filter the cells by WHERE")]
     NotConstant {
         /// The option.
@@ -60,36 +60,36 @@ pub enum SqlError {
         /// The expression.
         found: String,
     },
-    /// An option that is there twice.
-    #[error("{option} is there twice")]
+    /// A repeated option.
+    #[error("{option} is given twice; write it once")]
     RepeatedOption {
         /// The option.
         option: &'static str,
     },
-    /// An option about versions without a view that shows them.
-    #[error("{option} is about versions, so it also needs with_history => true")]
+    /// An option about versions in a view without history.
+    #[error("{option} applies to versions, so it also needs with_history => true")]
     NeedsHistory {
         /// The option.
         option: &'static str,
     },
-    /// A moment and its history.
-    #[error("as_of shows the newest cells of a moment; with history write before_or_equal")]
+    /// `as_of` together with history.
+    #[error("as_of shows the newest cells at one time; with history write before_or_equal")]
     AsOfWithHistory,
-    /// `UNPACK` of what has no timestamps.
+    /// `UNPACK` of columns without timestamps.
     #[error("UNPACK needs the timestamps of cells: read the table with with_history => true")]
     UnpackWithoutHistory,
-    /// `UNPACK` of a query that has the column that it adds.
-    #[error("UNPACK adds a column _timestamp, and its query has one; give that another name")]
+    /// `UNPACK` of a query that already has the column `_timestamp`.
+    #[error("UNPACK adds a column _timestamp, which its query has already; give that column another name with AS")]
     UnpackTwice,
-    /// Two options for one end of the time.
-    #[error("{one} and {other} cannot both be there")]
+    /// Two options for the same bound.
+    #[error("{one} and {other} cannot both be given; write one of them")]
     BothOptions {
         /// One of them.
         one: &'static str,
         /// The other.
         other: &'static str,
     },
-    /// A view of a table that the store does not have.
+    /// A view of an unknown table.
     #[error("there is no table {table}; there {}", known_tables(known))]
     UnknownTable {
         /// As written.
@@ -97,21 +97,21 @@ pub enum SqlError {
         /// The tables of the store.
         known: Vec<String>,
     },
-    /// A view of something that names no table.
+    /// A view whose first argument is not a table name.
     #[error("{view} takes the name of a table first, as in {view}(SENSOR, with_history => true), not {found}")]
     NoTableName {
         /// The view.
         view: &'static str,
-        /// What stands there.
+        /// As written.
         found: String,
     },
-    /// An argument of a view without a name.
+    /// A view argument without a name.
     #[error("options are written by name, as in with_history => true, not {found}")]
     UnnamedOption {
-        /// What stands there.
+        /// As written.
         found: String,
     },
-    /// Options for a schema that has none.
+    /// Options for a schema that takes none.
     #[error("{schema} takes no options; write rows.{table}(..)")]
     NoOptions {
         /// The schema.
@@ -119,15 +119,15 @@ pub enum SqlError {
         /// The table.
         table: String,
     },
-    /// A table is declared over files of a form that there is no reader for.
-    #[error("there is no STORED AS {found}: write one of {known}")]
+    /// An external table in an unknown format.
+    #[error("STORED AS {found} is not supported; write one of {known}")]
     ExternalFormat {
         /// As written.
         found: String,
-        /// Those there are.
+        /// The supported formats.
         known: String,
     },
-    /// A table is declared under the name of another.
+    /// An external table with the name of another table.
     #[error(
         "there is a table {name} already: give the external table another name, or write CREATE OR REPLACE if it is one"
     )]
@@ -135,69 +135,71 @@ pub enum SqlError {
         /// The name.
         name: String,
     },
-    /// A table is declared in a schema.
-    #[error("an external table has a name without a schema, not {name}")]
+    /// An external table in a schema.
+    #[error("external tables have no schema: write the name alone, not {name}")]
     ExternalName {
         /// As written.
         name: String,
     },
-    /// A table is declared over what is not there.
-    #[error("there is no file or folder {location}; paths are relative to the folder of the command")]
+    /// An external table over a missing location.
+    #[error("there is no file or directory {location}; paths are relative to the working directory")]
     ExternalMissing {
         /// As written.
         location: String,
     },
-    /// A published file that its list names is not there.
-    #[error("{path} is not there: its part is being published again, so ask again; if it stays away, run its job")]
+    /// A published file is missing.
+    #[error(
+        "{path} is missing: its part may be published again just now, so repeat the query; if it stays missing, run its job"
+    )]
     PublishedGone {
         /// Path inside the store.
         path: String,
     },
-    /// A published file whose bytes were changed since.
+    /// A published file was changed after publication.
     #[error(
-        "{path} is not as it was published: its bytes were changed, and what they say is not to be trusted. Run its job, \
-         which publishes it again; `tidetable verify --exports` looks at all files"
+        "{path} was changed after it was published, so its values cannot be trusted. Run its job, \
+         which publishes it again; `tidetable verify --exports` checks all files"
     )]
     PublishedDamaged {
         /// Path inside the store.
         path: String,
     },
-    /// A query of an export calls a function that gives something else each time.
+    /// A query of an export calls a function that is not deterministic.
     #[error(
-        "{function}() gives something else each time, so the same data would be published differently; \
+        "{function}() gives another value each time, so the same data would be published differently; \
          $now is the time of the run, and $day, $from and $to are those of the part"
     )]
     UnsteadyExport {
         /// The function.
         function: String,
     },
-    /// A query that does not fit into the memory it was given, and has nothing to write to disk.
-    #[error("the query does not fit into the memory it may take: {said}; give it more, or no limit")]
+    /// A query exceeds its memory limit and cannot spill.
+    #[error("the query does not fit into its memory limit: {said}; raise the limit, or remove it")]
     Memory {
-        /// What asked for more.
+        /// The consumer that asked for more.
         said: String,
     },
-    /// A block lacks what its schema says.
-    #[error("a block does not have the shape of its table ({what}); the SST it comes from may be damaged: run verify")]
+    /// A block does not match its schema.
+    #[error("a block does not match the schema of its table ({what}); its SST may be damaged: run verify")]
     Shape {
         /// What is missing.
         what: &'static str,
     },
 }
 
-/// A name in a query that nothing has.
+/// An unknown name in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     /// As written, without its schema.
     pub name: String,
-    /// The columns that there are; of a table, nothing.
+    /// The known columns or tables; may be empty for a table.
     pub known: Vec<String>,
     /// Whether it is the name of a table.
     pub is_table: bool,
 }
 
 impl SqlError {
-    /// The table or the column of the query that is not there, if that is what is wrong.
+    /// The unknown table or column, if that is the error.
     pub fn unknown_name(&self) -> Option<UnknownName> {
         let error = match self {
             Self::UnknownTable { table, known } => {
@@ -232,7 +234,7 @@ fn known_tables(known: &[String]) -> String {
     }
 }
 
-/// The engine's message, without the rules of the engine that it came through.
+/// DataFusion's message without the names of the rules that passed it on.
 pub(crate) fn plain(error: &DataFusionError) -> String {
     match error {
         DataFusionError::Context(_, inner) => plain(inner),
@@ -243,14 +245,14 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
     }
 }
 
-/// Result of this crate.
+/// Result with an [`SqlError`].
 pub type Result<T, E = SqlError> = std::result::Result<T, E>;
 
 impl From<DataFusionError> for SqlError {
-    /// An error of this crate that the engine carried is that error again.
+    /// Unwraps errors of this crate that DataFusion carried.
     fn from(error: DataFusionError) -> Self {
         if let DataFusionError::ResourcesExhausted(said) = error.find_root() {
-            // Its first line says who asked for how much, the others who holds how much.
+            // Its first line names the request, the others the holders of memory.
             return Self::Memory { said: said.lines().next().unwrap_or_default().to_owned() };
         }
         match error {
@@ -263,7 +265,7 @@ impl From<DataFusionError> for SqlError {
     }
 }
 
-/// Carries an error through the engine; its text stays as it is.
+/// Carries an error through DataFusion; its text is unchanged.
 pub(crate) fn external(error: impl Into<SqlError>) -> DataFusionError {
     DataFusionError::External(Box::new(error.into()))
 }
@@ -275,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_of_the_engine_are_not_named() {
+    fn errors_do_not_name_rules_of_datafusion() {
         let through =
             |error: DataFusionError| error.context("decimals_as_floats").context("Invalid plan after Analyzer");
         let wrong = || through(DataFusionError::Plan("no such thing".to_owned()));

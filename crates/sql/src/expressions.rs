@@ -1,7 +1,6 @@
-//! Expressions over the rows of a source: derived columns, and the rows a table takes.
+//! Expressions over source rows: derived columns, and the `where` filter of a table.
 //!
-//! Both are worked out a batch at a time. Where that fails the batch is halved until the rows at
-//! fault stand alone; those are rejected, and the others go on.
+//! Both are evaluated by batch. If a batch fails it is halved until the failing rows are alone; these are rejected.
 
 use std::sync::Arc;
 
@@ -22,37 +21,37 @@ use tidetable_store::{Prepare, Prepared, UnpreparedRow};
 
 use crate::error::plain;
 use crate::functions::{counting_times, register};
-use crate::session::read_as_written;
-use crate::session::statement::{OwnTypes, expression};
-use crate::session::unsteady::unsteady;
-use crate::workarounds::floats::in_expression;
+use crate::session::set_parser_options;
+use crate::session::statement::{BigtableTypes, expression};
+use crate::session::volatile::volatile_function;
+use crate::workarounds::floats::coerce_expression;
 
-/// Why an expression cannot be used.
+/// Why an expression is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpressionError {
-    /// It is no expression over the columns of the source.
+    /// It is not a valid expression over the source's columns.
     #[error("{}", plain(error))]
     Wrong {
-        /// What the engine says. No source: its own chain only says the same again.
+        /// DataFusion's message. Not a `source`, because its chain repeats the message.
         error: Box<DataFusionError>,
     },
-    /// It gives values that no column can hold.
+    /// Its type is not a column type.
     #[error("it gives {found}, which no column can hold; CAST it to a number, text, a time or a bool")]
     Type {
         /// Its type.
         found: DataType,
     },
-    /// It calls a function that gives something else each time.
+    /// It calls a function that is not deterministic.
     #[error(
-        "{function}() gives something else in each run, and what a table holds must follow from its inputs; \
+        "{function}() gives another value in each run, but a table must depend on its inputs only; \
          write a constant, or a column of the source"
     )]
     Unsteady {
         /// The function.
         function: String,
     },
-    /// A filter that is neither true nor false.
+    /// A filter that is not boolean.
     #[error("it gives {found}, and a filter must be true or false")]
     NoFilter {
         /// Its type.
@@ -60,16 +59,16 @@ pub enum ExpressionError {
     },
 }
 
-/// A compiled expression and what becomes of its values.
+/// A compiled expression and its column type.
 #[derive(Debug, Clone)]
 struct Expression {
     name: Option<String>,
     expr: Arc<dyn PhysicalExpr>,
-    /// The type its values are brought to.
+    /// The type its values are cast to.
     wanted: DataType,
 }
 
-/// Columns derived from those of a source. A derived column takes the place of one of its name.
+/// Derived columns. A derived column replaces a source column of the same name.
 #[derive(Debug, Clone)]
 pub struct Derive {
     fields: Vec<Field>,
@@ -77,10 +76,10 @@ pub struct Derive {
 }
 
 impl Derive {
-    /// Compiles `expressions`, each a name and SQL over `columns`.
+    /// Compiles `expressions`, pairs of name and SQL over `columns`.
     ///
     /// # Errors
-    /// For each expression at fault, its place in the list and why.
+    /// The index of each refused expression, and why.
     pub fn new(columns: &[Field], expressions: &[(String, String)]) -> Result<Self, Vec<(usize, ExpressionError)>> {
         let schema = schema_of(columns);
         let (mut fields, mut compiled, mut errors) = (columns.to_vec(), Vec::new(), Vec::new());
@@ -100,23 +99,23 @@ impl Derive {
         if errors.is_empty() { Ok(Self { fields, expressions: compiled }) } else { Err(errors) }
     }
 
-    /// The columns of the source with the derived ones.
+    /// The source's columns with the derived ones.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 }
 
-/// Which rows of a source a table takes.
+/// The source rows that a table accepts.
 #[derive(Debug, Clone)]
 pub struct Filter {
     expression: Expression,
 }
 
 impl Filter {
-    /// Compiles a predicate over `columns`. A row for which it is null is not taken.
+    /// Compiles a predicate over `columns`. Null filters the row out.
     ///
     /// # Errors
-    /// If it is no predicate over them.
+    /// If it is not a valid predicate over them.
     pub fn new(columns: &[Field], predicate: &str) -> Result<Self, ExpressionError> {
         let schema = schema_of(columns);
         let expr = compile(&schema, predicate)?;
@@ -128,17 +127,17 @@ impl Filter {
     }
 }
 
-/// What happens to the rows of a source before a table lays them out.
+/// Prepares source rows: derives columns, then filters.
 #[derive(Debug, Clone, Default)]
 pub struct Preparation {
-    /// Columns to derive.
+    /// Derived columns.
     pub derive: Option<Derive>,
-    /// Rows to take.
+    /// Accepted rows.
     pub filter: Option<Filter>,
 }
 
 impl Preparation {
-    /// Whether it leaves every batch as it is.
+    /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.derive.is_none() && self.filter.is_none()
     }
@@ -147,11 +146,11 @@ impl Preparation {
 impl Prepare for Preparation {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let prepared = match &self.derive {
-            Some(derive) => with_columns(derive, &batch)?,
+            Some(derive) => derive_columns(derive, &batch)?,
             None => Prepared::whole(batch),
         };
         match &self.filter {
-            Some(filter) => taken(filter, prepared),
+            Some(filter) => filter_rows(filter, prepared),
             None => Ok(prepared),
         }
     }
@@ -168,16 +167,16 @@ fn wrong(error: DataFusionError) -> ExpressionError {
 
 fn compile(schema: &SchemaRef, sql: &str) -> Result<Arc<dyn PhysicalExpr>, ExpressionError> {
     let mut config = SessionConfig::new();
-    read_as_written(&mut config);
+    set_parser_options(&mut config);
     let builder = register(SessionStateBuilder::new().with_config(config).with_default_features());
-    let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(OwnTypes)).build());
+    let context = SessionContext::new_with_state(builder.with_type_planner(Arc::new(BigtableTypes)).build());
     let columns = DFSchema::try_from(Arc::clone(schema)).map_err(wrong)?;
     let expr = expression(&context.state(), sql, &columns).map_err(wrong)?;
-    if let Some(function) = unsteady(&expr) {
+    if let Some(function) = volatile_function(&expr) {
         return Err(ExpressionError::Unsteady { function });
     }
-    let expr = in_expression(expr, &columns).map_err(wrong)?.data;
-    // Some functions (coalesce) exist only until they are simplified.
+    let expr = coerce_expression(expr, &columns).map_err(wrong)?.data;
+    // Simplification is required: some functions (coalesce) have no physical form.
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
     let expr = simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr)).map_err(wrong)?;
     context.create_physical_expr(expr, &columns).map_err(wrong)
@@ -192,7 +191,7 @@ fn column(schema: &SchemaRef, sql: &str) -> Result<(Arc<dyn PhysicalExpr>, Field
     }
 }
 
-/// The column type that holds values of an engine's type.
+/// The column type for an Arrow type.
 pub(crate) fn field_type(found: &DataType) -> Option<FieldType> {
     Some(match found {
         kind if kind.is_unsigned_integer() => FieldType::UInt64,
@@ -214,14 +213,14 @@ impl Expression {
         let (values, mut times) = counting_times(|| self.expr.evaluate(batch));
         let values = values?.into_array(batch.num_rows())?;
         if matches!(self.wanted, DataType::Timestamp(TimeUnit::Microsecond, _)) {
-            times.cut += cut(&values);
+            times.cut += truncated_times(&values);
         }
         let values = if *values.data_type() == self.wanted { values } else { cast(&values, &self.wanted)? };
         Ok((values, times))
     }
 
-    /// Its value for every row: null where it fails, and then the row is in `outcome`.
-    fn evaluate_rows(&self, batch: &RecordBatch, outcome: &mut Outcome) -> Result<ArrayRef, ArrowError> {
+    /// Its value for every row; null where it fails, with the row in `outcome`.
+    fn evaluate_rows(&self, batch: &RecordBatch, outcome: &mut EvaluationOutcome) -> Result<ArrayRef, ArrowError> {
         let mut parts = Vec::new();
         self.halve(batch, 0, &mut parts, outcome);
         match parts.as_slice() {
@@ -230,7 +229,7 @@ impl Expression {
         }
     }
 
-    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, outcome: &mut Outcome) {
+    fn halve(&self, batch: &RecordBatch, first: usize, parts: &mut Vec<ArrayRef>, outcome: &mut EvaluationOutcome) {
         match self.evaluate(batch) {
             Ok((values, times)) => {
                 parts.push(values);
@@ -250,22 +249,22 @@ impl Expression {
     }
 }
 
-/// What evaluating an expression gives beside its values.
+/// Failed rows and time counts of an evaluation.
 #[derive(Default)]
-struct Outcome {
+struct EvaluationOutcome {
     failed: Vec<UnpreparedRow>,
     times: TimeCounts,
 }
 
-/// How many of `values` are times with digits beyond the microsecond.
-fn cut(values: &ArrayRef) -> u64 {
+/// Count of times in `values` with digits beyond the microsecond.
+fn truncated_times(values: &ArrayRef) -> u64 {
     let Some(times) = values.as_primitive_opt::<TimestampNanosecondType>() else { return 0 };
     times.iter().flatten().filter(|time| time % 1000 != 0).count() as u64
 }
 
-/// The batch with its derived columns, without the rows for which one failed.
-fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowError> {
-    let mut outcome = Outcome::default();
+/// Adds derived columns, and removes the rows for which one failed.
+fn derive_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowError> {
+    let mut outcome = EvaluationOutcome::default();
     let mut fields: Vec<ArrowField> = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
     let mut columns = batch.columns().to_vec();
     for expression in &derive.expressions {
@@ -280,7 +279,7 @@ fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowE
             }
         }
     }
-    let Outcome { mut failed, times } = outcome;
+    let EvaluationOutcome { mut failed, times } = outcome;
     failed.sort_by_key(|row| row.row);
     failed.dedup_by_key(|row| row.row);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
@@ -294,9 +293,9 @@ fn with_columns(derive: &Derive, batch: &RecordBatch) -> Result<Prepared, ArrowE
     Ok(Prepared { batch, rows: Some(rows), filtered: 0, rejected: failed, times })
 }
 
-/// The rows of a batch that a filter takes.
-fn taken(filter: &Filter, mut prepared: Prepared) -> Result<Prepared, ArrowError> {
-    let mut outcome = Outcome::default();
+/// The rows of a batch that pass a filter.
+fn filter_rows(filter: &Filter, mut prepared: Prepared) -> Result<Prepared, ArrowError> {
+    let mut outcome = EvaluationOutcome::default();
     let verdicts = filter.expression.evaluate_rows(&prepared.batch, &mut outcome)?;
     let failed = outcome.failed;
     let mask: BooleanArray = verdicts.as_boolean().iter().map(|verdict| Some(verdict == Some(true))).collect();
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_put_together_and_a_row_that_fails_is_rejected() {
+    fn failing_rows_are_rejected() {
         let derive = derive(&[("ts", "cast(Day || 'T' || time || 'Z' as timestamp)"), ("n", "n * 2")]);
         let kinds: Vec<FieldType> = derive.fields().iter().map(|field| field.kind).collect();
         assert_eq!(kinds, [FieldType::Text, FieldType::Text, FieldType::Int64, FieldType::Timestamp]);
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn local_times_have_one_rule_and_are_counted() {
+    fn repeated_local_times_are_counted() {
         let times = |sql: &str, rows: &[(&str, &str, Option<i64>)]| {
             let prepared =
                 Preparation { derive: Some(derive(&[("ts", sql)])), filter: None }.prepare(batch(rows)).unwrap();
@@ -373,7 +372,7 @@ mod tests {
         };
         let rows = [
             ("2021-10-31", "01:30:00", None),
-            // Twice on this day, and never on that.
+            // Ambiguous on the first day, skipped on the second.
             ("2021-10-31", "02:30:00", None),
             ("2021-10-31", "03:30:00", None),
             ("2021-03-28", "02:30:00", None),
@@ -387,7 +386,7 @@ mod tests {
             assert_eq!(counts, TimeCounts { repeated: 1, cut: 0 }, "{sql}");
             assert!(reasons.len() == 1 && reasons[0].contains("2021-03-28"), "{sql} {reasons:?}");
         }
-        // With an offset of its own a text is no local time.
+        // Text with an offset is not a local time.
         let (seconds, counts, _) = times("cast(Day || 'T' || time || 'Z' as timestamp)", &rows[1..]);
         assert_eq!((seconds[0], counts.repeated), (1_635_647_400, 0));
         let (_, counts, _) = times("cast(Day || 'T' || time || '.123456789Z' as timestamp)", &rows);
@@ -395,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_takes_what_is_true() {
+    fn a_filter_accepts_true_only() {
         let filter = Filter::new(&columns(), "n > 1 and 10 / (n - 3) <> 0").unwrap();
         let row = |n| ("", "", n);
         let batch = batch(&[row(Some(1)), row(Some(2)), row(None), row(Some(3)), row(Some(4))]);
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_rejects_its_row() {
+    fn overflow_rejects_the_row() {
         let rows = [Some(1), Some(i64::MAX), None, Some(i64::MIN)];
         let rows: Vec<(&str, &str, Option<i64>)> = rows.into_iter().map(|n| ("", "", n)).collect();
         for (sql, bad) in
@@ -424,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_mean_what_they_mean_in_queries() {
+    fn expressions_give_the_same_as_queries() {
         let of = |sql: &str, row: (&str, &str, Option<i64>)| {
             let prepared =
                 Preparation { derive: Some(derive(&[("z", sql)])), filter: None }.prepare(batch(&[row])).unwrap();
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_from_run_to_run_is_refused() {
+    fn functions_that_are_not_deterministic_are_refused() {
         for sql in [
             "random() < 0.5",
             "now() > '2020-01-01'",
@@ -458,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_expressions_are_told() {
+    fn errors_say_what_is_wrong_with_an_expression() {
         let wrong = |sql: &str| Filter::new(&columns(), sql).unwrap_err().to_string();
         assert!(wrong("day = 'x'").contains("Day"), "{}", wrong("day = 'x'"));
         assert!(wrong("n + 1").contains("true or false"));

@@ -1,32 +1,32 @@
 //! SQL over a store.
 //!
-//! A [`Session`] answers queries about the tables of one store, each in three shapes and beside what
-//! was published of them:
+//! A [`Session`] queries the tables of one store. Each table has three schemas; published exports and runs have their
+//! own:
 //!
 //! | name | one row of it is |
 //! |---|---|
 //! | `records.T`, or just `T` | a record: the columns of the source, read back from keys and cells |
 //! | `cells.T` | a cell: row key, family, qualifier, timestamp, value |
 //! | `rows.T` | a row, as GoogleSQL for Bigtable shows it: `_key`, and each family a map of its newest cells |
-//! | `T(..)`, `rows(T, ..)` | the same of other cells: versions, a moment of the past, what is expired |
+//! | `T(..)`, `rows(T, ..)` | the same with options: history, an earlier time, expired cells |
 //! | `unpack(T, ..)` | a row at one of its timestamps |
-//! | `exports.NAME` | a published row, of one part or of all parts of an export |
-//! | `runs.runs`, `runs.loads`, .. | a run, a table's load in a run, an input, a part, a check, an attempt in vain, a rejected row |
+//! | `exports.NAME` | a row of the published files, of one part or of all parts of an export |
+//! | `runs.runs`, `runs.loads`, .. | a run, the load of a table, an input, a part, a check, a failed attempt, a rejected row |
 //!
-//! A row of `rows.T` has an empty map for a family that it has no cell of, and `family['qualifier']` is
-//! null for a cell it does not have. The options of `T(..)` are those of GoogleSQL: `with_history => true`
-//! turns the maps into `MAP<BYTES, ARRAY<STRUCT<timestamp, value>>>`, newest first; with it go `after`,
-//! `before` (exclusive), `after_or_equal`, `before_or_equal` and `latest_n`, without it `as_of`; beyond
-//! GoogleSQL, `include_expired` shows what garbage collection hides. Bounds are about the timestamps of
-//! cells, and a row without a cell in them is left out. `unpack` also takes a query in parentheses that
-//! has columns with history, as in `unpack((SELECT _key, f['q'] AS q FROM T(with_history => true)))`.
+//! A family without cells in a row is an empty map, and `family['qualifier']` is null for a missing cell. The options
+//! of `T(..)` are those of GoogleSQL. `with_history => true` turns the maps into
+//! `MAP<BYTES, ARRAY<STRUCT<timestamp, value>>>`, newest first, and allows `after`, `before` (exclusive),
+//! `after_or_equal`, `before_or_equal` and `latest_n`; without history there is `as_of`. `include_expired`, which
+//! GoogleSQL does not have, shows cells that garbage collection hides. Bounds apply to cell timestamps; a row without a
+//! cell within them is left out. `unpack` also takes a query in parentheses with history columns:
+//! `unpack((SELECT _key, f['q'] AS q FROM T(with_history => true)))`.
 //!
-//! `hll_estimate(value)` counts the distinct values of a cell of an HLL family.
+//! `hll_estimate(value)` estimates the count of distinct values in a cell of an HLL family.
 //!
-//! Beside these, a session that is given [`ExternalTables`] has tables that were declared over files.
+//! A session with [`ExternalTables`] also has the tables of `CREATE EXTERNAL TABLE`.
 //!
-//! Planning cuts a table into slices ([`tidetable_store::ScanRange`]); each is a "file" of a DataFusion
-//! file scan, whose opener merges and decodes it. Names keep their case.
+//! A scan is planned as scan ranges ([`tidetable_store::ScanRange`]), each a "file" of a DataFusion file scan, whose
+//! opener merges and decodes it. Identifiers are case-sensitive.
 
 mod aggregate;
 mod catalog;

@@ -1,13 +1,13 @@
-//! Sessions: queries over one store as it was when they were opened.
+//! Sessions: configuration, planning and execution of queries over one store.
 
 pub(crate) mod declared;
 pub(crate) mod dialect;
-pub(crate) mod meaning;
 pub(crate) mod numbers;
 pub(crate) mod script;
 pub(crate) mod select_all;
+pub(crate) mod semantics;
 pub(crate) mod statement;
-pub(crate) mod unsteady;
+pub(crate) mod volatile;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,51 +20,52 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, cast};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_store::Store;
 
 use crate::catalog::external::ExternalTables;
-use crate::catalog::records::{ALWAYS, EvenBatches};
-use crate::catalog::{CATALOG, RECORDS, StoreCatalog, TableVersions, TableViews, Tables};
+use crate::catalog::names::{CATALOG, RECORDS};
+use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::Result;
 use crate::functions::{register, totals};
-use crate::optimizer::partial_aggregate::AggregateInScan;
-use crate::optimizer::sort_merge_join::JoinsThatSpill;
-use crate::optimizer::top_k::TopInOrder;
-use crate::session::statement::{OwnTypes, parse, plan};
-use crate::shared_scan::{Asked, InPass, SharedScan};
+use crate::optimizer::node_rule::Rule;
+use crate::optimizer::partial_aggregate::aggregate_in_scan;
+use crate::optimizer::sort_merge_join::joins_that_spill;
+use crate::optimizer::top_k::top_in_order;
+use crate::pushdown::value_sets::ALWAYS;
+use crate::scan::spec::EvenBatches;
+use crate::session::statement::{BigtableTypes, parse, plan};
+use crate::shared_scan::{Asked, SharedScan, SharedScanPeriod};
 use crate::views::planner::{ViewPlanner, Views, name_tables};
 use crate::workarounds;
 use crate::workarounds::floats;
 
-/// Rows that are worked on at a time, at least.
+/// Least batch size under a memory limit, rows.
 const LEAST_ROWS: usize = 128;
-/// What a sort wrote to disk is merged by so many runs at a time: of more it would take all memory that is free, and leave
-/// none to the other sort of a join.
+/// Spilled runs that a sort merges at a time; more would take all free memory from the other sort of a join.
 const MERGED_AT_ONCE: usize = 4;
 
 /// How a session runs its queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// Parts of a query that run side by side; as many as there are cores by default.
+    /// Partitions that run concurrently; by default one per core.
     pub target_partitions: Option<usize>,
-    /// Bytes that sorting, grouping and joining may hold; no limit by default. What is more is written to disk. With a limit
-    /// a query runs as one part.
+    /// Memory limit of sorts, aggregations and joins, bytes; none by default. What exceeds it spills to disk. With a
+    /// limit a query runs in one partition.
     pub memory: Option<u64>,
     /// Which versions of tables are read; the newest by default.
     pub versions: TableVersions,
-    /// Whether files are tables by their names in quotes: `SELECT * FROM 'readings.parquet'`.
+    /// Whether quoted file names are tables: `SELECT * FROM 'readings.parquet'`.
     pub files: bool,
-    /// Tables that were declared over files, and may be; without, none can be declared.
+    /// External tables, declared and to be declared; `None` refuses `CREATE EXTERNAL TABLE`.
     pub external: Option<ExternalTables>,
-    /// Reads whole tables whatever the query asks for. Slower, and with the same answers.
+    /// Disables pushdown: slower, same results.
     pub without_push_down: bool,
 }
 
-/// Answers queries about a store. A table is read in the version that the options name, or else in the
-/// one that was the newest when the session, or one it was made from, first used it.
+/// Queries over a store. A table is read in the version that the options name, or else in the newest version when the
+/// session, or one it was derived from, first used it.
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
@@ -81,8 +82,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session over the tables that `store` has now. A table that cannot be opened gives its error
-    /// to the query that uses it.
+    /// A session over the tables that `store` has now. A table that cannot be opened fails the queries that use it.
     ///
     /// # Errors
     /// If the store cannot be listed.
@@ -93,7 +93,7 @@ impl Session {
             .with_create_default_catalog_and_schema(false)
             .with_default_catalog_and_schema(CATALOG, RECORDS)
             .with_information_schema(true);
-        read_as_written(&mut config);
+        set_parser_options(&mut config);
         if let Some(partitions) = options.target_partitions {
             config = config.with_target_partitions(partitions.max(1));
         }
@@ -103,7 +103,7 @@ impl Session {
             let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(MERGED_AT_ONCE);
             runtime = runtime.with_disk_manager_builder(disk);
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(memory)));
-            spill(&mut config, memory);
+            set_spill_options(&mut config, memory);
         }
         let push_down = !options.without_push_down;
         let views = TableViews { tables: Arc::clone(&tables), push_down };
@@ -120,22 +120,20 @@ impl Session {
         Ok(Self { context, tables, time: ALWAYS, push_down, external: options.external.clone() })
     }
 
-    /// A session in which every `records.T` shows only records whose event time lies in `time`
-    /// (microseconds since the epoch, half-open) and in the range of this session. `cells.T`,
-    /// `rows.T` and `exports` show everything.
+    /// A session whose `records.T` are restricted to event times in `time` (microseconds since the epoch, half-open)
+    /// and in this session's range. `cells.T`, `rows.T` and `exports` are not restricted.
     #[must_use]
     pub fn restricted(&self, time: Range<i64>) -> Self {
         self.with_records(time, None)
     }
 
-    /// A sequential session for the period `at` of a pass: restricted to it, and given what the pass reads for several
-    /// periods.
+    /// A sequential session for the period `at` of a shared scan: restricted to it, with its records from the pass.
     #[must_use]
     pub fn in_pass(&self, pass: &Arc<SharedScan>, at: usize) -> Self {
-        self.with_records(pass.time(at), Some(InPass { pass: Arc::clone(pass), at })).sequential()
+        self.with_records(pass.time(at), Some(SharedScanPeriod { scan: Arc::clone(pass), period: at })).sequential()
     }
 
-    fn with_records(&self, time: Range<i64>, pass: Option<InPass>) -> Self {
+    fn with_records(&self, time: Range<i64>, pass: Option<SharedScanPeriod>) -> Self {
         let time = time.start.max(self.time.start)..time.end.min(self.time.end);
         let state = SessionStateBuilder::new_from_existing(self.context.state())
             .with_catalog_list(catalogs(&self.tables, &time, pass, self.push_down))
@@ -143,9 +141,8 @@ impl Session {
         Self { context: SessionContext::new_with_state(state), time, ..self.clone() }
     }
 
-    /// A session that runs its queries as one part each, so that the same data gives the same rows in
-    /// the same order, and the same sums of floats: also when a compaction has cut the table otherwise, so nothing is
-    /// summed up in parts.
+    /// A session that runs queries in one partition and without partial aggregation in the scan, so that the same data
+    /// gives the same rows in the same order and the same float sums, also after a compaction.
     #[must_use]
     pub fn sequential(&self) -> Self {
         let existing = self.context.state();
@@ -160,14 +157,14 @@ impl Session {
     /// Plans a query.
     ///
     /// # Errors
-    /// If it is not valid, or a table of it cannot be opened.
+    /// If it is not valid, or one of its tables cannot be opened.
     pub async fn sql(&self, query: &str) -> Result<DataFrame> {
         let plan = plan(&self.context.state(), query).await?;
-        in_utc(self.context.execute_logical_plan(plan).await?)
+        convert_to_utc(self.context.execute_logical_plan(plan).await?)
     }
 
-    /// Declares a table over files, if `statement` is a `CREATE EXTERNAL TABLE` and this session may have such tables. Returns
-    /// its name; `None` for any other statement, of which nothing is done.
+    /// Declares an external table and returns its name, if `statement` is a `CREATE EXTERNAL TABLE` and this session
+    /// has [`SessionOptions::external`]; otherwise returns `None` and does nothing.
     ///
     /// # Errors
     /// If the statement is not SQL, or the table cannot be declared.
@@ -177,16 +174,16 @@ impl Session {
         external.declare(&state, parse(&state, statement)?, self.tables.names()).await
     }
 
-    /// Plans a query with values for its `$name` parameters; values it does not ask for are ignored.
+    /// Plans a query with values for its `$name` parameters; unused values are ignored.
     ///
     /// # Errors
-    /// As [`Session::sql`], and if the query has a parameter that `params` does not.
+    /// As [`Session::sql`], and if a parameter of the query is not in `params`.
     pub async fn sql_with(&self, query: &str, params: &[(&str, ScalarValue)]) -> Result<DataFrame> {
         let frame = self.sql(query).await?;
         Ok(frame.with_param_values(params.to_vec())?)
     }
 
-    /// Plans a query and starts it; its rows come as it is asked for them.
+    /// Plans a query and executes it as a stream.
     ///
     /// # Errors
     /// As [`Session::sql`].
@@ -194,7 +191,7 @@ impl Session {
         Ok(self.sql(query).await?.execute_stream().await?)
     }
 
-    /// What a query asks of files when it is run in sequence.
+    /// The scans of a query in a sequential session, for sharing.
     ///
     /// # Errors
     /// As [`Session::sql_with`].
@@ -203,8 +200,7 @@ impl Session {
         Ok(Asked::of(&frame.create_physical_plan().await?)?)
     }
 
-    /// The tables and exports that `query` reads, by schema and name, ascending. A view of rows with
-    /// options reads `rows.T`.
+    /// The tables and exports that `query` reads, as schema and name, ascending. A view with options reads `rows.T`.
     ///
     /// # Errors
     /// If it is not valid SQL.
@@ -212,14 +208,14 @@ impl Session {
         table_references(&self.context, query, self.tables.names())
     }
 
-    /// The engine's own session.
+    /// The DataFusion session.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
 }
 
-/// Moments that a query gives in another zone, in UTC, as those of tables are: whatever prints or writes them need not know zones.
-fn in_utc(frame: DataFrame) -> Result<DataFrame> {
+/// Casts timestamps with other time zones to UTC, as in tables, so that printing and writing need not know zones.
+fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
     let is_utc = |zone: &str| matches!(zone, "UTC" | "+00:00");
     let elsewhere = |kind: &DataType| match kind {
         DataType::Timestamp(unit, Some(zone)) if !is_utc(zone) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
@@ -242,7 +238,7 @@ fn in_utc(frame: DataFrame) -> Result<DataFrame> {
     Ok(frame.select(columns)?)
 }
 
-/// See [`Session::references`]; `tables` are those that there are.
+/// See [`Session::references`]; `tables` are the known tables.
 pub(crate) fn table_references(
     context: &SessionContext,
     query: &str,
@@ -262,52 +258,52 @@ pub(crate) fn table_references(
     Ok(names)
 }
 
-/// What every session has beside its tables: views of rows, and the functions and types that are
-/// written for Bigtable.
+/// Adds what every session has: views of rows, and GoogleSQL's functions and types.
 pub(crate) fn with_views(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
     let builder = totals::register(register(builder.with_default_features()));
-    builder.with_type_planner(Arc::new(OwnTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
+    builder.with_type_planner(Arc::new(BigtableTypes)).with_relation_planners(vec![Arc::new(ViewPlanner(views))])
 }
 
-/// Names keep their case, and `600.60` is that decimal and not the double nearest to it.
-pub(crate) fn read_as_written(config: &mut SessionConfig) {
+/// Identifiers are case-sensitive, and `600.60` is a decimal, not a double.
+pub(crate) fn set_parser_options(config: &mut SessionConfig) {
     let parser = &mut config.options_mut().sql_parser;
     parser.enable_ident_normalization = false;
     parser.parse_float_as_decimal = true;
-    // So that a mistake has a place.
+    // For the position of errors.
     parser.collect_spans = true;
 }
 
-/// Settings with which sorts, groups and joins do with `memory` bytes, and write to disk what does not fit.
-fn spill(config: &mut SessionConfig, memory: usize) {
-    // What a part holds at a time, of rows of a kilobyte, so that some of it fits.
+/// Configures spilling for a limit of `memory` bytes.
+fn set_spill_options(config: &mut SessionConfig, memory: usize) {
+    // Small batches, assuming rows of a kilobyte, so that several fit.
     let rows = config.batch_size().min(memory / (16 * 1024)).max(LEAST_ROWS);
-    // Parts that run side by side wait for each other's memory, and may wait for ever where rows are dealt out between them.
+    // Concurrent partitions can deadlock: repartitioning may wait for memory that another partition holds.
     *config = config.clone().with_batch_size(rows).with_target_partitions(1);
     let options = config.options_mut();
-    // Kept free by each sort for merging what it wrote; the usual 10 MiB may be more than there is.
+    // Reserved by each sort for merging spilled runs; the default of 10 MiB may exceed the limit.
     let merging = &mut options.execution.sort_spill_reservation_bytes;
     *merging = (*merging).min(memory / 8);
 }
 
-/// DataFusion's rules with workarounds, and ours once filters are in their final place and before partitions are merged.
-fn physical_rules(memory: Option<u64>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+/// DataFusion's rules with workarounds. Rules of this crate run after filter pushdown, and before partitions are
+/// merged.
+fn physical_rules(memory: Option<u64>) -> Vec<Rule> {
     let mut rules = workarounds::physical_rules();
     let place = rules.iter().position(|rule| rule.name() == "FilterPushdown").map_or(rules.len(), |at| at + 1);
     if let Some(memory) = memory {
         let most = usize::try_from(memory / 4).unwrap_or(usize::MAX);
-        rules.insert(place, Arc::new(JoinsThatSpill { most }));
+        rules.insert(place, joins_that_spill(most));
     }
-    rules.insert(place, Arc::new(AggregateInScan));
+    rules.insert(place, aggregate_in_scan());
     let last = rules.iter().position(|rule| rule.name() == workarounds::LAST).unwrap_or(rules.len());
-    rules.insert(last, Arc::new(TopInOrder));
+    rules.insert(last, top_in_order());
     rules
 }
 
 fn catalogs(
     tables: &Arc<Tables>,
     time: &Range<i64>,
-    pass: Option<InPass>,
+    pass: Option<SharedScanPeriod>,
     push_down: bool,
 ) -> Arc<dyn CatalogProviderList> {
     let list = MemoryCatalogProviderList::new();

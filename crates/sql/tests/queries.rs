@@ -1,4 +1,4 @@
-//! Queries over small tables, against arithmetic and against the same query without push-down.
+//! Queries over small tables, compared with arithmetic and with the same query without pushdown.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod pass;
@@ -43,7 +43,7 @@ async fn counts_and_sums_are_exact() {
     {
         assert_eq!(count(&session, query).await, rows, "{query}");
     }
-    // kwh is meter * 100 + reading.
+    // kwh = meter * 100 + reading.
     let sums = run(&session, "SELECT CAST(sum(kwh) AS BIGINT), sum(meter), count(DISTINCT ts) FROM SENSOR").await;
     let kwh: i64 = (1..=METERS).flat_map(|meter| (0..READINGS).map(move |at| (meter * 100 + at) as i64)).sum();
     assert_eq!(sums[0].column(0).as_primitive::<Int64Type>().value(0), kwh * 3);
@@ -64,7 +64,7 @@ async fn names_keep_their_case() {
 }
 
 #[tokio::test]
-async fn all_columns_of_one_relation_are_no_list() {
+async fn select_all_is_planned_without_expanding_columns() {
     let world = World::with_days(2);
     let session = world.session();
     let has_list =
@@ -97,7 +97,7 @@ async fn all_columns_of_one_relation_are_no_list() {
         }
         assert_eq!(rows[0], rows[1], "{rest}");
     }
-    // What is more than the rows of a relation is planned as it says.
+    // Other queries are planned as usual.
     for (query, columns) in [
         ("SELECT * FROM SENSOR ORDER BY 1 LIMIT 2", 3),
         ("SELECT DISTINCT * FROM SENSOR", 3),
@@ -115,7 +115,7 @@ async fn all_columns_of_one_relation_are_no_list() {
 }
 
 #[tokio::test]
-async fn filters_are_pushed_down_and_change_no_answer() {
+async fn filter_pushdown_changes_no_result() {
     let world = World::with_days(3);
     let session = world.session();
     let plain = world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() });
@@ -150,7 +150,7 @@ async fn filters_are_pushed_down_and_change_no_answer() {
 }
 
 #[tokio::test]
-async fn plans_show_what_is_read() {
+async fn explain_shows_what_is_read() {
     let world = World::with_days(3);
     let session = world.session();
     let all = plan(&session, "SELECT kwh FROM SENSOR").await;
@@ -172,7 +172,7 @@ async fn plans_show_what_is_read() {
 }
 
 #[tokio::test]
-async fn order_and_limit_hold() {
+async fn order_and_limit_are_exact() {
     let world = World::with_days(2);
     let session = world.session();
     let mut seen = Vec::new();
@@ -185,7 +185,7 @@ async fn order_and_limit_hold() {
     assert!(seen.is_sorted());
     let limited = run(&session, "SELECT * FROM SENSOR LIMIT 7").await;
     assert_eq!(limited.iter().map(RecordBatch::num_rows).sum::<usize>(), 7);
-    // The order of one slice is known, so nothing is sorted.
+    // A scan range is sorted, so nothing is sorted again.
     let single = world.session().sequential();
     let query = "SELECT meter, ts FROM SENSOR WHERE CAST(ts AS DATE) = '2018-01-01' ORDER BY meter, ts";
     let plan = plan(&single, query).await;
@@ -193,7 +193,7 @@ async fn order_and_limit_hold() {
 }
 
 #[tokio::test]
-async fn a_table_as_cells() {
+async fn cells_of_a_table() {
     let world = World::with_csv(
         "meter,ts,kwh\n7,2018-01-01T00:15:00Z,1.5\n7,2018-01-01T00:00:00Z,2\n8,2018-01-02T00:00:00Z,3.25\n",
     );
@@ -234,7 +234,7 @@ async fn a_table_as_cells() {
 }
 
 #[tokio::test]
-async fn files_of_one_window_are_read_as_one() {
+async fn ssts_of_one_window_are_merged() {
     let world = World::with_csv("meter,ts,kwh\n1,2018-01-01T00:00:00Z,1\n2,2018-01-01T00:00:00Z,2\n");
     world
         .load("b.csv", "meter,ts,kwh\n1,2018-01-01T00:00:00Z,10\n1,2018-01-01T00:15:00Z,3\n3,2018-01-01T00:00:00Z,4\n");
@@ -262,7 +262,7 @@ async fn a_restricted_session_shows_its_range_only() {
     let per_day = (METERS * READINGS) as i64;
     let day = session.restricted(START + DAY..START + 2 * DAY);
     assert_eq!(count(&day, "SELECT count(*) FROM SENSOR").await, per_day);
-    // A day of another time zone lies in two windows.
+    // A day of another time zone spans two windows.
     let hours = 3_600_000_000;
     let local = session.restricted(START + DAY - hours..START + 2 * DAY - hours);
     let expected = format!(
@@ -324,16 +324,16 @@ async fn damage_is_an_error_that_names_the_file() {
         let session = world.session();
         let frame = session.sql(query).await.unwrap();
         match frame.collect().await {
-            // What the query did not need.
+            // The query did not read the damaged part.
             Ok(rows) => assert_eq!(pretty_format_batches(&rows).unwrap().to_string(), right, "byte {at}"),
             Err(error) => assert!(error.to_string().contains(".sst"), "byte {at}: {error}"),
         }
     }
 }
 
-/// Mistakes that are found after a query was planned, by the rules that work on plans.
+/// Errors found after planning, by rules that rewrite plans.
 #[tokio::test]
-async fn errors_name_no_rules_of_the_engine() {
+async fn errors_do_not_name_rules_of_datafusion() {
     let world = World::with_days(1);
     let session = world.session();
     let mut named = Vec::new();
@@ -354,7 +354,7 @@ async fn errors_name_no_rules_of_the_engine() {
             Err(error) => error,
             Ok(rows) => match rows.collect().await {
                 Err(error) => error.into(),
-                // The engine takes it.
+                // DataFusion accepts it.
                 Ok(_) => continue,
             },
         };

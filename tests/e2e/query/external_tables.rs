@@ -82,7 +82,7 @@ fn patterns_match_directories() {
     assert_eq!(towns(&project.path("a_*/x.*").display().to_string()), "Ghent Lyon");
     assert_eq!(towns("**/x.parquet"), "Bern Ghent Lyon Nice");
     let none = "create external table m stored as parquet location 'c_*/*.parquet'";
-    assert!(project.fails(1, &["sql", "-c", none]).contains("there is no file or folder c_*/*.parquet"));
+    assert!(project.fails(1, &["sql", "-c", none]).contains("there is no file or directory c_*/*.parquet"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn unsupported_declarations_are_errors() {
     assert!(fails("create external table m stored as orc location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
     assert!(fails("create external table m stored as json location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
     assert!(
-        fails("create external table m stored as csv location 'no.csv'").contains("there is no file or folder no.csv")
+        fails("create external table m stored as csv location 'no.csv'").contains("there is no file or directory no.csv")
     );
     assert!(fails("create external table m stored as parquet location 'meters.csv'").len() > 20);
     let taken = "create external table SENSOR stored as csv location 'meters.csv'";
@@ -106,7 +106,7 @@ fn unsupported_declarations_are_errors() {
     let twice = "create external table m stored as csv location 'meters.csv';";
     assert!(fails(&twice.repeat(2)).contains("there is a table m already"));
     let named = "create external table cells.m stored as csv location 'meters.csv'";
-    assert!(fails(named).contains("a name without a schema, not cells.m"));
+    assert!(fails(named).contains("write the name alone, not cells.m"));
     assert!(fails("create external table m stored as csv location 's3://nowhere/m.csv'").contains("s3://nowhere"));
     // Statements that write or change a table are refused.
     for statement in [

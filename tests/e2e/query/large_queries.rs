@@ -114,7 +114,7 @@ fn early_end_leaves_no_spill_files() {
         let output = sql(&project, &["--memory", memory, "-c", query]).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains("does not fit into the memory it may take") && told.contains("give it more"), "{told}");
+        assert!(told.contains("does not fit into its memory limit") && told.contains("raise the limit"), "{told}");
         assert!(told.lines().count() < 5 && is_clean(&project), "{told}");
     }
     assert_eq!(sql(&project, &["--memory", "much", "-c", "select 1"]).output().unwrap().status.code(), Some(2));

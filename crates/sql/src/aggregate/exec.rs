@@ -1,69 +1,34 @@
-//! The first stage of an aggregation, done by the scan.
+//! Partial aggregation in the scan.
 //!
-//! The engine would look for the group of each record by hashing. A scan knows more: the records of a row share its key, and
-//! rows share the times of their records (a meter's day has the same 96 as any other's). So groups are looked up once
-//! a row, or once for each time that occurs, and only their numbers are spread over records. What is summed up is what the
-//! engine's own accumulators make of it, and the engine's next stage merges it.
+//! DataFusion hashes each record to find its group. A scan hashes less: the records of a row share a key, and rows
+//! share timestamp lists (each meter's day has the same 96). Groups are interned once per row, or once per distinct
+//! timestamp list, and the group numbers are spread over records. States come from DataFusion's accumulators, and its
+//! final stage merges them.
 
-use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{filter, interleave, take, take_record_batch};
-use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
-use datafusion::common::DataFusionError;
+use arrow::datatypes::{Schema, TimestampMicrosecondType};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidetable_layout::decode::record_counts;
 
-use crate::aggregate::row_patterns::Patterns;
+use crate::aggregate::row_patterns::RowPatterns;
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
-use crate::scan::records::{Fields, Records, Wanted};
+use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
+use crate::scan::records::{Fields, Records, Wanted, verdict};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Groups after which those at hand are handed on. A group may come several times; the next stage merges them.
+/// Number of groups at which states are emitted. A group may be emitted several times; the final stage merges it.
 const MOST_GROUPS: usize = 1 << 16;
 
-/// The first stage of an aggregation. All expressions are over the table.
-#[derive(Debug)]
-pub(crate) struct ScanAggregate {
-    /// What is grouped by, in the order of the output.
-    pub(crate) groups: Vec<(Expr, GroupOf)>,
-    pub(crate) aggregates: Vec<Aggregate>,
-    /// The event time.
-    pub(crate) time: Option<usize>,
-    /// Whether only the newest record of each row matters.
-    pub(crate) newest_only: bool,
-    /// Groups, then the states of aggregates, as the engine's first stage gives them.
-    pub(crate) schema: SchemaRef,
-}
-
-/// What the value that records are grouped by depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupOf {
-    /// The row's key.
-    Row,
-    /// The event time.
-    Time,
-}
-
-/// An aggregate function.
-#[derive(Debug)]
-pub(crate) struct Aggregate {
-    pub(crate) function: Arc<AggregateFunctionExpr>,
-    /// Its arguments, and what they are ordered by.
-    pub(crate) arguments: Vec<Expr>,
-    /// Which records count.
-    pub(crate) filter: Option<Expr>,
-}
-
 impl ScanAggregate {
-    /// What must be read of records. `time` holds the event time, if there is one.
+    /// What must be read of records. `time`: the event-time column, if there is one.
     pub(crate) fn wanted<'a>(&'a self, time: &'a [usize]) -> Wanted<'a> {
         let of = |kind: GroupOf| self.groups.iter().filter(move |(_, of)| *of == kind).map(|(expr, _)| expr);
         let aggregates =
@@ -76,89 +41,61 @@ impl ScanAggregate {
             by_row: !self.groups.is_empty() || self.newest_only,
         }
     }
-
-    /// The states that rows are summed up to first; `None` if rows may have several groups, or records are looked at.
-    pub(crate) fn row_states(&self) -> Option<Vec<RowState>> {
-        let one_group_each = self.groups.iter().all(|(_, of)| *of == GroupOf::Row);
-        let state = |aggregate: &Aggregate| {
-            let state = RowState::of(&aggregate.function, &aggregate.arguments);
-            state.filter(|_| aggregate.filter.is_none())
-        };
-        (one_group_each && !self.newest_only).then(|| self.aggregates.iter().map(state).collect()).flatten()
-    }
 }
 
-impl fmt::Display for ScanAggregate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("by=[")?;
-        for (at, (expr, of)) in self.groups.iter().enumerate() {
-            let of = match of {
-                GroupOf::Row => "row",
-                GroupOf::Time => "time",
-            };
-            write!(f, "{}{expr} of {of}", if at == 0 { "" } else { ", " })?;
-        }
-        f.write_str("], aggregates=[")?;
-        for (at, aggregate) in self.aggregates.iter().enumerate() {
-            write!(f, "{}{}", if at == 0 { "" } else { ", " }, aggregate.function.name())?;
-        }
-        f.write_str(if self.newest_only { "], newest records only" } else { "]" })
-    }
-}
-
-/// What was summed up so far.
-pub(crate) struct Running<'a> {
+/// An aggregation in progress.
+pub(crate) struct RunningAggregate<'a> {
     plan: &'a ScanAggregate,
-    /// Bound to batches of rows and of records.
+    /// Group expressions, bound to batches of rows or of records.
     groups: Vec<Expr>,
     arguments: Vec<(Vec<Expr>, Option<Expr>)>,
     /// See [`ScanAggregate::row_states`].
     row_states: Option<Vec<RowState>>,
-    /// The event time among the fields of records.
+    /// Index of the event time among the fields of records.
     time: Option<usize>,
-    totals: Totals,
-    patterns: Patterns,
-    /// Of the records of a block, their groups.
+    totals: Accumulators,
+    patterns: RowPatterns,
+    /// Group number of each record of a block.
     numbers: Vec<usize>,
 }
 
-enum Totals {
-    /// Of all records.
+enum Accumulators {
+    /// One state for all records.
     All { accumulators: Vec<Box<dyn Accumulator>>, any: bool },
-    /// Of groups.
+    /// A state for each group.
     Groups { values: Box<dyn GroupValues>, accumulators: Vec<Box<dyn GroupsAccumulator>> },
 }
 
-impl<'a> Running<'a> {
+impl<'a> RunningAggregate<'a> {
     pub(crate) fn new(plan: &'a ScanAggregate, rows: &Fields, records: &Fields) -> Result<Self> {
         let functions = plan.aggregates.iter().map(|aggregate| &aggregate.function);
         let totals = if plan.groups.is_empty() {
             let accumulators = functions.map(|function| function.create_accumulator()).collect::<Result<_>>()?;
-            Totals::All { accumulators, any: false }
+            Accumulators::All { accumulators, any: false }
         } else {
             let fields = plan.schema.fields().iter().take(plan.groups.len()).cloned().collect::<Vec<_>>();
             let values = new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?;
             let accumulators = functions.map(|function| function.create_groups_accumulator()).collect::<Result<_>>()?;
-            Totals::Groups { values, accumulators }
+            Accumulators::Groups { values, accumulators }
         };
         let group = |(expr, of): &(Expr, GroupOf)| match of {
             GroupOf::Row => rows.bind(expr),
             GroupOf::Time => records.bind(expr),
         };
         let argument = |aggregate: &Aggregate| -> Result<(Vec<Expr>, Option<Expr>)> {
-            let arguments = aggregate.arguments.iter().map(|expr| records.bind(expr)).collect::<Result<_>>()?;
+            let arguments = records.bind_all(&aggregate.arguments)?;
             Ok((arguments, aggregate.filter.as_ref().map(|filter| records.bind(filter)).transpose()?))
         };
         let time = plan.time.and_then(|time| records.place(time));
         Ok(Self {
             plan,
-            // Without groups the engine adds up all records of a block at once.
+            // Without groups, DataFusion's accumulators take a whole block at once.
             row_states: plan.row_states().filter(|_| !plan.groups.is_empty()),
             groups: plan.groups.iter().map(group).collect::<Result<_>>()?,
             arguments: plan.aggregates.iter().map(argument).collect::<Result<_>>()?,
             time,
             totals,
-            patterns: Patterns::new(Arc::clone(records.schema()), time),
+            patterns: RowPatterns::new(Arc::clone(records.schema()), time),
             numbers: Vec::new(),
         })
     }
@@ -169,7 +106,7 @@ impl<'a> Running<'a> {
             self.keep_newest(&mut records)?;
         }
         let batch = &records.records;
-        if let Totals::All { accumulators, any } = &mut self.totals {
+        if let Accumulators::All { accumulators, any } = &mut self.totals {
             *any = true;
             for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
                 let mut values = evaluate(arguments, batch)?;
@@ -186,7 +123,7 @@ impl<'a> Running<'a> {
         }
         self.number(&records)?;
         let batch = &records.records;
-        let Totals::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
+        let Accumulators::Groups { values, accumulators } = &mut self.totals else { return Ok(()) };
         let groups = values.len();
         for (accumulator, (arguments, only)) in accumulators.iter_mut().zip(&self.arguments) {
             let only = only.as_ref().map(|only| verdict(only, batch)).transpose()?;
@@ -195,7 +132,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Adds records whose rows have one group each, by rows.
+    /// Adds records by row; each row has one group.
     fn add_by_row(&mut self, records: &Records, states: &[RowState]) -> Result<()> {
         let mut of_rows = Vec::with_capacity(states.len());
         for (state, (arguments, _)) in states.iter().zip(&self.arguments) {
@@ -210,12 +147,12 @@ impl<'a> Running<'a> {
     /// Adds the states of rows.
     pub(crate) fn add_rows(&mut self, found: &RowStates) -> Result<()> {
         match &mut self.totals {
-            Totals::All { accumulators, any } => {
+            Accumulators::All { accumulators, any } => {
                 *any = true;
                 let pairs = accumulators.iter_mut().zip(&found.states);
                 pairs.into_iter().try_for_each(|(accumulator, states)| accumulator.merge_batch(states))
             }
-            Totals::Groups { values, accumulators } => {
+            Accumulators::Groups { values, accumulators } => {
                 let mut groups = Vec::with_capacity(found.rows.num_rows());
                 values.intern(&evaluate(&self.groups, &found.rows)?, &mut groups)?;
                 let mut pairs = accumulators.iter_mut().zip(&found.states);
@@ -224,18 +161,18 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Whether there is so much that it should be handed on.
+    /// Whether there are enough groups to emit.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(&self.totals, Totals::Groups { values, .. } if values.len() >= MOST_GROUPS)
+        matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= MOST_GROUPS)
     }
 
-    /// What was summed up, if anything was. It starts anew.
+    /// Emits the states, if there are any, and resets them.
     pub(crate) fn take(&mut self) -> Result<Option<RecordBatch>> {
         self.patterns.forget();
         let schema = Arc::clone(&self.plan.schema);
         match &mut self.totals {
-            Totals::All { any: false, .. } => Ok(None),
-            Totals::All { accumulators, any } => {
+            Accumulators::All { any: false, .. } => Ok(None),
+            Accumulators::All { accumulators, any } => {
                 *any = false;
                 let mut columns: Vec<ArrayRef> = Vec::new();
                 for (accumulator, aggregate) in accumulators.iter_mut().zip(&self.plan.aggregates) {
@@ -247,8 +184,8 @@ impl<'a> Running<'a> {
                 let options = RecordBatchOptions::new().with_row_count(Some(1));
                 Ok(Some(RecordBatch::try_new_with_options(schema, columns, &options)?))
             }
-            Totals::Groups { values, .. } if values.is_empty() => Ok(None),
-            Totals::Groups { values, accumulators } => {
+            Accumulators::Groups { values, .. } if values.is_empty() => Ok(None),
+            Accumulators::Groups { values, accumulators } => {
                 let mut columns = values.emit(EmitTo::All)?;
                 for accumulator in accumulators {
                     columns.extend(accumulator.state(EmitTo::All)?);
@@ -258,10 +195,10 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Fills in the group of each record.
+    /// Sets the group number of each record.
     fn number(&mut self, records: &Records) -> Result<()> {
         let of = |kind: GroupOf| self.plan.groups.iter().any(|(_, of)| *of == kind);
-        let Totals::Groups { values, .. } = &mut self.totals else { return Ok(()) };
+        let Accumulators::Groups { values, .. } = &mut self.totals else { return Ok(()) };
         self.numbers.clear();
         if !of(GroupOf::Time) {
             let rows = rows_with_records(records)?;
@@ -286,7 +223,7 @@ impl<'a> Running<'a> {
                 }
                 return Ok(());
             }
-            // Runs of records of one row and one group of times: (row), (pattern, run), records.
+            // Runs of consecutive records with one row and one time group: (row), (pattern, run), records.
             let (mut of_row, mut of_time, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
             for (row, pattern) in rows.iter().enumerate() {
                 let Some(pattern) = pattern else { continue };
@@ -318,7 +255,7 @@ impl<'a> Running<'a> {
                 .for_each(|(group, length)| self.numbers.extend(std::iter::repeat_n(*group, length)));
             return Ok(());
         }
-        // Times that do not come again: each record for itself.
+        // Timestamp lists do not repeat: groups are interned record by record.
         let mut row_of = Vec::with_capacity(records.records.num_rows());
         for (row, count) in record_counts(&records.ends).enumerate() {
             row_of.extend(std::iter::repeat_n(row as u32, count));
@@ -337,7 +274,7 @@ impl<'a> Running<'a> {
         values.intern(&columns, &mut self.numbers)
     }
 
-    /// Leaves of each row the record with the greatest time, the last of those.
+    /// Keeps only the newest record of each row; of equal times the last.
     fn keep_newest(&self, records: &mut Records) -> Result<()> {
         let times = self.time.and_then(|at| records.records.columns().get(at));
         let Some(times) = times.and_then(|times| times.as_primitive_opt::<TimestampMicrosecondType>()) else {
@@ -364,7 +301,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// The rows that have records.
+/// The rows with at least one record.
 fn rows_with_records(records: &Records) -> Result<RecordBatch> {
     let filled = record_counts(&records.ends).enumerate().filter(|(_, count)| *count > 0).map(|(row, _)| row as u32);
     let filled = UInt32Array::from_iter_values(filled);
@@ -374,13 +311,7 @@ fn rows_with_records(records: &Records) -> Result<RecordBatch> {
     Ok(take_record_batch(&records.rows, &filled)?)
 }
 
-/// The values of each expression over a batch.
+/// Evaluates expressions over a batch.
 pub(crate) fn evaluate(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(batch.num_rows())).collect()
-}
-
-fn verdict(expr: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
-    let verdict = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-    let unlike = || DataFusionError::Internal(format!("the filter {expr} is neither true nor false"));
-    Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
 }

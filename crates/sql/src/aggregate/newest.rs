@@ -1,7 +1,7 @@
-//! The newest record of each group, without reading the older ones.
+//! Finds the newest record of each group without decoding older rows.
 //!
-//! A row's key tells about when its records are. Once a record of a group has been seen, rows whose keys are of an earlier
-//! time cannot change the answer, and of them nothing but keys is read. So slices are read the latest first.
+//! A row key bounds the event times of its records. Once a group has a newest record, rows whose keys are older cannot
+//! change it, and only their keys are read. Scan ranges are therefore read newest first.
 
 use std::sync::Arc;
 
@@ -14,35 +14,36 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, KeyRange, Projection};
 
-use crate::aggregate::exec::{ScanAggregate, evaluate};
-use crate::aggregate::row_states::unlike;
+use crate::aggregate::exec::evaluate;
+use crate::aggregate::row_states::type_mismatch;
+use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, Records, passing, read_rows};
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// What has been seen of each group.
+/// The newest time seen in each group.
 pub(crate) struct Newest {
     scan: Arc<TableScan>,
-    /// ScanRange, for messages.
+    /// Name of the scan range, for messages.
     name: String,
-    /// The event time among the fields of the table.
+    /// Index of the event time among the table's columns.
     time: usize,
-    /// Microseconds by which records may be later than their key says.
+    /// Microseconds by which a record may be later than its key says.
     later: i64,
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// Over the table.
+    /// Group expressions over the table's columns.
     group_exprs: Vec<Expr>,
     groups: Box<dyn GroupValues>,
-    /// The greatest time of each group.
+    /// Greatest time of each group.
     seen: Vec<i64>,
 }
 
 impl Newest {
-    /// For `aggregate` of the records that pass `filters`; `None` if more than the newest records matter, or single records
-    /// decide whether they pass.
+    /// For `aggregate` over the records that pass `filters`; `None` if it needs more than the newest records, or a
+    /// filter depends on more than the row.
     pub(crate) fn new(
         scan: &Arc<TableScan>,
         name: &str,
@@ -51,7 +52,7 @@ impl Newest {
         aggregate: &ScanAggregate,
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
-        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let whole = matches!(scan.output, ScanOutput::Records { within: None });
         let by_keys = filters.iter().all(|filter| is_of_row(layout, filter));
         let Some(time) = aggregate.time.filter(|_| whole && by_keys && aggregate.newest_only) else { return Ok(None) };
         let later = layout.row_time_step(time).map_or(0, |step| step - 1);
@@ -66,7 +67,7 @@ impl Newest {
             name: name.to_owned(),
             time,
             later,
-            row_filter: filters.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            row_filter: rows.bind_all(filters)?,
             rows,
             group_exprs,
             groups: new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?,
@@ -74,16 +75,16 @@ impl Newest {
         }))
     }
 
-    /// What must be read to tell what may be newer: keys.
+    /// Reads keys only.
     pub(crate) fn projection(&self) -> Projection {
         self.scan.snapshot.layout().projection(&[])
     }
 
-    /// The keys, from the first to the last, of the rows of `block` that may hold what is newer than what has been seen.
+    /// The key range of the rows of `block` that may hold a newer record than those seen.
     pub(crate) fn may_be_newer(&mut self, block: &Block) -> Result<Option<KeyRange>> {
         let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
         let kept = passing(&self.row_filter, &rows)?;
-        let groups = self.groups_of(&rows)?;
+        let groups = self.groups_of(&rows, &self.rows.bind_all(&self.group_exprs)?)?;
         let times = times(&rows, self.rows.place(self.time))?;
         let wanted: Vec<usize> = record_counts(&ends)
             .enumerate()
@@ -99,13 +100,10 @@ impl Newest {
         Ok(Some(KeyRange { start: block.keys.get(*first), end: Some(end) }))
     }
 
-    /// Takes note of records that were read.
+    /// Updates the newest times from records that were read.
     pub(crate) fn saw(&mut self, found: &Records, fields: (&Fields, &Fields)) -> Result<()> {
         let times = times(&found.records, fields.1.place(self.time))?;
-        let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| fields.0.bind(expr)).collect::<Result<_>>()?;
-        let mut groups = Vec::new();
-        self.groups.intern(&evaluate(&exprs, &found.rows)?, &mut groups)?;
-        self.seen.resize(self.groups.len(), i64::MIN);
+        let groups = self.groups_of(&found.rows, &fields.0.bind_all(&self.group_exprs)?)?;
         let mut start = 0;
         for (end, group) in found.ends.iter().zip(groups) {
             let newest = times.get(start..*end as usize).and_then(|times| times.iter().max());
@@ -117,18 +115,17 @@ impl Newest {
         Ok(())
     }
 
-    fn groups_of(&mut self, rows: &RecordBatch) -> Result<Vec<usize>> {
-        let exprs: Vec<Expr> = self.group_exprs.iter().map(|expr| self.rows.bind(expr)).collect::<Result<_>>()?;
+    fn groups_of(&mut self, rows: &RecordBatch, exprs: &[Expr]) -> Result<Vec<usize>> {
         let mut groups = Vec::new();
-        self.groups.intern(&evaluate(&exprs, rows)?, &mut groups)?;
+        self.groups.intern(&evaluate(exprs, rows)?, &mut groups)?;
         self.seen.resize(self.groups.len(), i64::MIN);
         Ok(groups)
     }
 }
 
-/// The event times of `batch`, its column `at`.
+/// The event times in column `at` of `batch`.
 fn times(batch: &RecordBatch, at: Option<usize>) -> Result<&[i64]> {
     let column = at.and_then(|at| batch.columns().get(at));
     let times = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
-    Ok(times.filter(|times| times.null_count() == 0).ok_or_else(unlike)?.values())
+    Ok(times.filter(|times| times.null_count() == 0).ok_or_else(type_mismatch)?.values())
 }

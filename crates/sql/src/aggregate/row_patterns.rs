@@ -1,4 +1,4 @@
-//! The times of the records of rows, of which most rows have the same.
+//! Interns the timestamp lists that rows share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,46 +13,46 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Patterns that are kept; a table with more has times that do not come again.
+/// Patterns kept at most; with more, lists hardly repeat.
 const MOST_PATTERNS: usize = 1024;
-/// New patterns of a block beyond which, as a share of its rows, records are looked at one by one.
+/// If more than one in so many rows of a block has a new pattern, records are grouped one by one.
 const NEW_SHARE: usize = 8;
-/// New patterns of a block that are always taken.
+/// New patterns that a block may always add.
 const NEW_ALWAYS: usize = 16;
 
-/// Lists of times that rows have in common.
-pub(crate) struct Patterns {
+/// The timestamp lists that rows share.
+pub(crate) struct RowPatterns {
     schema: SchemaRef,
-    /// The time among the columns of the schema.
+    /// Index of the time column in the schema.
     time: Option<usize>,
-    known: Vec<Pattern>,
-    /// By number of times and the first of them.
+    known: Vec<RowPattern>,
+    /// Patterns by length and first time.
     places: HashMap<(usize, i64), Vec<usize>>,
-    /// For each expression, its values by pattern: one for each run.
+    /// By expression and pattern: one value for each run.
     values: Vec<Vec<ArrayRef>>,
 }
 
-struct Pattern {
+struct RowPattern {
     times: Vec<i64>,
-    /// Records of each run of one group.
+    /// Lengths of the runs of records with equal group values.
     runs: Vec<usize>,
-    /// The number of the group of each record, if it is known.
+    /// Group number of each record, if known.
     groups: Option<Vec<usize>>,
 }
 
-impl Patterns {
-    /// Of the column `time` of batches of `schema`.
+impl RowPatterns {
+    /// For the column `time` of batches of `schema`.
     pub(crate) fn new(schema: SchemaRef, time: Option<usize>) -> Self {
         Self { schema, time, known: Vec::new(), places: HashMap::new(), values: Vec::new() }
     }
 
-    /// Forgets the numbers of groups.
+    /// Clears the group numbers, after groups were emitted.
     pub(crate) fn forget(&mut self) {
         self.known.iter_mut().for_each(|pattern| pattern.groups = None);
     }
 
-    /// The pattern of each row, none of a row without records; `None` if most rows have times of their own. `exprs` depend
-    /// on the time alone.
+    /// The pattern of each row, `None` for a row without records; `None` as a whole if most rows have lists of their
+    /// own. `exprs` depend on the time alone.
     pub(crate) fn of_rows(
         &mut self,
         records: &RecordBatch,
@@ -94,7 +94,7 @@ impl Patterns {
         let times: ArrayRef = Arc::new(times);
         let column = |(at, field): (usize, &Arc<arrow::datatypes::Field>)| match self.time {
             Some(time) if time == at => Arc::clone(&times),
-            // No expression looks at it.
+            // No expression uses this column.
             _ => new_null_array(field.data_type(), own.len()),
         };
         let columns = self.schema.fields().iter().enumerate().map(column).collect();
@@ -121,22 +121,22 @@ impl Patterns {
             kept.push(take(values, &firsts, None)?);
         }
         let at = self.known.len();
-        self.known.push(Pattern { times: own.to_vec(), runs, groups: None });
+        self.known.push(RowPattern { times: own.to_vec(), runs, groups: None });
         self.places.entry((own.len(), own.first().copied().unwrap_or(0))).or_default().push(at);
         Ok(at)
     }
 
-    /// For the expression `nth`, the values of each pattern: one for each run.
+    /// For expression `nth`, the values of each pattern, one for each run.
     pub(crate) fn values(&self, nth: usize) -> &[ArrayRef] {
         self.values.get(nth).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Records of each run of a pattern.
+    /// Length of each run of a pattern.
     pub(crate) fn runs(&self, pattern: usize) -> &[usize] {
         self.known.get(pattern).map(|pattern| pattern.runs.as_slice()).unwrap_or_default()
     }
 
-    /// The group among `values` of each record of a row that has this pattern.
+    /// The group number in `values` of each record of a row with this pattern.
     pub(crate) fn groups(&mut self, pattern: usize, values: &mut dyn GroupValues) -> Result<&[usize]> {
         let Some(known) = self.known.get_mut(pattern) else { return Ok(&[]) };
         if known.groups.is_none() {

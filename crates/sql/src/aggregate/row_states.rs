@@ -1,4 +1,4 @@
-//! States of aggregates by row: what the records of each row add up to, for functions of which that is soon told.
+//! Aggregate states by row, for functions whose states over a row's records are cheap.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,40 +15,40 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
 
-use crate::functions::totals::too_great;
+use crate::functions::totals::sum_overflow;
 
-/// Floats that are added side by side.
+/// Floats added in parallel lanes.
 const LANES: usize = 8;
 
-/// A function whose states by row are made here, and merged as the engine merges states.
+/// A function whose states by row are made here; DataFusion merges them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowState {
-    /// How many records there are.
+    /// `count(*)`: number of records.
     Records,
-    /// How many have a value.
+    /// `count(x)`: number of records with a value.
     Values,
-    /// The sum, of this type: of integers a decimal, which all sums of them fit into.
+    /// `sum(x)` in this type; for integers a decimal wide enough for any sum.
     Sum(DataType),
-    /// How many floats there are, and their sum.
+    /// `avg(x)`: count and sum of floats.
     Average,
 }
 
 /// An argument of a function, by row.
 pub(crate) enum RowArgument<'a> {
-    /// The values of all rows, and where those of each row end.
+    /// The values of all rows, and the end of each row.
     Values(&'a ArrayRef, &'a [u32]),
-    /// The sum of each row, none of whose values is null, and where values would end.
+    /// The sum of each row, without null values, and the end of each row.
     Sums(&'a ArrayRef, &'a [u32]),
 }
 
-/// What rows share, and the states of each function for each of them.
+/// The columns that a row's records share, and the states of each function by row.
 pub(crate) struct RowStates {
     pub(crate) rows: RecordBatch,
     pub(crate) states: Vec<Vec<ArrayRef>>,
 }
 
 impl RowStates {
-    /// The rows that `kept` says.
+    /// The rows set in `kept`.
     pub(crate) fn filter(self, kept: &BooleanArray) -> Result<Self> {
         if kept.true_count() == kept.len() {
             return Ok(self);
@@ -59,13 +59,13 @@ impl RowStates {
     }
 }
 
-/// What cannot be, for types have been looked at.
-pub(crate) fn unlike() -> DataFusionError {
-    DataFusionError::Internal("a state of rows is of another type".to_owned())
+/// Cannot occur: types were checked at planning.
+pub(crate) fn type_mismatch() -> DataFusionError {
+    DataFusionError::Internal("a state by row has another type".to_owned())
 }
 
 impl RowState {
-    /// The state of `function` of these arguments, all of whose records count; `None` if it is of another kind.
+    /// The state of `function` over these arguments, without a filter; `None` for other functions.
     pub(crate) fn of(function: &AggregateFunctionExpr, arguments: &[Arc<dyn PhysicalExpr>]) -> Option<Self> {
         let [argument] = arguments else { return None };
         let states = function.state_fields().ok()?;
@@ -82,26 +82,26 @@ impl RowState {
         }
     }
 
-    /// Whether an argument must be there.
+    /// Whether it needs its argument's values.
     pub(crate) fn looks_at_values(&self) -> bool {
         *self != Self::Records
     }
 
-    /// The states of each row, of which `ends` says where its records end: numbers and sums, null where there is no value.
+    /// The states of each row: counts and sums, null without a value. `ends`: the end of each row's records.
     ///
     /// # Errors
-    /// If the argument is of another type, or a sum does not fit.
+    /// If the argument has another type, or a sum overflows.
     pub(crate) fn states(&self, ends: &[u32], argument: Option<&RowArgument<'_>>) -> Result<Vec<ArrayRef>> {
         let numbers = |counts: Vec<usize>| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| *count as i64)))
         };
-        let argument = || argument.ok_or_else(unlike);
+        let argument = || argument.ok_or_else(type_mismatch);
         Ok(match self {
             Self::Records => vec![numbers(record_counts(ends).collect())],
             Self::Values => vec![numbers(argument()?.counts())],
             Self::Sum(kind) => vec![argument()?.sums(kind)?],
             Self::Average => {
-                // Where there is no value both are null, as the engine would leave them.
+                // Without a value both are null, as in DataFusion.
                 let counts = argument()?.counts().into_iter().map(|count| (count > 0).then_some(count as u64));
                 vec![Arc::new(counts.collect::<UInt64Array>()), argument()?.sums(&DataType::Float64)?]
             }
@@ -110,7 +110,7 @@ impl RowState {
 }
 
 impl RowArgument<'_> {
-    /// How many values each row has.
+    /// Count of non-null values by row.
     fn counts(&self) -> Vec<usize> {
         match self {
             Self::Sums(_, ends) => record_counts(ends).collect(),
@@ -123,7 +123,7 @@ impl RowArgument<'_> {
         }
     }
 
-    /// The sum of each row.
+    /// Sum by row.
     fn sums(&self, kind: &DataType) -> Result<ArrayRef> {
         let sums: ArrayRef = match (self, kind) {
             (Self::Sums(sums, ends), _) => {
@@ -132,29 +132,29 @@ impl RowArgument<'_> {
                 if sums.data_type().is_integer() { cast(&sums, kind)? } else { sums }
             }
             (Self::Values(values, ends), DataType::Float64) => {
-                add::<Float64Type>(values, ends, add_floats).ok_or_else(unlike)?
+                add::<Float64Type>(values, ends, add_floats).ok_or_else(type_mismatch)?
             }
             (Self::Values(values, ends), DataType::Decimal128(_, scale)) => match values.data_type() {
                 DataType::Int64 => add_wide::<Int64Type>(values, ends, *scale)?,
                 DataType::UInt64 => add_wide::<UInt64Type>(values, ends, *scale)?,
                 _ => add_wide::<Decimal128Type>(values, ends, *scale)?,
             },
-            _ => return Err(unlike()),
+            _ => return Err(type_mismatch()),
         };
         if let (DataType::Decimal128(precision, scale), Some(decimals)) =
             (kind, sums.as_primitive_opt::<Decimal128Type>())
         {
-            // An argument of another scale would have been cast.
+            // Planning casts arguments of another scale.
             if decimals.scale() != *scale {
-                return Err(unlike());
+                return Err(type_mismatch());
             }
             return Ok(Arc::new(decimals.clone().with_data_type(DataType::Decimal128(*precision, *scale))));
         }
-        if sums.data_type() == kind { Ok(sums) } else { Err(unlike()) }
+        if sums.data_type() == kind { Ok(sums) } else { Err(type_mismatch()) }
     }
 }
 
-/// Adds the values of each row that are there.
+/// Adds the non-null values of each row.
 fn add<T: ArrowPrimitiveType>(
     values: &ArrayRef,
     ends: &[u32],
@@ -175,19 +175,19 @@ fn add<T: ArrowPrimitiveType>(
     Some(Arc::new(sums.with_data_type(array.data_type().clone())))
 }
 
-/// Adds up in 128 bits.
+/// Adds in 128 bits, checked.
 fn add_wide<T: ArrowPrimitiveType>(values: &ArrayRef, ends: &[u32], scale: i8) -> Result<ArrayRef>
 where
     T::Native: Into<i128>,
 {
-    let array = values.as_primitive_opt::<T>().ok_or_else(unlike)?;
+    let array = values.as_primitive_opt::<T>().ok_or_else(type_mismatch)?;
     let all = array.values();
     let sum = |row: Range<usize>| {
         let (mut sum, mut count) = (0_i128, 0_usize);
         let start = row.start;
         for (at, value) in all.get(row).unwrap_or_default().iter().enumerate() {
             if array.null_count() == 0 || array.is_valid(start + at) {
-                sum = sum.checked_add((*value).into()).ok_or_else(too_great)?;
+                sum = sum.checked_add((*value).into()).ok_or_else(sum_overflow)?;
                 count += 1;
             }
         }
@@ -209,7 +209,7 @@ fn add_floats(values: &[f64]) -> f64 {
     lanes.iter().chain(rest).sum()
 }
 
-/// The records of each row.
+/// The range of records of each row.
 fn rows(ends: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let starts = std::iter::once(0).chain(ends.iter().copied());
     ends.iter().zip(starts).map(|(end, start)| start as usize..(*end).max(start) as usize)

@@ -1,4 +1,4 @@
-//! Counts and bounds of whole stripes, as the stripe table tells them: of these nothing is read.
+//! Aggregates answered from stripe stats in the index, without reading the stripes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,102 +10,104 @@ use datafusion::physical_expr::expressions::Column;
 use tidetable_layout::Layout;
 use tidetable_store::{Scalar, StripeMeta, StripeStats};
 
-use crate::aggregate::exec::{Aggregate, ScanAggregate};
 use crate::aggregate::row_states::{RowState, RowStates};
+use crate::aggregate::spec::{Aggregate, ScanAggregate};
 use crate::pushdown::pruning::value;
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
-/// An aggregate that the stripe table answers, of a table whose records are those of one group.
+/// An aggregate that stripe stats answer, for a table whose records come from one column group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
-    /// How many records there are.
+enum StripeAggregate {
+    /// `count(*)`: number of records.
     Records,
-    /// How many have a value in this column of the group.
+    /// `count(x)`: records with a value in this column of the group.
     Values(usize),
-    /// The least or the greatest of something.
-    End { of: EndOf, kind: DataType, greatest: bool },
+    /// `min` or `max`.
+    Bound { of: BoundOf, kind: DataType, greatest: bool },
 }
 
-/// What bounds are told of.
+/// What `min` and `max` are taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EndOf {
+enum BoundOf {
     Timestamps,
     /// A column of the group.
     Column(usize),
 }
 
-/// Adds up what stripes are known to hold.
+/// Totals over stripes, from their stats.
 #[derive(Debug)]
 pub(crate) struct StripeTotals {
     group: usize,
-    parts: Vec<Part>,
-    /// For each part what it comes to; nothing before the first stripe.
-    found: Mutex<Option<Vec<Found>>>,
+    aggregates: Vec<StripeAggregate>,
+    /// The result of each aggregate so far; `None` before the first stripe.
+    found: Mutex<Option<Vec<StripeValue>>>,
 }
 
-/// What a part comes to.
+/// Result of an aggregate.
 #[derive(Debug, Clone, PartialEq)]
-enum Found {
+enum StripeValue {
     Count(u64),
     /// `None` if no record has a value.
-    End(Option<Scalar>),
+    Bound(Option<Scalar>),
 }
 
 impl StripeTotals {
-    /// For `aggregate` of all records that the scan shows; `None` if it asks for more than the stripe table tells.
+    /// For `aggregate` over all records of the scan; `None` if stripe stats cannot answer it.
     pub(crate) fn new(scan: &TableScan, table: &Schema, aggregate: &ScanAggregate) -> Option<Self> {
         let layout = scan.snapshot.layout();
         let group = layout.group_of_records()?;
-        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let whole = matches!(scan.output, ScanOutput::Records { within: None });
         if !whole || !aggregate.groups.is_empty() {
             return None;
         }
-        let part = |aggregate: &Aggregate| part(layout, group, table, aggregate);
-        let parts = aggregate.aggregates.iter().map(part).collect::<Option<_>>()?;
-        Some(Self { group, parts, found: Mutex::new(None) })
+        let of_stripes = |aggregate: &Aggregate| stripe_aggregate(layout, group, table, aggregate);
+        let aggregates = aggregate.aggregates.iter().map(of_stripes).collect::<Option<_>>()?;
+        Some(Self { group, aggregates, found: Mutex::new(None) })
     }
 
-    /// The states of the aggregates over all stripes that were known; `None` if none was.
+    /// The states over all stripes whose stats sufficed; `None` if there was none.
     pub(crate) fn states(&self) -> Result<Option<RowStates>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = found.as_ref() else { return Ok(None) };
-        let state = |(part, found): (&Part, &Found)| -> Result<Vec<ArrayRef>> {
-            Ok(vec![match (part, found) {
-                (Part::End { kind, .. }, Found::End(end)) => match end.and_then(|end| value(end, kind)) {
-                    Some(value) => value.to_array()?,
-                    None => ScalarValue::try_from(kind)?.to_array()?,
-                },
-                (_, Found::Count(count)) => Arc::new(Int64Array::from(vec![count.cast_signed()])),
-                (_, Found::End(_)) => Arc::new(Int64Array::from(vec![0])),
+        let state = |(aggregate, found): (&StripeAggregate, &StripeValue)| -> Result<Vec<ArrayRef>> {
+            Ok(vec![match (aggregate, found) {
+                (StripeAggregate::Bound { kind, .. }, StripeValue::Bound(end)) => {
+                    match end.and_then(|end| value(end, kind)) {
+                        Some(value) => value.to_array()?,
+                        None => ScalarValue::try_from(kind)?.to_array()?,
+                    }
+                }
+                (_, StripeValue::Count(count)) => Arc::new(Int64Array::from(vec![count.cast_signed()])),
+                (_, StripeValue::Bound(_)) => Arc::new(Int64Array::from(vec![0])),
             }])
         };
-        let states = self.parts.iter().zip(found).map(state).collect::<Result<_>>()?;
+        let states = self.aggregates.iter().zip(found).map(state).collect::<Result<_>>()?;
         Ok(Some(RowStates { rows: RecordBatch::new_empty(Arc::new(Schema::empty())), states }))
     }
 
-    /// What a part comes to in one stripe; `None` if the table does not tell.
-    fn of_stripe(&self, part: &Part, stripe: &StripeMeta) -> Option<Found> {
+    /// The result for one stripe; `None` if its stats do not suffice.
+    fn of_stripe(&self, aggregate: &StripeAggregate, stripe: &StripeMeta) -> Option<StripeValue> {
         let records = *stripe.records.get(self.group)?;
         let columns = stripe.columns.get(self.group)?;
-        Some(match part {
-            Part::Records => Found::Count(records),
-            Part::Values(column) => Found::Count(columns.get(*column)?.present),
-            Part::End { of, kind, greatest } => {
+        Some(match aggregate {
+            StripeAggregate::Records => StripeValue::Count(records),
+            StripeAggregate::Values(column) => StripeValue::Count(columns.get(*column)?.present),
+            StripeAggregate::Bound { of, kind, greatest } => {
                 let (present, range) = match of {
-                    EndOf::Timestamps => {
+                    BoundOf::Timestamps => {
                         let told = |(least, greatest)| (Scalar::Timestamp(least), Scalar::Timestamp(greatest));
                         (records, stripe.timestamps.map(told))
                     }
-                    EndOf::Column(column) => {
+                    BoundOf::Column(column) => {
                         let column = columns.get(*column)?;
                         (column.present, column.range)
                     }
                 };
                 match range.map(|(least, most)| if *greatest { most } else { least }) {
-                    // Bounds do not tell the zeros apart.
+                    // Bounds do not distinguish `0.0` and `-0.0`.
                     Some(Scalar::Float64(0.0)) => return None,
-                    Some(end) => Found::End(value(end, kind).map(|_| end).map(Some)?),
-                    None if present == 0 => Found::End(None),
+                    Some(end) => StripeValue::Bound(value(end, kind).map(|_| end).map(Some)?),
+                    None if present == 0 => StripeValue::Bound(None),
                     None => return None,
                 }
             }
@@ -115,40 +117,42 @@ impl StripeTotals {
 
 impl StripeStats for StripeTotals {
     fn know(&self, stripe: &StripeMeta) -> bool {
-        // A row without events may make a record of what else it has.
+        // A row without events may become a record of its other groups.
         if stripe.fills_rows.get(self.group) != Some(&true) {
             return false;
         }
-        let Some(more) = self.parts.iter().map(|part| self.of_stripe(part, stripe)).collect::<Option<Vec<_>>>() else {
+        let Some(more) =
+            self.aggregates.iter().map(|aggregate| self.of_stripe(aggregate, stripe)).collect::<Option<Vec<_>>>()
+        else {
             return false;
         };
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         *found = Some(match found.take() {
             None => more,
             Some(before) => {
-                let pairs = before.into_iter().zip(more).zip(&self.parts);
-                pairs.map(|((one, other), part)| one.with(other, part)).collect()
+                let pairs = before.into_iter().zip(more).zip(&self.aggregates);
+                pairs.map(|((one, other), aggregate)| one.with(other, aggregate)).collect()
             }
         });
         true
     }
 }
 
-impl Found {
-    fn with(self, other: Self, part: &Part) -> Self {
-        let greatest = matches!(part, Part::End { greatest: true, .. });
+impl StripeValue {
+    fn with(self, other: Self, aggregate: &StripeAggregate) -> Self {
+        let greatest = matches!(aggregate, StripeAggregate::Bound { greatest: true, .. });
         match (self, other) {
             (Self::Count(one), Self::Count(other)) => Self::Count(one + other),
-            (Self::End(Some(one)), Self::End(Some(other))) => {
-                Self::End(Some(if is_less(one, other) == greatest { other } else { one }))
+            (Self::Bound(Some(one)), Self::Bound(Some(other))) => {
+                Self::Bound(Some(if is_less(one, other) == greatest { other } else { one }))
             }
-            (Self::End(one), Self::End(other)) => Self::End(one.or(other)),
+            (Self::Bound(one), Self::Bound(other)) => Self::Bound(one.or(other)),
             (one, _) => one,
         }
     }
 }
 
-/// Whether a value comes before another of its type, neither of which is no number.
+/// Less-than for values of one type; neither is NaN.
 fn is_less(one: Scalar, other: Scalar) -> bool {
     match (one, other) {
         (Scalar::UInt64(one), Scalar::UInt64(other)) => one < other,
@@ -160,7 +164,7 @@ fn is_less(one: Scalar, other: Scalar) -> bool {
     }
 }
 
-fn part(layout: &Layout, group: usize, table: &Schema, aggregate: &Aggregate) -> Option<Part> {
+fn stripe_aggregate(layout: &Layout, group: usize, table: &Schema, aggregate: &Aggregate) -> Option<StripeAggregate> {
     let Aggregate { function, arguments, filter: None } = aggregate else { return None };
     let field = || match arguments.as_slice() {
         [argument] => argument.downcast_ref::<Column>().map(Column::index),
@@ -175,19 +179,19 @@ fn part(layout: &Layout, group: usize, table: &Schema, aggregate: &Aggregate) ->
         "min" => false,
         _ => {
             return match RowState::of(function, arguments)? {
-                RowState::Records => Some(Part::Records),
-                RowState::Values => Some(Part::Values(column(field()?)?)),
+                RowState::Records => Some(StripeAggregate::Records),
+                RowState::Values => Some(StripeAggregate::Values(column(field()?)?)),
                 _ => None,
             };
         }
     };
     let field = field()?;
     let of = match layout.is_timestamp_of(field, group) {
-        true => EndOf::Timestamps,
-        false => EndOf::Column(column(field)?),
+        true => BoundOf::Timestamps,
+        false => BoundOf::Column(column(field)?),
     };
     let kind = table.fields().get(field)?.data_type().clone();
     let states = function.state_fields().ok()?;
     let [state] = states.as_slice() else { return None };
-    (*state.data_type() == kind).then_some(Part::End { of, kind, greatest })
+    (*state.data_type() == kind).then_some(StripeAggregate::Bound { of, kind, greatest })
 }

@@ -1,4 +1,4 @@
-//! `exports.NAME`: what was published, read from its files.
+//! Schema provider of `exports.NAME`: published files as listing tables.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -24,42 +24,42 @@ use crate::error::{SqlError, external};
 const FOLDER: &str = "exports";
 const ENDING: &str = ".json";
 
-/// The lists of a store, read when they are first asked for.
+/// The export lists of a store, read on first use.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ExportLists {
     store: Store,
     lists: OnceLock<Vec<(String, Option<Published>)>>,
 }
 
-impl Listed {
+impl ExportLists {
     pub(crate) fn new(store: Store) -> Self {
         Self { store, lists: OnceLock::new() }
     }
 
-    /// Each export with its list, `None` where that cannot be read.
+    /// Each export with its list; `None` if the list cannot be read.
     fn lists(&self) -> &[(String, Option<Published>)] {
         self.lists.get_or_init(|| {
             let blobs = self.store.blobs().as_ref();
-            // A store that cannot be listed shows no exports; its tables tell why when they are read.
+            // If the store cannot be listed, no exports are shown; reading a table reports the error.
             let names = blobs.list(FOLDER).unwrap_or_default();
             let exports = names.iter().filter_map(|name| name.strip_suffix(ENDING));
             exports.map(|name| (name.to_owned(), Published::load(blobs, name).ok())).collect()
         })
     }
 
-    /// The export `name`, or the part in the folder `name`.
-    fn find(&self, name: &str) -> Option<Found<'_>> {
+    /// The export `name`, or the part in the directory `name`.
+    fn find(&self, name: &str) -> Option<ListEntry<'_>> {
         let whole = self.lists().iter().find(|(export, _)| export == name).map(|(export, list)| match list {
-            Some(list) => Found::Parts(list, list.parts.values().collect()),
-            None => Found::Broken(export),
+            Some(list) => ListEntry::Parts(list, list.parts.values().collect()),
+            None => ListEntry::Broken(export),
         });
         whole.or_else(|| {
             let lists = self.lists().iter().filter_map(|(_, list)| list.as_ref());
             let mut parts = lists.clone().flat_map(|list| list.parts.values().map(move |part| (list, part)));
             let part = parts.find(|(_, part)| part.folder == name);
             let is_empty = |list: &&Published| list.empty.values().any(|part| part.folder == name);
-            let empty = || lists.clone().find(is_empty).map(|list| Found::Parts(list, Vec::new()));
-            part.map(|(list, part)| Found::Parts(list, vec![part])).or_else(empty)
+            let empty = || lists.clone().find(is_empty).map(|list| ListEntry::Parts(list, Vec::new()));
+            part.map(|(list, part)| ListEntry::Parts(list, vec![part])).or_else(empty)
         })
     }
 
@@ -73,30 +73,29 @@ impl Listed {
     }
 }
 
-enum Found<'a> {
+enum ListEntry<'a> {
     Parts(&'a Published, Vec<&'a Part>),
     Broken(&'a str),
 }
 
-/// The schema `exports`.
 #[derive(Debug)]
 pub(crate) struct ExportsSchema {
-    listed: Arc<Listed>,
+    listed: Arc<ExportLists>,
 }
 
 impl ExportsSchema {
-    pub(crate) fn new(listed: Arc<Listed>) -> Self {
+    pub(crate) fn new(listed: Arc<ExportLists>) -> Self {
         Self { listed }
     }
 
     fn open(&self, list: &Published, parts: &[&Part]) -> Result<Option<Arc<dyn TableProvider>>> {
         if parts.is_empty() {
-            // Known to hold no row; of a list that never had any the columns are not known.
+            // An empty export; without columns in the list there is no schema.
             let schema = schema(list).filter(|schema| !schema.fields().is_empty());
             return Ok(schema.map(|schema| Arc::new(EmptyTable::new(schema)) as Arc<dyn TableProvider>));
         }
         let root = PathBuf::from(self.listed.store.blobs().display());
-        // Symbolic links and a working folder that changes must not change what is read.
+        // An absolute path: links and a change of the working directory must not change what is read.
         let root = std::path::absolute(root)?;
         let url = |path: String| file_url(&root.join(path));
         let urls = parts.iter().flat_map(|part| part.paths()).map(url).collect::<Result<Vec<_>>>()?;
@@ -113,10 +112,10 @@ impl ExportsSchema {
         Ok(Some(Arc::new(PublishedTable { files, store: self.listed.store.clone(), list, parts })))
     }
 
-    /// What is listed now, if files of `parts` are gone: they were published again since their list was read.
+    /// The list as it is now, if files of `parts` are gone: the parts were published again since the list was read.
     fn listed_anew(&self, parts: &[&Part]) -> Option<Self> {
         let gone = gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())).ok().flatten();
-        gone.map(|_| Self { listed: Arc::new(Listed::new(self.listed.store.clone())) })
+        gone.map(|_| Self { listed: Arc::new(ExportLists::new(self.listed.store.clone())) })
     }
 }
 
@@ -128,15 +127,15 @@ impl SchemaProvider for ExportsSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.listed.find(name) {
-            Some(Found::Parts(list, parts)) => match self.listed_anew(&parts) {
+            Some(ListEntry::Parts(list, parts)) => match self.listed_anew(&parts) {
                 Some(anew) => match anew.listed.find(name) {
-                    Some(Found::Parts(list, parts)) => anew.open(list, &parts),
+                    Some(ListEntry::Parts(list, parts)) => anew.open(list, &parts),
                     _ => Ok(None),
                 },
                 None => self.open(list, &parts),
             },
-            // Read once more, for its error.
-            Some(Found::Broken(name)) => {
+            // Reads the list again to return its error.
+            Some(ListEntry::Broken(name)) => {
                 let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;
                 self.open(&list, &list.parts.values().collect::<Vec<_>>())
             }
@@ -153,12 +152,12 @@ impl SchemaProvider for ExportsSchema {
     }
 }
 
-/// The form of a part's files.
+/// File extension of a part's files.
 fn ending(part: Option<&Part>) -> &str {
     part.and_then(|part| part.file.rsplit_once('.')).map_or("", |(_, ending)| ending)
 }
 
-/// How files of a form are read.
+/// Listing options by file extension.
 fn options(ending: &str) -> ListingOptions {
     let format: Arc<dyn FileFormat> = match ending {
         "csv" => Arc::new(CsvFormat::default().with_has_header(true)),
@@ -168,7 +167,7 @@ fn options(ending: &str) -> ListingOptions {
     ListingOptions::new(format).with_file_extension(format!(".{ending}"))
 }
 
-/// The columns as the list names them, so that no part has to be opened for them.
+/// The columns that the list names, so that no file is opened for its schema.
 fn schema(list: &Published) -> Option<SchemaRef> {
     let field = |(name, kind): &(String, String)| Some(Field::new(name, DataType::from_str(kind).ok()?, true));
     let fields = list.columns.iter().map(field).collect::<Option<Vec<_>>>()?;
@@ -178,18 +177,19 @@ fn schema(list: &Published) -> Option<SchemaRef> {
 fn several_forms(list: &Published) -> StoreError {
     StoreError::Manifest {
         path: format!("{FOLDER}/{}{ENDING}", list.name),
-        reason: "its parts are files of several forms; run its job, which publishes all of them in one".to_owned(),
+        reason: "its parts have files of several formats; run its job, which publishes all of them in one format"
+            .to_owned(),
     }
 }
 
 fn unreadable(list: &Published) -> StoreError {
     StoreError::Manifest {
         path: format!("{FOLDER}/{}{ENDING}", list.name),
-        reason: "it names a column type that is not known here".to_owned(),
+        reason: "it names an unknown column type; use the release that published it, or run its job".to_owned(),
     }
 }
 
-/// A location without wildcards: in a plain path, `*` and `[` are wildcards.
+/// A URL that escapes `*` and `[`, which a plain path would treat as wildcards.
 fn file_url(path: &Path) -> Result<ListingTableUrl> {
     let gone = |()| external(SqlError::PublishedGone { path: path.display().to_string() });
     ListingTableUrl::try_new(Url::from_file_path(path).map_err(gone)?, None)
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_in_a_list_read_back() {
+    fn column_types_of_a_list_round_trip() {
         let kinds = [
             DataType::UInt64,
             DataType::Float64,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_in_a_path_are_names() {
+    fn wildcards_in_a_path_are_escaped() {
         let url = file_url(Path::new("/a b/[x]*/50%/é.parquet")).unwrap();
         assert!(url.get_glob().is_none());
         assert_eq!(url.prefix().as_ref(), "a b/[x]*/50%/é.parquet");

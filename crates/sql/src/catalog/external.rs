@@ -1,5 +1,5 @@
-//! Tables over files that a person declares with `CREATE EXTERNAL TABLE`. They write nothing, and last as long as the
-//! sessions that share them.
+//! External tables: tables over files, declared with `CREATE EXTERNAL TABLE`. They write nothing, and last as long as
+//! the sessions that share them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use datafusion::sql::parser::Statement;
 use crate::error::{Result, SqlError};
 use crate::workarounds::folder_patterns::{is_pattern, located};
 
-/// Forms of files that a table can be declared over.
+/// File formats of external tables.
 const FORMATS: [&str; 3] = ["PARQUET", "CSV", "ARROW"];
 
-/// The tables that were declared. Clones share them.
+/// The external tables of a session. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct ExternalTables(Arc<Mutex<BTreeMap<String, Arc<dyn TableProvider>>>>);
 
@@ -39,11 +39,11 @@ impl ExternalTables {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Declares the table of `statement`, if that is a `CREATE EXTERNAL TABLE`; the name of it. `taken` are names of other
-    /// tables.
+    /// Declares the table of `statement` and returns its name, if that is a `CREATE EXTERNAL TABLE`. `taken`: names of
+    /// other tables.
     ///
     /// # Errors
-    /// If the name is taken, there is no such form of files or no such file, or the files cannot be read.
+    /// If the name is taken, the format is unknown, the location does not exist, or the files cannot be read.
     pub(crate) async fn declare(
         &self,
         state: &SessionState,
@@ -72,7 +72,7 @@ impl ExternalTables {
     }
 }
 
-/// What can be said of a declaration before its files are read; its name.
+/// Validates a declaration before its files are read; returns the table's name.
 fn check(asked: &CreateExternalTable) -> Result<String> {
     let TableReference::Bare { table } = &asked.name else {
         return Err(SqlError::ExternalName { name: asked.name.to_string() });
@@ -81,7 +81,8 @@ fn check(asked: &CreateExternalTable) -> Result<String> {
         let known = FORMATS.join(", ");
         return Err(SqlError::ExternalFormat { found: asked.file_type.clone(), known });
     }
-    // For DataFusion 55.2 a missing path is an empty folder; row "Missing files" of `docs/datafusion-workarounds.md`.
+    // DataFusion 55.2 treats a missing path as an empty directory; row "Missing files" of
+    // `docs/datafusion-workarounds.md`.
     let is_plain = |location: &&String| !location.contains("://") && !is_pattern(location);
     match asked.locations.iter().filter(is_plain).find(|location| !Path::new(location).exists()) {
         Some(location) => Err(SqlError::ExternalMissing { location: location.clone() }),

@@ -1,5 +1,5 @@
-//! The files of a published table: all of them, as they were published, or an error. For DataFusion 55.2 a missing file is no
-//! file (row "Missing files" of `docs/datafusion-workarounds.md`), and changed bytes of a column are values.
+//! Table provider of published files that fails unless every file is present and unchanged. DataFusion 55.2 treats a
+//! missing file as empty (row "Missing files" of `docs/datafusion-workarounds.md`), and reads changed bytes as values.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use tidetable_store::{FileState, Part, PartFile, Published, Store, StoreError};
 
 use crate::error::{SqlError, external};
 
-/// The files of a published table.
+/// Published files as a table.
 #[derive(Debug)]
 pub(crate) struct PublishedTable {
     pub(crate) files: Arc<ListingTable>,
     pub(crate) store: Store,
-    /// The export.
+    /// Export name.
     pub(crate) list: String,
-    /// Its files, by their paths.
+    /// Its files by path.
     pub(crate) parts: Vec<(String, PartFile)>,
 }
 
@@ -49,7 +49,8 @@ impl TableProvider for PublishedTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         self.check().map_err(external)?;
         let plan = self.files.scan(state, projection, filters, limit).await?;
-        // Names of files that are not replaced in one are used once: what is there now was there when it was listed.
+        // Parts that cannot be swapped atomically never reuse file names, so a file present now was also present at the
+        // listing.
         match gone(&self.store, self.parts.iter().map(|(path, _)| path.clone())).map_err(external)? {
             Some(path) => Err(external(SqlError::PublishedGone { path })),
             None => Ok(plan),
@@ -58,14 +59,14 @@ impl TableProvider for PublishedTable {
 }
 
 impl PublishedTable {
-    /// Whether all files are there, and none was written to since it was published.
+    /// Fails if a file is missing, or was modified after publication.
     fn check(&self) -> std::result::Result<(), SqlError> {
         let blobs = self.store.blobs().as_ref();
         for (path, file) in &self.parts {
             match file.state(blobs, path)? {
                 FileState::AsPublished | FileState::SameBytes(_) | FileState::Another => {}
                 FileState::Missing => return Err(SqlError::PublishedGone { path: path.clone() }),
-                // It may have been published again since its list was read.
+                // The part may have been published again since the list was read.
                 FileState::Changed if self.is_listed_otherwise(path, file)? => {}
                 FileState::Changed => return Err(SqlError::PublishedDamaged { path: path.clone() }),
             }
@@ -80,7 +81,7 @@ impl PublishedTable {
     }
 }
 
-/// The first of `paths` that is not there.
+/// The first of `paths` that does not exist.
 pub(crate) fn gone(
     store: &Store,
     mut paths: impl Iterator<Item = String>,

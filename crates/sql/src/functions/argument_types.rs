@@ -1,10 +1,10 @@
-//! Types of arguments.
+//! Argument types of functions.
 
 use arrow::datatypes::DataType;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 
-/// The one argument of a function as bytes.
+/// Coerces the only argument of a function to bytes.
 pub(crate) fn one_of_bytes(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
     match kinds {
         [kind] if is_bytes(kind) || *kind == DataType::Null => Ok(vec![DataType::Binary]),

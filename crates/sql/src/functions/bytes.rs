@@ -1,39 +1,86 @@
-//! What cells of eight bytes and cells of text hold.
+//! Functions that decode cell bytes as numbers and text.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BinaryArray, Float64Array, Int64Array, StringArray};
-use arrow::datatypes::DataType;
+use arrow::array::{AsArray, BinaryArray, PrimitiveArray, StringArray};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Float64Type, Int64Type};
 use datafusion::common::exec_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use crate::functions::argument_types::one_of_bytes;
 
-/// `to_int64(bytes)`: eight bytes, big-endian, two's complement. Other lengths are an error.
-pub(crate) fn to_int64() -> Arc<ScalarUDF> {
-    function("to_int64", DataType::Int64, |bytes| {
-        let numbers = bytes.iter().map(|value| value.map(|value| Ok(i64::from_be_bytes(eight("to_int64", value)?))));
-        let numbers: Int64Array = numbers.map(Option::transpose).collect::<Result<_>>()?;
-        Ok(Arc::new(numbers))
-    })
+/// A function of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum OfBytes {
+    /// `to_int64(bytes)`: eight bytes, big-endian, two's complement. Other lengths are an error.
+    ToInt64,
+    /// `to_float64(bytes)`: eight bytes, big-endian, IEEE 754. Other lengths are an error.
+    ToFloat64,
+    /// `safe_convert_bytes_to_string(bytes)`: text, with U+FFFD for invalid UTF-8.
+    ToText,
 }
 
-/// `to_float64(bytes)`: eight bytes, big-endian, IEEE 754. Other lengths are an error.
-pub(crate) fn to_float64() -> Arc<ScalarUDF> {
-    function("to_float64", DataType::Float64, |bytes| {
-        let numbers = bytes.iter().map(|value| value.map(|value| Ok(f64::from_be_bytes(eight("to_float64", value)?))));
-        let numbers: Float64Array = numbers.map(Option::transpose).collect::<Result<_>>()?;
-        Ok(Arc::new(numbers))
-    })
+impl OfBytes {
+    pub(crate) fn function(self) -> Arc<ScalarUDF> {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        Arc::new(ScalarUDF::new_from_impl(BytesFunction { of_bytes: self, signature }))
+    }
 }
 
-/// `safe_convert_bytes_to_string(bytes)`: as text, with U+FFFD for what is not UTF-8.
-pub(crate) fn safe_convert_bytes_to_string() -> Arc<ScalarUDF> {
-    function("safe_convert_bytes_to_string", DataType::Utf8, |bytes| {
-        let texts: StringArray = bytes.iter().map(|value| value.map(String::from_utf8_lossy)).collect();
-        Ok(Arc::new(texts))
-    })
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct BytesFunction {
+    of_bytes: OfBytes,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for BytesFunction {
+    fn name(&self) -> &str {
+        match self.of_bytes {
+            OfBytes::ToInt64 => "to_int64",
+            OfBytes::ToFloat64 => "to_float64",
+            OfBytes::ToText => "safe_convert_bytes_to_string",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.of_bytes {
+            OfBytes::ToInt64 => DataType::Int64,
+            OfBytes::ToFloat64 => DataType::Float64,
+            OfBytes::ToText => DataType::Utf8,
+        })
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        one_of_bytes(self.name(), kinds)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let Some(bytes) = arrays.first().and_then(|array| array.as_binary_opt::<i32>()) else {
+            return exec_err!("{} takes bytes", self.name());
+        };
+        Ok(ColumnarValue::Array(match self.of_bytes {
+            OfBytes::ToInt64 => Arc::new(numbers::<Int64Type>(self.name(), bytes, i64::from_be_bytes)?),
+            OfBytes::ToFloat64 => Arc::new(numbers::<Float64Type>(self.name(), bytes, f64::from_be_bytes)?),
+            OfBytes::ToText => {
+                let texts = bytes.iter().map(|value| value.map(String::from_utf8_lossy));
+                Arc::new(texts.collect::<StringArray>())
+            }
+        }))
+    }
+}
+
+fn numbers<T: ArrowPrimitiveType>(
+    function: &str,
+    bytes: &BinaryArray,
+    read: impl Fn([u8; 8]) -> T::Native,
+) -> Result<PrimitiveArray<T>> {
+    bytes.iter().map(|value| value.map(|value| eight(function, value).map(&read)).transpose()).collect()
 }
 
 fn eight(function: &str, value: &[u8]) -> Result<[u8; 8]> {
@@ -47,73 +94,9 @@ fn eight(function: &str, value: &[u8]) -> Result<[u8; 8]> {
     }
 }
 
-type Convert = fn(&BinaryArray) -> Result<ArrayRef>;
-
-fn function(name: &'static str, returns: DataType, convert: Convert) -> Arc<ScalarUDF> {
-    let signature = Signature::user_defined(Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(OfBytes { name, returns, convert: ByName(convert), signature }))
-}
-
-/// A function of bytes.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct OfBytes {
-    name: &'static str,
-    returns: DataType,
-    convert: ByName,
-    signature: Signature,
-}
-
-/// The work of a function, whose name tells it from the others.
-#[derive(Clone, Copy)]
-struct ByName(Convert);
-
-impl std::fmt::Debug for ByName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("convert")
-    }
-}
-
-impl PartialEq for ByName {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for ByName {}
-
-impl std::hash::Hash for ByName {
-    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
-}
-
-impl ScalarUDFImpl for OfBytes {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.returns.clone())
-    }
-
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        one_of_bytes(self.name, kinds)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let Some(bytes) = arrays.first().and_then(|array| array.as_binary_opt::<i32>()) else {
-            return exec_err!("{} takes bytes", self.name);
-        };
-        Ok(ColumnarValue::Array((self.convert.0)(bytes)?))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow::array::Array;
+    use arrow::array::{Array, ArrayRef, Float64Array, Int64Array};
     use arrow::datatypes::Field;
     use datafusion::config::ConfigOptions;
 
@@ -133,29 +116,29 @@ mod tests {
     }
 
     #[test]
-    fn eight_bytes_are_a_number() {
+    fn eight_bytes_become_a_number() {
         let numbers = [0, 1, -1, i64::MAX, i64::MIN].map(i64::to_be_bytes);
         let mut values: Vec<Option<&[u8]>> = numbers.iter().map(|bytes| Some(bytes.as_slice())).collect();
         values.push(None);
-        let read = call(&to_int64(), values).unwrap();
+        let read = call(&OfBytes::ToInt64.function(), values).unwrap();
         let expected: Int64Array = [Some(0), Some(1), Some(-1), Some(i64::MAX), Some(i64::MIN), None].iter().collect();
         assert_eq!(read.as_ref(), &expected as &dyn Array);
-        let read = call(&to_float64(), vec![Some(&1.5f64.to_be_bytes()), None]).unwrap();
+        let read = call(&OfBytes::ToFloat64.function(), vec![Some(&1.5f64.to_be_bytes()), None]).unwrap();
         assert_eq!(read.as_ref(), &Float64Array::from(vec![Some(1.5), None]) as &dyn Array);
     }
 
     #[test]
     fn other_lengths_are_an_error_that_shows_the_bytes() {
         for value in [b"".as_slice(), b"1234567", b"123456789"] {
-            let error = call(&to_int64(), vec![Some(value)]).unwrap_err().to_string();
+            let error = call(&OfBytes::ToInt64.function(), vec![Some(value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("not the {} of", value.len())), "{error}");
         }
-        assert!(call(&to_float64(), vec![Some(b"34.18")]).unwrap_err().to_string().contains("34.18"));
+        assert!(call(&OfBytes::ToFloat64.function(), vec![Some(b"34.18")]).unwrap_err().to_string().contains("34.18"));
     }
 
     #[test]
     fn what_is_no_utf8_is_replaced() {
-        let read = call(&safe_convert_bytes_to_string(), vec![Some(b"abc"), Some(b"a\xffb"), Some(b""), None]).unwrap();
+        let read = call(&OfBytes::ToText.function(), vec![Some(b"abc"), Some(b"a\xffb"), Some(b""), None]).unwrap();
         let expected = StringArray::from(vec![Some("abc"), Some("a\u{FFFD}b"), Some(""), None]);
         assert_eq!(read.as_ref(), &expected as &dyn Array);
     }

@@ -1,4 +1,4 @@
-//! `+`, `-` and `*` of integers that fail where a result does not fit. The engine's own (DataFusion 55.2) wrap around.
+//! Checked `+`, `-` and `*` of integers: overflow is an error. DataFusion 55.2 wraps around.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,15 +9,16 @@ use arrow::datatypes::{
     DataType, Field, FieldRef, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
-use datafusion::common::{DFSchema, ScalarValue, exec_datafusion_err, internal_err};
+use datafusion::common::{DFSchema, DataFusionError, ScalarValue, exec_datafusion_err, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Volatility,
 };
+use datafusion::physical_expr_common::datum::apply;
 
-/// What is done.
+/// The operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Op {
     Add,
@@ -26,8 +27,8 @@ enum Op {
     Negate,
 }
 
-/// `expr` with a function for its operator, if that is one of integers and may overflow.
-pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Expr {
+/// Replaces an integer operator that may overflow by a function.
+pub(crate) fn checked_arithmetic(expr: Expr, schema: &DFSchema) -> Expr {
     let op = match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let op = match op {
@@ -73,7 +74,7 @@ impl Op {
         }
     }
 
-    /// The engine's kernel, which stops at the first value that does not fit.
+    /// Arrow's checked kernel, which stops at the first overflow.
     fn stopping(self, one: &dyn Datum, other: &dyn Datum) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Add => add(one, other),
@@ -125,46 +126,28 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.as_slice() {
-            [ColumnarValue::Array(one)] => {
-                let zero = ScalarValue::new_zero(one.data_type())?;
-                Ok(ColumnarValue::Array(match self.fast(one, Side::Left(&zero)) {
-                    Some(done) => done,
-                    None => self.stop(one, one)?,
-                }))
-            }
-            [ColumnarValue::Array(one), ColumnarValue::Array(other)] => {
-                Ok(ColumnarValue::Array(match self.fast(one, Side::Array(other)) {
-                    Some(done) => done,
-                    None => self.stop(one, other)?,
-                }))
-            }
-            [ColumnarValue::Array(one), ColumnarValue::Scalar(other)] => {
-                Ok(ColumnarValue::Array(match self.fast(one, Side::Right(other)) {
-                    Some(done) => done,
-                    None => self.stop(one, &other.to_scalar()?)?,
-                }))
-            }
-            [ColumnarValue::Scalar(one), ColumnarValue::Array(other)] => {
-                Ok(ColumnarValue::Array(match self.fast(other, Side::Left(one)) {
-                    Some(done) => done,
-                    None => self.stop(&one.to_scalar()?, other)?,
-                }))
-            }
-            [ColumnarValue::Scalar(one), rest @ ..] => {
-                let other = match rest {
-                    [ColumnarValue::Scalar(other)] => other,
-                    _ => one,
-                };
-                let done = self.stop(&one.to_scalar()?, &other.to_scalar()?)?;
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&done, 0)?))
-            }
-            other => internal_err!("{} of {} values", self.op.sign(), other.len()),
+        use ColumnarValue::{Array, Scalar};
+        let (one, other) = match args.args.as_slice() {
+            [one] => (one, one),
+            [one, other] => (one, other),
+            other => return internal_err!("{} of {} values", self.op.sign(), other.len()),
+        };
+        let zero = ScalarValue::new_zero(&one.data_type())?;
+        let done = match (one, other) {
+            (Array(one), _) if self.op == Op::Negate => self.fast(one, Side::Left(&zero)),
+            (Array(one), Array(other)) => self.fast(one, Side::Array(other)),
+            (Array(one), Scalar(other)) => self.fast(one, Side::Right(other)),
+            (Scalar(one), Array(other)) => self.fast(other, Side::Left(one)),
+            (Scalar(_), Scalar(_)) => None,
+        };
+        match done {
+            Some(done) => Ok(Array(done)),
+            None => self.stop(one, other),
         }
     }
 }
 
-/// What stands beside an array.
+/// The other operand of an array.
 #[derive(Clone, Copy)]
 enum Side<'a> {
     Array(&'a ArrayRef),
@@ -173,8 +156,8 @@ enum Side<'a> {
 }
 
 impl Checked {
-    /// The results, which a look at all of them showed to fit; `None` where [`Self::stop`] must look closer, for nulls hold
-    /// numbers too.
+    /// The results, if none overflows; `None` if [`Self::stop`] must check, because the values of nulls are computed
+    /// too.
     fn fast(&self, array: &ArrayRef, side: Side<'_>) -> Option<ArrayRef> {
         match array.data_type() {
             DataType::Int8 => self.run::<Int8Type>(array, side),
@@ -201,18 +184,16 @@ impl Checked {
         }
     }
 
-    fn stop(&self, one: &dyn Datum, other: &dyn Datum) -> Result<ArrayRef> {
-        let kind = one.get().0.data_type().clone();
-        self.op.stopping(one, other).map_err(|error| match error {
-            ArrowError::ArithmeticOverflow(said) => {
-                // "Overflow happened on: 9223372036854775807 + 1"
-                let said = said.rsplit_once(": ").map_or(said.as_str(), |(_, numbers)| numbers);
-                exec_datafusion_err!(
-                    "{said} does not fit into {}: CAST a side of it to DECIMAL(38, 0) or DOUBLE",
-                    kind.to_string().to_lowercase()
-                )
-            }
-            other => other.into(),
+    fn stop(&self, one: &ColumnarValue, other: &ColumnarValue) -> Result<ColumnarValue> {
+        apply(one, other, |one, other| self.op.stopping(one, other)).map_err(|error| {
+            let DataFusionError::ArrowError(cause, _) = &error else { return error };
+            let ArrowError::ArithmeticOverflow(said) = cause.as_ref() else { return error };
+            // "Overflow happened on: 9223372036854775807 + 1"
+            let said = said.rsplit_once(": ").map_or(said.as_str(), |(_, numbers)| numbers);
+            exec_datafusion_err!(
+                "{said} does not fit into {}: CAST a side of it to DECIMAL(38, 0) or DOUBLE",
+                one.data_type().to_string().to_lowercase()
+            )
         })
     }
 }
@@ -256,8 +237,8 @@ where
     (!over.overflowed()).then(|| Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)) as ArrayRef)
 }
 
-/// Results of integers, and marks: their highest bit is set if a result does not fit. There is no branch in them, so that
-/// several values are worked on at a time, and the marks of all are looked at once.
+/// Wrapping integer operations with an overflow mark, whose highest bit is set on overflow. Without branches, so that
+/// the loop vectorizes and all marks are tested once.
 trait Overflowing: Sized + std::ops::BitOr<Output = Self> {
     fn add(self, other: Self) -> (Self, Self);
     fn subtract(self, other: Self) -> (Self, Self);
@@ -335,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_do_not_fit_are_marked() {
+    fn overflow_is_marked() {
         agree!(i8, i16, i32, i64, u8, u16, u32, u64);
     }
 }

@@ -1,4 +1,4 @@
-//! Casts with a function in their place, where the engine (DataFusion 55.2) converts otherwise than PostgreSQL and DuckDB.
+//! Replaces casts by functions where DataFusion 55.2 converts differently from PostgreSQL and DuckDB.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -15,19 +15,19 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-/// How some casts convert.
+/// A replacement for some casts.
 pub(crate) trait Conversion: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
-    /// Of the function.
+    /// Function name.
     const NAME: &str;
 
-    /// Whether it is how casts between these types convert.
+    /// Whether it replaces casts between these types.
     fn is_for(from: &DataType, to: &DataType) -> bool;
 
-    /// The values as `to`; null where one is none, or an error.
+    /// Casts `values` to `to`. A value that cannot be cast is null if `or_null`, otherwise an error.
     fn convert(values: &ArrayRef, to: &DataType, or_null: bool) -> Result<ArrayRef>;
 }
 
-/// `expr` with a function in its place, if it is a cast that converts so.
+/// Replaces `expr` by the function, if it is such a cast.
 pub(crate) fn converted<C: Conversion>(expr: Expr, schema: &DFSchema) -> Expr {
     let (inner, to, or_null) = match &expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), false),
@@ -48,7 +48,7 @@ pub(crate) fn converted<C: Conversion>(expr: Expr, schema: &DFSchema) -> Expr {
 }
 
 /// # Errors
-/// If `expr` converts a constant so, which does not convert.
+/// If `expr` casts a constant that cannot be cast.
 pub(crate) fn check_constant<C: Conversion>(expr: &Expr) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return Ok(()) };
     match (func.inner().downcast_ref::<Converted<C>>(), args.as_slice()) {
@@ -60,7 +60,7 @@ pub(crate) fn check_constant<C: Conversion>(expr: &Expr) -> Result<()> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Converted<C> {
     to: DataType,
-    /// Whether what does not convert is null, as for `TRY_CAST`.
+    /// Whether a value that cannot be cast is null, as for `TRY_CAST`.
     or_null: bool,
     signature: Signature,
     conversion: PhantomData<C>,
@@ -77,7 +77,7 @@ impl<C: Conversion> ScalarUDFImpl for Converted<C> {
         C::NAME
     }
 
-    /// As of the cast that it stands for.
+    /// The name of the cast that it replaces.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(args.first().map(|expr| expr.schema_name().to_string()).unwrap_or_default())
     }

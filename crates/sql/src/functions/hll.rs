@@ -1,4 +1,4 @@
-//! `hll_estimate(bytes)`: how many distinct values the sketch in a cell of an HLL family is of.
+//! `hll_estimate(bytes)`: the estimated count of distinct values in a HyperLogLog sketch.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn estimates(array: &dyn Array) -> Result<Int64Array> {
     sketches.iter().map(|bytes| bytes.map(estimate).transpose()).collect()
 }
 
-/// Null stays null; what is no sketch is an error.
+/// Null stays null; bytes that are not a sketch are an error.
 fn estimate(bytes: &[u8]) -> Result<i64> {
     let sketch = Sketch::read(bytes).map_err(|error| DataFusionError::External(Box::new(error)))?;
     Ok(i64::try_from(sketch.estimate()).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-//! `map[key]` for maps whose keys are bytes: the value, or null.
+//! `map[key]` for maps with keys of bytes: the value, or null.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::argument_types::{is_bytes, is_text};
 
-/// Plans `map[key]` where the engine would compare text with bytes.
+/// Plans `map[key]`; DataFusion would compare text with bytes.
 #[derive(Debug)]
 pub(crate) struct MapAccess;
 
@@ -41,7 +41,7 @@ impl ExprPlanner for MapAccess {
     }
 }
 
-/// The type of the values of a map with bytes for keys.
+/// The value type of a map with keys of bytes.
 pub(crate) fn map_of_bytes(kind: &DataType) -> Option<&DataType> {
     let DataType::Map(entries, _) = kind else { return None };
     match entries.data_type() {
@@ -53,7 +53,7 @@ pub(crate) fn map_of_bytes(kind: &DataType) -> Option<&DataType> {
     }
 }
 
-/// The arguments of a function of a map and a key: the key as bytes, whatever it is written as.
+/// Coerces the arguments map and key: the key to bytes.
 pub(crate) fn map_and_key(function: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
     match kinds {
         [map, key] if map_of_bytes(map).is_some() => {
@@ -67,12 +67,12 @@ pub(crate) fn map_and_key(function: &str, kinds: &[DataType]) -> Result<Vec<Data
     }
 }
 
-/// For each row of a map, the entry that has the row's key; keys are distinct in a row.
+/// Looks up the entry of a key in each row of a map; keys are distinct in a row.
 pub(crate) struct Finder<'a> {
     map: &'a MapArray,
     names: &'a BinaryArray,
     key: Key<'a>,
-    /// Where in its row the last key was found: rows of a table are much alike.
+    /// Position in its row of the last entry found, because rows of a table are similar.
     guess: usize,
 }
 
@@ -82,7 +82,7 @@ enum Key<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// `map` has keys of bytes; `key` is of one row or of as many as the map.
+    /// `map` has keys of bytes; `key` has one row, or as many as `map`.
     pub(crate) fn new(map: &'a ArrayRef, key: &'a ArrayRef) -> Option<Self> {
         let map = map.as_map_opt()?;
         let (names, keys) = (map.keys().as_binary_opt::<i32>()?, key.as_binary_opt::<i32>()?);
@@ -105,7 +105,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The entry of a row.
+    /// Index of the entry of a row.
     pub(crate) fn find(&mut self, row: usize) -> Option<usize> {
         let key = self.key(row).filter(|_| self.map.is_valid(row))?;
         let offsets = self.map.value_offsets();
@@ -147,7 +147,7 @@ impl ScalarUDFImpl for MapGet {
         "map_get"
     }
 
-    /// As it is written, which is also the name of the column it makes.
+    /// As written in SQL: the name of the output column.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
             [map, Expr::Literal(key, _)] => Ok(format!("{}[{key}]", map.schema_name())),

@@ -1,4 +1,4 @@
-//! `map_contains_key` and `map_empty`; `map_keys`, `map_values` and `map_entries` are the engine's.
+//! `map_contains_key` and `map_empty`; `map_keys`, `map_values` and `map_entries` are DataFusion's.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Functions that GoogleSQL for Bigtable has and the engine has not, or has otherwise; and that of sketches.
+//! Functions of GoogleSQL for Bigtable that DataFusion lacks or defines differently, and those of sketches.
 
 pub(crate) mod argument_types;
 pub(crate) mod bytes;
@@ -7,7 +7,7 @@ pub(crate) mod conversion;
 pub(crate) mod hll;
 pub(crate) mod map_get;
 pub(crate) mod maps;
-pub(crate) mod mended;
+pub(crate) mod overridden;
 pub(crate) mod rounded;
 pub(crate) mod times;
 pub(crate) mod totals;
@@ -18,23 +18,24 @@ use std::sync::Arc;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::ScalarUDF;
 
-pub(crate) use checked::checked;
-pub(crate) use rounded::rounded;
+use bytes::OfBytes;
+pub(crate) use checked::checked_arithmetic;
+pub(crate) use rounded::rounding_cast;
 pub(crate) use times::time_counts::counting_times;
-pub(crate) use times::zones::{TIMEZONE, by_clocks};
-pub(crate) use times::{as_nanos, read_text, time_of};
+pub(crate) use times::zones::{TIMEZONE, local_to_instant, ticks_per_second};
+pub(crate) use times::{as_nanos, parse_time, parse_time_casts};
 pub(crate) use unpack::{TIMESTAMP, has_history, unpack};
 
-/// Adds the functions, `map['key']`, and the type names of GoogleSQL to what a session has.
+/// Registers the functions, `map['key']` and the type names of GoogleSQL.
 pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
     let planners = builder.expr_planners().get_or_insert_with(Vec::new);
-    // First, for the engine's own indexing takes no text for a key of bytes.
+    // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     let functions: [Arc<ScalarUDF>; 11] = [
-        bytes::to_int64(),
-        bytes::to_float64(),
-        bytes::safe_convert_bytes_to_string(),
+        OfBytes::ToInt64.function(),
+        OfBytes::ToFloat64.function(),
+        OfBytes::ToText.function(),
         maps::map_contains_key(),
         maps::map_empty(),
         unpack::function(),

@@ -1,5 +1,5 @@
-//! Casts of fractions to integers, rounded as PostgreSQL and DuckDB round: decimals half away from zero, floats half to even.
-//! The engine (DataFusion 55.2) cuts the fraction off.
+//! Rounds casts of fractions to integers as PostgreSQL and DuckDB do: decimals half away from zero, floats half to
+//! even. DataFusion 55.2 truncates.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use datafusion::logical_expr::Expr;
 
 use crate::functions::conversion::{Conversion, converted};
 
-/// `expr` with a function in its place, if it casts a fraction to an integer.
-pub(crate) fn rounded(expr: Expr, schema: &DFSchema) -> Expr {
+/// Replaces `expr` by the function, if it casts a fraction to an integer.
+pub(crate) fn rounding_cast(expr: Expr, schema: &DFSchema) -> Expr {
     converted::<Rounded>(expr, schema)
 }
 
@@ -53,7 +53,7 @@ impl Conversion for Rounded {
 /// `value / unit`, rounded half away from zero.
 fn half_away(value: i128, unit: i128) -> i128 {
     let (whole, rest) = (value / unit, value % unit);
-    // Twice the rest may not fit.
+    // Doubling the remainder could overflow.
     let up = rest.unsigned_abs() >= unit.unsigned_abs() - rest.unsigned_abs();
     whole + if up { value.signum() } else { 0 }
 }

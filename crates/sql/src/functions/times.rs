@@ -1,4 +1,4 @@
-//! Times: text in every form in which people write them.
+//! Parses text as times, in more forms than DataFusion.
 
 pub(crate) mod date_bin;
 pub(crate) mod date_trunc;
@@ -26,30 +26,30 @@ use tidetable_source::TimeCounts;
 use crate::functions::argument_types::is_text;
 use crate::functions::conversion::{Conversion, check_constant, converted};
 use crate::functions::times::time_counts::count_times;
-use crate::functions::times::zones::{Clock, is_utc, zone};
+use crate::functions::times::zones::{Clock, is_utc, ticks_per_second, zone};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
 
-/// What a text says: the microseconds of its clock, and the offset or the zone behind it.
-struct Written {
+/// A parsed time: local microseconds, and its offset or zone.
+struct ParsedTime {
     local: i64,
     zone: Zone,
-    /// Whether its clock shows second 60.
+    /// Whether it is a leap second, `:60`.
     leap: bool,
-    /// Whether digits beyond the microsecond were cut that are not 0.
+    /// Whether non-zero digits beyond the microsecond were cut off.
     cut: bool,
 }
 
 enum Zone {
     None,
-    /// Seconds east of Greenwich.
+    /// Seconds east of UTC.
     Offset(i64),
     Named(Tz),
 }
 
-/// Reads `2016-01-31`, `2016-01-31 00:10`, `2016-01-31T00:10:59.123456Z`, `.. +02:00`, `.. Europe/Paris`.
-fn written(text: &str) -> Option<Written> {
+/// Parses `2016-01-31`, `2016-01-31 00:10`, `2016-01-31T00:10:59.123456Z`, `.. +02:00`, `.. Europe/Paris`.
+fn parse_time_text(text: &str) -> Option<ParsedTime> {
     let text = text.trim();
     let (date, rest) = match text.find(['T', 't', ' ']) {
         Some(at) => (text.get(..at)?, text.get(at + 1..)?.trim_start()),
@@ -64,10 +64,10 @@ fn written(text: &str) -> Option<Written> {
     let days = days(number(year, 6)?, number(month, 2)?, number(day, 2)?)?;
     let clock_ends = rest.find(|c: char| !matches!(c, '0'..='9' | ':' | '.')).unwrap_or(rest.len());
     let (clock, zone) = rest.split_at(clock_ends);
-    let local = days.checked_mul(DAY)?.checked_add(if rest.is_empty() { 0 } else { clock_micros(clock)? })?;
+    let local = days.checked_mul(DAY)?.checked_add(if rest.is_empty() { 0 } else { parse_clock(clock)? })?;
     let cut = clock.split_once('.').is_some_and(|(_, digits)| digits.bytes().skip(6).any(|digit| digit != b'0'));
     let leap = clock.split(['.', ':']).nth(2) == Some("60");
-    Some(Written { local, zone: read_zone(zone.trim_start())?, leap, cut })
+    Some(ParsedTime { local, zone: parse_zone(zone.trim_start())?, leap, cut })
 }
 
 fn number(digits: &str, most: usize) -> Option<i64> {
@@ -75,21 +75,21 @@ fn number(digits: &str, most: usize) -> Option<i64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// Days since the epoch, of a date of the calendar.
+/// Days since the epoch; `None` for an invalid date.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let part = |part: i64| u32::try_from(part).ok();
     let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, part(month)?, part(day)?)?;
     Some(i64::from(date.to_epoch_days()))
 }
 
-/// `00:10`, `00:10:59`, `00:10:59.123456`; digits beyond microseconds are cut.
-fn clock_micros(clock: &str) -> Option<i64> {
+/// Parses `00:10`, `00:10:59`, `00:10:59.123456`; digits beyond microseconds are cut off.
+fn parse_clock(clock: &str) -> Option<i64> {
     let (clock, fraction) = clock.split_once('.').map_or((clock, None), |(clock, fraction)| (clock, Some(fraction)));
     let mut parts = clock.split(':');
     let (hours, minutes) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
     let seconds = parts.next().map_or(Some(0), |seconds| number(seconds, 2))?;
     let whole = hours == 24 && minutes == 0 && seconds == 0 && fraction.is_none();
-    // The second that is added to a day before its clock is moved.
+    // Second 60 is a leap second.
     if parts.next().is_some() || hours > 23 && !whole || minutes > 59 || seconds > 60 {
         return None;
     }
@@ -107,7 +107,7 @@ fn clock_micros(clock: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * MICROS + micros)
 }
 
-fn read_zone(text: &str) -> Option<Zone> {
+fn parse_zone(text: &str) -> Option<Zone> {
     if text.is_empty() {
         return Some(Zone::None);
     }
@@ -127,15 +127,15 @@ fn read_zone(text: &str) -> Option<Zone> {
     (hours < 24 && minutes < 60).then_some(Zone::Offset(sign * (hours * 60 + minutes) * 60))
 }
 
-/// The microseconds of a text, which is in UTC where it does not say otherwise.
-pub(crate) fn time_of(text: &str) -> Option<i64> {
+/// Parses a time to microseconds; without a zone it is in UTC.
+pub(crate) fn parse_time(text: &str) -> Option<i64> {
     micros(text, None)
 }
 
-/// The microseconds of a text; those without a zone are read by the clocks of `own`.
+/// Parses a time to microseconds; without a zone it is local time in `own`.
 fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
-    let Some(Written { local, zone, leap, cut }) = written(text) else {
-        // Forms that are rare: `2016-01-31 001059`.
+    let Some(ParsedTime { local, zone, leap, cut }) = parse_time_text(text) else {
+        // Rare forms: `2016-01-31 001059`.
         let utc = zone("UTC")?;
         return Some(string_to_datetime(&own.unwrap_or(utc), text.trim()).ok()?.timestamp_micros());
     };
@@ -145,25 +145,25 @@ fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
         (Zone::Named(zone), _) | (Zone::None, Some(zone)) => Clock::new(zone, "").moment(local),
         (Zone::None, None) => Some(local),
     };
-    // A leap second is the last of a day in UTC.
+    // A leap second is the last of a UTC day.
     moment.filter(|moment| !leap || moment.div_euclid(MICROS) % 86_400 == 0)
 }
 
-/// `expr` with the reader of this module in place of the engine's, if it casts text to a time.
+/// Replaces `expr` by this parser, if it casts text to a time.
 ///
 /// # Errors
-/// If the text is a constant, and no time.
-pub(crate) fn read_text(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    let expr = converted::<TextAsTime>(expr, schema);
-    check_constant::<TextAsTime>(&expr)?;
+/// If the text is a constant that is not a time.
+pub(crate) fn parse_time_casts(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let expr = converted::<TextToTime>(expr, schema);
+    check_constant::<TextToTime>(&expr)?;
     Ok(expr)
 }
 
-/// Text as a time or a date.
+/// Casts text to a time or a date.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextAsTime;
+struct TextToTime;
 
-impl Conversion for TextAsTime {
+impl Conversion for TextToTime {
     const NAME: &str = "text_as_time";
 
     fn is_for(from: &DataType, to: &DataType) -> bool {
@@ -174,10 +174,10 @@ impl Conversion for TextAsTime {
         let texts = cast(texts, &DataType::Utf8)?;
         let texts: &StringArray = texts.as_string();
         if *to == DataType::Date32 {
-            let days = values(texts, "date", or_null, |text| i32::try_from(written_days(text)?).ok())?;
+            let days = values(texts, "date", or_null, |text| i32::try_from(parse_days(text)?).ok())?;
             return Ok(Arc::new(days.into_iter().collect::<Date32Array>()));
         }
-        let DataType::Timestamp(unit, own) = to else { return internal_err!("{to} is no time") };
+        let DataType::Timestamp(unit, own) = to else { return internal_err!("{to} is not a timestamp") };
         let own = own.as_deref().filter(|own| !is_utc(own)).and_then(zone);
         let micros = values(texts, "time", or_null, |text| micros(text, own))?;
         let micros: TimestampMicrosecondArray = micros.into_iter().collect();
@@ -213,16 +213,16 @@ fn values<T>(
     texts.iter().map(one).collect()
 }
 
-/// The day that a text names, whatever time of it.
-fn written_days(text: &str) -> Option<i64> {
-    match written(text) {
-        Some(Written { local, .. }) => Some(local.div_euclid(DAY)),
+/// The day of a time; its clock is ignored.
+fn parse_days(text: &str) -> Option<i64> {
+    match parse_time_text(text) {
+        Some(ParsedTime { local, .. }) => Some(local.div_euclid(DAY)),
         None => Date32Type::parse(text.trim()).map(i64::from),
     }
 }
 
-/// Times in nanoseconds, of coarser ones that are compared with such: those beyond are the first or the last of them, for
-/// they come before or after all that is there.
+/// Casts coarser times to nanoseconds for comparisons, saturating: a time beyond the range becomes the first or the
+/// last, which preserves the order.
 pub(crate) fn as_nanos(expr: Expr) -> Expr {
     let func = Arc::new(ScalarUDF::new_from_impl(AsNanos { signature: Signature::any(1, Volatility::Immutable) }));
     Expr::ScalarFunction(ScalarFunction { func, args: vec![expr] })
@@ -253,13 +253,10 @@ impl ScalarUDFImpl for AsNanos {
         let [times] = args.args.as_slice() else { return internal_err!("as_nanos takes a time") };
         let is_scalar = matches!(times, ColumnarValue::Scalar(_));
         let times = times.to_array(if is_scalar { 1 } else { args.number_rows })?;
-        let DataType::Timestamp(unit, zone) = times.data_type().clone() else { return internal_err!("no time") };
-        let factor = match unit {
-            TimeUnit::Second => 1_000_000_000,
-            TimeUnit::Millisecond => 1_000_000,
-            TimeUnit::Microsecond => 1_000,
-            TimeUnit::Nanosecond => 1,
+        let DataType::Timestamp(unit, zone) = times.data_type().clone() else {
+            return internal_err!("not a timestamp");
         };
+        let factor = ticks_per_second(TimeUnit::Nanosecond) / ticks_per_second(unit);
         let counts = cast(&times, &DataType::Int64)?;
         let nanos = counts
             .as_primitive::<Int64Type>()

@@ -1,7 +1,7 @@
-//! `UNPACK`: a row for each timestamp of what a row has of history.
+//! `UNPACK`: expands history columns to a row for each timestamp.
 //!
-//! The expansion is a function of the history columns, which gives a list of structs, one for each
-//! timestamp; the engine unnests it beside the other columns. See [`unpack`].
+//! A function of the history columns returns a list of structs, one per timestamp; DataFusion unnests it beside the
+//! other columns. See [`unpack`].
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub(crate) const TIMESTAMP: &str = "_timestamp";
 const NAME: &str = "unpack_history";
 const UNPACKED: &str = "__unpacked";
 
-/// `input` with a row for each timestamp of its columns that have history, newest first; the other
-/// columns repeat. `_timestamp` comes before the first of them.
+/// Plans a row for each timestamp of the history columns of `input`, newest first; other columns repeat. `_timestamp`
+/// comes before the first history column.
 pub(crate) fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<(Column, bool)> = input
         .schema()
@@ -57,17 +57,17 @@ pub(crate) fn unpack(input: LogicalPlan) -> Result<LogicalPlan> {
         .build()
 }
 
-/// Whether a plan has a column with history.
+/// Whether a plan has a history column.
 pub(crate) fn has_history(plan: &LogicalPlan) -> bool {
     plan.schema().fields().iter().any(|field| history(field.data_type()).is_some())
 }
 
-/// Name of the struct's field for the history column at `place`.
+/// Struct field name for the history column at `place`.
 fn part(place: usize) -> String {
     format!("c{place}")
 }
 
-/// What a type with history holds at one timestamp.
+/// Kinds of history types.
 enum History<'a> {
     /// `ARRAY<STRUCT<timestamp, value>>`: a value.
     Cells(&'a FieldRef),
@@ -99,7 +99,7 @@ fn cell_value(kind: &DataType) -> Option<&FieldRef> {
     }
 }
 
-/// The field of what a history column holds at one timestamp.
+/// The field for a history column at one timestamp.
 fn at_one_time(place: usize, kind: &DataType) -> Option<Field> {
     Some(match history(kind)? {
         History::Cells(value) => Field::new(part(place), value.data_type().clone(), true),
@@ -112,7 +112,7 @@ fn at_one_time(place: usize, kind: &DataType) -> Option<Field> {
     })
 }
 
-/// The struct of one timestamp.
+/// Struct fields of one timestamp.
 fn element(kinds: &[DataType]) -> Option<Fields> {
     let time = Field::new(TIMESTAMP, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false);
     let parts = kinds.iter().enumerate().map(|(place, kind)| at_one_time(place, kind));
@@ -156,22 +156,22 @@ impl ScalarUDFImpl for Unpack {
     }
 }
 
-/// A history column, and what has been taken of it.
+/// A history column, and its values taken so far.
 struct Input<'a> {
-    /// Set for a family.
+    /// Present for a family.
     family: Option<&'a MapArray>,
     cells: &'a ListArray,
     times: &'a TimestampMicrosecondArray,
     values: &'a ArrayRef,
-    /// Entries of the values taken; for a family none is null.
+    /// Indexes of the values taken; for a family none is null.
     taken: Vec<Option<u32>>,
-    /// For a family, the entries of its keys taken, and where each map ends.
+    /// For a family, indexes of the keys taken, and the end of each map.
     keys: Vec<u32>,
     ends: Vec<i32>,
 }
 
-/// One cell of the row at hand.
-struct Found {
+/// One cell of the current row.
+struct TimedCell {
     time: i64,
     input: usize,
     key: u32,
@@ -190,7 +190,7 @@ impl<'a> Input<'a> {
         Some(Self { family, cells, times, values, taken: Vec::new(), keys: Vec::new(), ends: vec![0] })
     }
 
-    fn find(&self, input: usize, row: usize, found: &mut Vec<Found>) {
+    fn find(&self, input: usize, row: usize, found: &mut Vec<TimedCell>) {
         let lists = match self.family {
             Some(family) if family.is_null(row) => return,
             Some(family) => ends(family.value_offsets(), row),
@@ -198,7 +198,7 @@ impl<'a> Input<'a> {
         };
         for list in lists.filter(|list| self.cells.is_valid(*list)) {
             let cells = ends(self.cells.value_offsets(), list);
-            found.extend(cells.map(|cell| Found {
+            found.extend(cells.map(|cell| TimedCell {
                 time: self.times.value(cell),
                 input,
                 key: list as u32,
@@ -207,7 +207,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What it holds at each of the timestamps.
+    /// The values at each timestamp.
     fn finish(self, field: &Field) -> Result<ArrayRef> {
         let values = take(self.values, &UInt32Array::from(self.taken), None)?;
         let (Some(family), DataType::Map(entries, sorted)) = (self.family, field.data_type()) else {
@@ -229,13 +229,13 @@ fn ends(offsets: &[i32], at: usize) -> std::ops::Range<usize> {
 fn expand(mut inputs: Vec<Input<'_>>, fields: Fields, rows: usize) -> Result<ArrayRef> {
     let mut times: Vec<i64> = Vec::new();
     let mut row_ends = vec![0];
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<TimedCell> = Vec::new();
     for row in 0..rows {
         found.clear();
         for (at, input) in inputs.iter().enumerate() {
             input.find(at, row, &mut found);
         }
-        // Stable: columns, and keys within them, stay in their order.
+        // Stable sort: columns, and keys within them, keep their order.
         found.sort_by_key(|found| Reverse(found.time));
         for alike in found.chunk_by(|a, b| a.time == b.time) {
             times.extend(alike.first().map(|first| first.time));

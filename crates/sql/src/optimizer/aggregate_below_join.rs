@@ -1,9 +1,9 @@
-//! Aggregations over a join, summed up below it.
+//! Eager aggregation: moves the partial stage of an aggregation below a join, into the scan.
 //!
-//! `SELECT zone, sum(kwh) FROM readings JOIN meters USING (meter) GROUP BY zone` need not look up the zone of each reading:
-//! readings of one meter have one. So the scan sums up by what is joined on and by what of it is grouped by, the join sees
-//! a row for each such group, and the stage after it merges sums instead of readings. A group that finds several rows
-//! is merged as often as its records would have been counted, for each would have found the same rows.
+//! `SELECT zone, sum(kwh) FROM readings JOIN meters USING (meter) GROUP BY zone` need not join each reading, because
+//! readings of one meter have one zone. The scan aggregates by the join keys and by its own group expressions, the join
+//! sees one row per such group, and the next stage merges states. A group that joins several rows is merged once for
+//! each, as its records would have been counted.
 
 use std::sync::Arc;
 
@@ -14,23 +14,22 @@ use datafusion::logical_expr::JoinType;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_plan::aggregates::{AggregateExec, aggregate_expressions};
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::aggregate::exec::{GroupOf, ScanAggregate};
-use crate::optimizer::partial_aggregate::Scanned;
+use crate::aggregate::spec::{GroupOf, ScanAggregate};
+use crate::optimizer::record_scan::RecordScan;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Functions whose states are the same with groups and without.
+/// Functions whose state has the same form with and without groups.
 const PLAIN: [&str; 5] = ["avg", "count", "max", "min", "sum"];
 
-/// What `first`, the first stage of an aggregation, gives, summed up below the join that it reads; `None` if there is no
-/// join, or if one of these does not hold: the join is an inner one on equal values alone, one side of it is a scan, what
-/// the scan's side is joined on and grouped by follows from rows or times, all arguments are of the scan's side, and no
-/// group looks at both sides.
+/// Replaces `first`, the partial stage of an aggregation, by one below its join. `None` unless: the join is an inner
+/// equi-join without a filter; one side is a scan; its join keys and group expressions depend on rows or times; all
+/// arguments come from that side; and no group expression uses both sides.
 pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (mut plan, mut projections) = (first.input(), Vec::new());
     while let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
@@ -47,8 +46,8 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
     }
     for scan_is_left in [false, true] {
         let side = if scan_is_left { join.left() } else { join.right() };
-        let Some(scan) = Scanned::below(side)? else { continue };
-        let joined = Joined { join, projections: &projections, scan_is_left, scan };
+        let Some(scan) = RecordScan::below(side)? else { continue };
+        let joined = AggregatedJoin { join, projections: &projections, scan_is_left, scan };
         if let Some(plan) = joined.rewritten(first)? {
             return Ok(Some(plan));
         }
@@ -56,15 +55,15 @@ pub(crate) fn below_join(first: &AggregateExec) -> Result<Option<Arc<dyn Executi
     Ok(None)
 }
 
-struct Joined<'a> {
+struct AggregatedJoin<'a> {
     join: &'a HashJoinExec,
-    /// Between the join and the aggregation, the upper first.
+    /// Nodes between the aggregation and the join, top first.
     projections: &'a [&'a ProjectionExprs],
     scan_is_left: bool,
-    scan: Scanned<'a>,
+    scan: RecordScan<'a>,
 }
 
-/// Whose columns an expression is made of.
+/// The side of the join that an expression's columns come from.
 #[derive(Debug, PartialEq, Eq)]
 enum Side {
     Neither,
@@ -73,12 +72,12 @@ enum Side {
     Both,
 }
 
-impl Joined<'_> {
+impl AggregatedJoin<'_> {
     fn left_width(&self) -> usize {
         self.join.left().schema().fields().len()
     }
 
-    /// An expression over the input of the aggregation as one over all columns of the join.
+    /// Rewrites an expression over the aggregation's input to one over the join's columns.
     fn of_join(&self, expr: &Expr) -> Result<Expr> {
         let mut expr = Arc::clone(expr);
         for projection in self.projections {
@@ -100,14 +99,14 @@ impl Joined<'_> {
         }
     }
 
-    /// An expression over all columns of the join as one over the table of the scan.
+    /// Rewrites an expression over the join's columns to one over the scan's table.
     fn of_table(&self, expr: &Expr) -> Result<Expr> {
         let before = if self.scan_is_left { 0 } else { self.left_width() };
         self.scan.of_table(&moved(expr, |index| index.checked_sub(before))?)
     }
 
     fn rewritten(&self, first: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        // What the scan groups by: what is joined on, then those groups that are of its side.
+        // The scan groups by the join keys, then by the group expressions of its side.
         let mut groups: Vec<(Expr, GroupOf)> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
         let side = if self.scan_is_left { self.join.left() } else { self.join.right() };
@@ -131,18 +130,14 @@ impl Joined<'_> {
                 Side::Other | Side::Neither => own_groups.push((Some(expr), 0)),
             }
         }
-        let arguments = aggregate_expressions(first.aggr_expr(), first.mode(), own_groups.len())?;
-        let mut of_join = Vec::new();
-        for (arguments, filter) in arguments.iter().zip(first.filter_expr()) {
-            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_join(expr)).collect::<Result<_>>()?;
-            let filter = filter.as_ref().map(|filter| self.of_join(filter)).transpose()?;
-            if arguments.iter().chain(&filter).any(|expr| matches!(self.side(expr), Side::Other | Side::Both)) {
-                return Ok(None);
+        let aggregates = RecordScan::aggregates(first, |expr| {
+            let expr = self.of_join(expr)?;
+            match self.side(&expr) {
+                Side::Other | Side::Both => Ok(None),
+                Side::Scan | Side::Neither => self.of_table(&expr).map(Some),
             }
-            let arguments: Vec<Expr> = arguments.iter().map(|expr| self.of_table(expr)).collect::<Result<_>>()?;
-            of_join.push((arguments, filter.map(|filter| self.of_table(&filter)).transpose()?));
-        }
-        let Some(aggregates) = self.scan.aggregates(first.aggr_expr(), of_join) else { return Ok(None) };
+        })?;
+        let Some(aggregates) = aggregates else { return Ok(None) };
         let states = first.schema().fields().len() - own_groups.len();
         fields.extend(first.schema().fields().iter().skip(own_groups.len()).map(|field| field.as_ref().clone()));
         let by = groups.len();
@@ -150,7 +145,7 @@ impl Joined<'_> {
         let summed =
             self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema })?;
 
-        // The join of what was summed up, on the same.
+        // The same join over the partial states.
         let key = |at: usize| Arc::new(Column::new(summed.schema().field(at).name(), at)) as Expr;
         let on = self.join.on().iter().enumerate().map(|(at, (left, right))| {
             if self.scan_is_left { (key(at), Arc::clone(right)) } else { (Arc::clone(left), key(at)) }
@@ -167,13 +162,13 @@ impl Joined<'_> {
             .with_null_equality(self.join.null_equality())
             .build_exec()?;
 
-        // The columns of the first stage out of it.
+        // Projects the columns of the partial stage.
         let before = if self.scan_is_left { 0 } else { width };
         let of_scan = |at: usize| Arc::new(Column::new(join.schema().field(before + at).name(), before + at)) as Expr;
         let mut columns: Vec<(Expr, String)> = Vec::new();
         for ((other, at), field) in own_groups.into_iter().zip(first.schema().fields()) {
             let expr = match other {
-                // Columns of the other side lie after those of the scan, which are others now, or before them as ever.
+                // The scan's width has changed, so columns of the other side move if they follow it.
                 Some(expr) if self.scan_is_left => {
                     moved(&expr, |index| Some(index.checked_sub(self.left_width())? + width))?
                 }
@@ -196,10 +191,10 @@ impl Joined<'_> {
     }
 }
 
-/// The expression over columns that lie elsewhere; an error if one lies nowhere.
+/// Rewrites column indexes; an error if `place` has no index for one.
 fn moved(expr: &Expr, place: impl Fn(usize) -> Option<usize>) -> Result<Expr> {
     let unplaced = |column: &Column| {
-        datafusion::common::DataFusionError::Internal(format!("the column {} is of neither side", column.name()))
+        datafusion::common::DataFusionError::Internal(format!("the column {} is on neither side", column.name()))
     };
     Arc::clone(expr)
         .transform_up(|expr| {

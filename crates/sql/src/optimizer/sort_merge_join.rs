@@ -1,78 +1,61 @@
 //! Replaces hash joins by sort-merge joins under a memory limit; row "Hash joins" of `docs/datafusion-workarounds.md`.
 //!
-//! A hash join of DataFusion 55.2 keeps its build side in memory and fails if it does not fit. Where a session has a limit, and the
-//! build side is not known to be small, both sides are sorted, which spills, and merged.
+//! A hash join of DataFusion 55.2 keeps its build side in memory and fails if it does not fit. If the session has a
+//! limit and the build side is not known to be small, both sides are sorted, which spills, and merged.
 
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
+use crate::optimizer::node_rule::{Rule, node_rule};
 use crate::workarounds::merge_joins::{keys_are_comparable, left_columns_first};
 
-/// What a table of rows takes beside their values, as a multiple of them.
+/// Size of a hash table as a multiple of its values.
 const OVERHEAD: usize = 3;
-/// Bytes of a text, for want of better knowledge.
+/// Assumed bytes of a text value.
 const TEXT: usize = 64;
 
-/// Sorts and merges what would not fit.
-#[derive(Debug)]
-pub(crate) struct JoinsThatSpill {
-    /// Bytes that a side may take to be joined by a table of it.
-    pub(crate) most: usize,
+/// Replaces hash joins whose build side may take more than `most` bytes.
+pub(crate) fn joins_that_spill(most: usize) -> Rule {
+    node_rule("JoinsThatSpill", move |plan| match plan.downcast_ref::<HashJoinExec>() {
+        Some(join) => merge_join(join, most),
+        None => Ok(None),
+    })
 }
 
-impl PhysicalOptimizerRule for JoinsThatSpill {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
-            // Of null-aware joins and embedded projections a merge knows nothing.
-            let unknown = join.null_aware || join.contains_projection() || !keys_are_comparable(join)?;
-            if unknown || self.fits(join.left())? {
-                return Ok(Transformed::no(plan));
-            }
-            let merge = SortMergeJoinExec::try_new(
-                Arc::clone(join.left()),
-                Arc::clone(join.right()),
-                join.on().to_vec(),
-                join.filter().map(left_columns_first).transpose()?,
-                *join.join_type(),
-                vec![SortOptions::default(); join.on().len()],
-                join.null_equality(),
-            );
-            // There are kinds of joins that cannot be merged.
-            Ok(merge.map_or(Transformed::no(Arc::clone(&plan)), |merge| Transformed::yes(Arc::new(merge) as _)))
-        })
-        .data()
+fn merge_join(join: &HashJoinExec, most: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    // A merge join supports neither null-aware joins nor embedded projections.
+    let unknown = join.null_aware || join.contains_projection() || !keys_are_comparable(join)?;
+    if unknown || fits(join.left(), most)? {
+        return Ok(None);
     }
-
-    fn name(&self) -> &str {
-        "JoinsThatSpill"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let merge = SortMergeJoinExec::try_new(
+        Arc::clone(join.left()),
+        Arc::clone(join.right()),
+        join.on().to_vec(),
+        join.filter().map(left_columns_first).transpose()?,
+        *join.join_type(),
+        vec![SortOptions::default(); join.on().len()],
+        join.null_equality(),
+    );
+    // Some join types have no merge join.
+    Ok(merge.ok().map(|merge| Arc::new(merge) as Arc<dyn ExecutionPlan>))
 }
 
-impl JoinsThatSpill {
-    /// Whether a side is known to be small.
-    fn fits(&self, side: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-        let rows =
-            StatisticsContext::new().compute(side.as_ref(), &StatisticsArgs::default())?.num_rows.get_value().copied();
-        let bytes = |rows: usize| rows.saturating_mul(OVERHEAD).saturating_mul(width(&side.schema()));
-        Ok(rows.is_some_and(|rows| bytes(rows) <= self.most))
-    }
+/// Whether a side is known to fit into `most` bytes.
+fn fits(side: &Arc<dyn ExecutionPlan>, most: usize) -> Result<bool> {
+    let rows =
+        StatisticsContext::new().compute(side.as_ref(), &StatisticsArgs::default())?.num_rows.get_value().copied();
+    let bytes = |rows: usize| rows.saturating_mul(OVERHEAD).saturating_mul(width(&side.schema()));
+    Ok(rows.is_some_and(|rows| bytes(rows) <= most))
 }
 
-/// Bytes of a row, about.
+/// Estimated bytes of a row.
 fn width(schema: &Schema) -> usize {
     let of = |kind: &DataType| kind.primitive_width().unwrap_or(if *kind == DataType::Boolean { 1 } else { TEXT });
     schema.fields().iter().map(|field| of(field.data_type())).sum()

@@ -1,53 +1,32 @@
-//! The first rows in the order of keys, without reading the others.
+//! Physical optimizer rule for top-k in scan order: merges sorted scan ranges instead of sorting.
 //!
-//! Windows share keys, so a scan that reads one after the other gives no order. Each slice by itself has one: they are merged,
-//! and of each no more is read than the first rows take.
+//! Windows share keys, so a scan that reads them in sequence has no order. Each scan range alone is sorted: they are
+//! merged, and each is read only as far as the limit needs.
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::LexOrdering;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use crate::scan::file_groups::Slices;
+use crate::optimizer::node_rule::{Rule, node_rule};
+use crate::scan::file_groups::ScanRanges;
 use crate::scan::source::SstSource;
 
-/// Slices that are merged at most: each holds a stripe and a thread.
-const MOST_SLICES: usize = 128;
+/// Greatest number of scan ranges to merge; each holds a stripe and a thread.
+const MOST_RANGES: usize = 128;
 
-/// Merges slices where a query wants the first rows of their order.
-#[derive(Debug)]
-pub(crate) struct TopInOrder;
-
-impl PhysicalOptimizerRule for TopInOrder {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            Ok(match merged(&plan)? {
-                Some(changed) => Transformed::yes(changed),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "TopInOrder"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Merges scan ranges where a query wants the first rows in their order.
+pub(crate) fn top_in_order() -> Rule {
+    node_rule("TopInOrder", merged)
 }
 
-/// A merge of slices in place of `plan`, which sorts some of their records and keeps the first.
+/// Replaces `plan`, a sort with a limit, by a merge of scan ranges.
 fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (fetch, below) = match plan.downcast_ref::<SortPreservingMergeExec>() {
         Some(merge) => (merge.fetch(), merge.input()),
@@ -57,18 +36,18 @@ fn merged(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>
     let by_parts = sort.preserve_partitioning();
     let fetch = if by_parts { fetch } else { sort.fetch() };
     let (Some(fetch), true) = (fetch, sort.fetch().is_some()) else { return Ok(None) };
-    let Some(scan) = by_slice(sort.input(), sort.expr())? else { return Ok(None) };
+    let Some(scan) = by_range(sort.input(), sort.expr())? else { return Ok(None) };
     Ok(Some(Arc::new(SortPreservingMergeExec::new(sort.expr().clone(), scan).with_fetch(Some(fetch)))))
 }
 
-/// The scan `plan` with a part for each slice, if each then has the order `wanted`.
-fn by_slice(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+/// The scan `plan` with a partition for each scan range, if each then has the order `wanted`.
+fn by_range(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(exec) = plan.downcast_ref::<DataSourceExec>() else { return Ok(None) };
     let Some((config, source)) = exec.downcast_to_file_source::<SstSource>() else { return Ok(None) };
-    let Some(ordering) = source.slice_order().filter(|_| config.limit.is_none()) else { return Ok(None) };
+    let Some(ordering) = source.range_order().filter(|_| config.limit.is_none()) else { return Ok(None) };
     let files = config.file_groups.iter().flat_map(FileGroup::iter);
     let groups: Vec<FileGroup> = files.flat_map(by_itself).map(|file| FileGroup::new(vec![file])).collect();
-    if groups.is_empty() || groups.len() > MOST_SLICES {
+    if groups.is_empty() || groups.len() > MOST_RANGES {
         return Ok(None);
     }
     let config = FileScanConfigBuilder::from(config.clone())
@@ -80,12 +59,12 @@ fn by_slice(plan: &Arc<dyn ExecutionPlan>, wanted: &LexOrdering) -> Result<Optio
     Ok(in_order.then_some(scan))
 }
 
-/// Each slice of a "file" as a file.
+/// Splits a "file" into one for each scan range.
 fn by_itself(file: &PartitionedFile) -> Vec<PartitionedFile> {
-    let slices = file.extension::<Slices>().map(|slices| slices.0.as_slice()).unwrap_or_default();
+    let ranges = file.extension::<ScanRanges>().map(|ranges| ranges.0.as_slice()).unwrap_or_default();
     let name = file.object_meta.location.to_string();
-    slices
+    ranges
         .iter()
-        .map(|slice| PartitionedFile::new(name.clone(), slice.bytes).with_extension(Slices(vec![slice.clone()])))
+        .map(|range| PartitionedFile::new(name.clone(), range.bytes).with_extension(ScanRanges(vec![range.clone()])))
         .collect()
 }

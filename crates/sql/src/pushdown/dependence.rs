@@ -1,7 +1,7 @@
-//! What the value of an expression over the records of a table depends on.
+//! Dependence analysis of expressions over records: on the row key, on the event time, or on more.
 //!
-//! The records of a row share its key. Expressions that depend on the key alone are worked out once a row, those that
-//! depend on the event time alone once for each time that occurs.
+//! The records of a row share its key, so expressions of the key are evaluated once per row, and expressions of the
+//! event time once per distinct time.
 
 use std::sync::Arc;
 
@@ -20,61 +20,48 @@ const DAY: i64 = 24 * HOUR;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Whether `expr`, over the records of `layout`, has the same value for all records of a row, and has it too if the event
-/// time is replaced by what the row's key says of it. True of expressions over row fields, and of those that look at the
-/// event time in steps that are whole multiples of the step which keys tell.
+/// Whether `expr`, over the records of `layout`, has one value for all records of a row, and the same value if the
+/// event time is replaced by the time in the row key. True for expressions over row fields, and for those that truncate
+/// the event time to multiples of the key's time step.
 pub(crate) fn is_of_row(layout: &Layout, expr: &Expr) -> bool {
-    if expr.is_volatile_node() {
-        return false;
-    }
-    if let Some(column) = expr.downcast_ref::<Column>() {
-        return layout.is_row_field(column.index());
-    }
-    if let Some((time, step)) = steps_of_time(expr) {
-        return layout.row_time_step(time).is_some_and(|told| step % told == 0) || layout.is_row_field(time);
-    }
-    if let Some((time, bound)) = start_of_step(expr) {
-        return layout.row_time_step(time).is_some_and(|told| bound.rem_euclid(told) == 0) || layout.is_row_field(time);
-    }
-    let children = expr.children();
-    if children.is_empty() { expr.is::<Literal>() } else { children.into_iter().all(|child| is_of_row(layout, child)) }
+    consists_of(expr, &|expr| {
+        if let Some(column) = expr.downcast_ref::<Column>() {
+            return Some(layout.is_row_field(column.index()));
+        }
+        let (time, bound) = steps_of_time(expr).or_else(|| start_of_step(expr))?;
+        let of_key = layout.row_time_step(time).is_some_and(|told| bound.rem_euclid(told) == 0);
+        Some(of_key || layout.is_row_field(time))
+    })
 }
 
-/// Whether `expr` depends on the column `time` alone, and on nothing else.
+/// Whether `expr` depends on the column `time` alone.
 pub(crate) fn is_of_column(expr: &Expr, time: usize) -> bool {
-    if expr.is_volatile_node() {
-        return false;
-    }
-    if let Some(column) = expr.downcast_ref::<Column>() {
-        return column.index() == time;
-    }
-    let children = expr.children();
-    if children.is_empty() { expr.is::<Literal>() } else { children.into_iter().all(|child| is_of_column(child, time)) }
+    consists_of(expr, &|expr| expr.downcast_ref::<Column>().map(|column| column.index() == time))
 }
 
-/// Whether `expr` is made of columns, constants and functions that give the same for the same, so that a scan may work it out.
+/// Whether `expr` consists of columns, constants and immutable functions, so that a scan may evaluate it.
 pub(crate) fn is_of_columns(expr: &Expr) -> bool {
+    consists_of(expr, &|expr| expr.is::<Column>().then_some(true))
+}
+
+/// Whether `expr` consists of constants, immutable functions and parts that `is_known` accepts; for `None` the children
+/// of a part are tested.
+fn consists_of(expr: &Expr, is_known: &dyn Fn(&Expr) -> Option<bool>) -> bool {
     if expr.is_volatile_node() {
         return false;
     }
-    let children = expr.children();
-    if children.is_empty() {
-        return expr.is::<Literal>() || expr.is::<Column>();
-    }
-    children.into_iter().all(is_of_columns)
+    is_known(expr).unwrap_or_else(|| match expr.children().as_slice() {
+        [] => expr.is::<Literal>(),
+        children => children.iter().all(|child| consists_of(child, is_known)),
+    })
 }
 
-/// A column of times and the step in which `expr` looks at it: a date, `date_trunc` or `date_part`.
+/// A time column and the step, in microseconds, to which `expr` truncates it: a date, `date_trunc` or `date_part`.
 fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
-    if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-        return (*cast.cast_type() == DataType::Date32)
-            .then_some(())
-            .and_then(|()| Some((time_column(cast.expr())?, DAY)));
-    }
-    if let Some(cast) = expr.downcast_ref::<TryCastExpr>() {
-        return (*cast.cast_type() == DataType::Date32)
-            .then_some(())
-            .and_then(|()| Some((time_column(cast.expr())?, DAY)));
+    let cast = expr.downcast_ref::<CastExpr>().map(|cast| (cast.cast_type(), cast.expr()));
+    let try_cast = || expr.downcast_ref::<TryCastExpr>().map(|cast| (cast.cast_type(), cast.expr()));
+    if let Some((kind, inner)) = cast.or_else(try_cast) {
+        return if *kind == DataType::Date32 { Some((time_column(inner)?, DAY)) } else { None };
     }
     let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let [unit, time] = function.args() else { return None };
@@ -93,8 +80,8 @@ fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
     Some((time_column(time)?, step))
 }
 
-/// A column of times, and a moment (microseconds) which `expr` says that it comes before, or does not: whether it does is
-/// the same for all times of a step that the moment does not cut.
+/// A time column and the instant (microseconds) that `expr` compares it with by `<` or `>=`: the result is constant
+/// within each step that the instant does not split.
 fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     let compare = expr.downcast_ref::<BinaryExpr>()?;
     let moment = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {
@@ -108,7 +95,7 @@ fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     }
 }
 
-/// A column of times in microseconds, perhaps cast between UTC and no zone, which is the same number.
+/// A time column in microseconds; a cast between UTC and no zone keeps the number.
 fn time_column(expr: &Expr) -> Option<usize> {
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         return match cast.cast_type() {
@@ -119,6 +106,7 @@ fn time_column(expr: &Expr) -> Option<usize> {
     expr.downcast_ref::<Column>().map(Column::index)
 }
 
-fn is_utc(zone: Option<&str>) -> bool {
+/// Whether times of this zone, or without one, are UTC.
+pub(crate) fn is_utc(zone: Option<&str>) -> bool {
     zone.is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z"))
 }

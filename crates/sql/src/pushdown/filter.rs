@@ -1,6 +1,6 @@
-//! From a filter of a query to the values it leaves of single columns.
+//! Derives value sets of single columns from a filter expression.
 //!
-//! A bound may be looser than its filter, for the engine filters again; it is never tighter.
+//! A bound may be looser than its filter, never tighter: DataFusion filters again.
 
 use std::ops::Bound;
 
@@ -10,27 +10,28 @@ use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{Scalar, ValueSet};
 
-use crate::pushdown::value_sets::{Bounds, either, narrow, scalar};
+use crate::pushdown::dependence::is_utc;
+use crate::pushdown::value_sets::{Bounds, intersect_bounds, scalar, union_bounds};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// Whole numbers below are exact as floats.
+/// Integers below this are exact as floats.
 const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// What `filter` leaves of the columns of `schema`. `None`: no bound follows from it, because it
-/// joins columns, computes with them, negates, or asks for nulls; the engine checks it row by row.
+/// The values of columns of `schema` that can pass `filter`. `None` if no bound follows, because it combines columns,
+/// computes with them, negates, or tests for null.
 pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
             match (bounds(left, schema), bounds(right, schema)) {
                 (Some(mut left), Some(right)) => {
-                    narrow(&mut left, right);
+                    intersect_bounds(&mut left, right);
                     Some(left)
                 }
                 (left, right) => left.or(right),
             }
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            either(bounds(left, schema)?, bounds(right, schema)?)
+            union_bounds(bounds(left, schema)?, bounds(right, schema)?)
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match literal(right) {
             Some(value) => compare(column(left, schema)?, *op, value),
@@ -39,27 +40,27 @@ pub(crate) fn bounds(filter: &Expr, schema: &Schema) -> Option<Bounds> {
         Expr::Between(Between { expr, negated: false, low, high }) => {
             let column = column(expr, schema)?;
             let mut bounds = compare(column, Operator::GtEq, literal(low)?)?;
-            narrow(&mut bounds, compare(column, Operator::LtEq, literal(high)?)?);
+            intersect_bounds(&mut bounds, compare(column, Operator::LtEq, literal(high)?)?);
             Some(bounds)
         }
         Expr::InList(InList { expr, list, negated: false }) => {
             let column = column(expr, schema)?;
             let mut values = list.iter().map(|value| compare(column, Operator::Eq, literal(value)?));
             let first = values.next()??;
-            values.try_fold(first, |all, value| either(all, value?))
+            values.try_fold(first, |all, value| union_bounds(all, value?))
         }
         Expr::Alias(alias) => bounds(&alias.expr, schema),
         _ => None,
     }
 }
 
-/// A column as a filter sees it.
+/// A column as a filter uses it.
 #[derive(Debug, Clone, Copy)]
 struct ColumnUse<'a> {
     name: &'a str,
     /// Its own type.
     kind: &'a DataType,
-    /// The type it is cast to before it is compared.
+    /// The type it is cast to before the comparison.
     via: Option<&'a DataType>,
 }
 
@@ -76,7 +77,7 @@ fn column<'a>(expr: &'a Expr, schema: &'a Schema) -> Option<ColumnUse<'a>> {
     }
 }
 
-/// A column under one cast; of two only the engine knows what they make.
+/// A column under at most one cast.
 fn cast_column<'a>(expr: &'a Expr, via: &'a DataType, schema: &'a Schema) -> Option<ColumnUse<'a>> {
     let column = column(expr, schema)?;
     if column.via.is_some() {
@@ -102,7 +103,7 @@ fn compare(column: ColumnUse<'_>, op: Operator, value: &ScalarValue) -> Option<B
     Some(Bounds::from([(column.name.to_owned(), set)]))
 }
 
-/// What passes `column op value`.
+/// The values that pass `column op value`.
 fn range(op: Operator, value: Scalar) -> Option<ValueSet> {
     let (low, high) = match op {
         Operator::Eq => return Some(ValueSet::In(vec![value])),
@@ -115,7 +116,7 @@ fn range(op: Operator, value: Scalar) -> Option<ValueSet> {
     Some(ValueSet::Range { low, high })
 }
 
-/// What passes `CAST(time AS DATE) op day`.
+/// The times that pass `CAST(time AS DATE) op day`.
 fn days(op: Operator, value: &ScalarValue) -> Option<ValueSet> {
     let ScalarValue::Date32(Some(day)) = value else { return None };
     let start = i64::from(*day).checked_mul(MICROS_PER_DAY)?;
@@ -132,7 +133,7 @@ fn days(op: Operator, value: &ScalarValue) -> Option<ValueSet> {
     Some(ValueSet::Range { low, high })
 }
 
-/// Whether values of `kind` compare with `value` after a cast to `via` as they do before it.
+/// Whether a cast from `kind` to `via` preserves comparisons with `value`.
 fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
     use DataType::{Date32, Decimal128, Float64, Int64, LargeUtf8, Timestamp, UInt64, Utf8, Utf8View};
     match (kind, via) {
@@ -146,16 +147,16 @@ fn keeps_order(kind: &DataType, via: &DataType, value: &ScalarValue) -> bool {
             finer >= scale && i16::from(*wider) - i16::from(*finer) >= i16::from(*precision) - i16::from(*scale)
         }
         (Utf8, LargeUtf8 | Utf8View) => true,
-        // The column is in UTC, where a time and its local time are one number.
+        // The column is in UTC, so instant and local time are the same number.
         (Timestamp(TimeUnit::Microsecond, _), Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, zone)) => {
-            zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z"))
+            is_utc(zone.as_deref())
         }
         (Date32, Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, None)) => true,
         _ => false,
     }
 }
 
-/// `value` in the column's type, if it is the same value there.
+/// `value` in the column's type, if the conversion is exact.
 fn exact(kind: &DataType, value: &ScalarValue) -> Option<Scalar> {
     let own = value.data_type();
     if own == *kind {
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_bound_their_column_from_either_side() {
+    fn comparisons_bound_columns_on_either_side() {
         let above = ValueSet::Range { low: Bound::Excluded(Scalar::UInt64(4)), high: Bound::Unbounded };
         assert_eq!(values(col("meter").gt(lit(4_u64))), one("meter", above.clone()));
         assert_eq!(values(lit(4_u64).lt(col("meter"))), one("meter", above));
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_alternatives_are_lists() {
+    fn in_and_or_become_value_lists() {
         let expected = one("meter", ValueSet::In(vec![Scalar::UInt64(1), Scalar::UInt64(2)]));
         assert_eq!(values(col("meter").in_list(vec![lit(1_i64), lit(2_i64)], false)), expected);
         assert_eq!(values(col("meter").eq(lit(1_u64)).or(col("meter").eq(lit(2_u64)))), expected);
@@ -208,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn one_side_of_an_and_is_enough() {
+    fn one_side_of_a_conjunction_bounds() {
         let expected = one("meter", ValueSet::In(vec![Scalar::UInt64(1)]));
         assert_eq!(values(col("meter").eq(lit(1_u64)).and(col("tag").not_eq(lit("a")))), expected);
     }
 
     #[test]
-    fn a_date_is_a_day_of_times() {
+    fn a_date_becomes_a_time_range() {
         let day = lit(ScalarValue::Date32(Some(1)));
         let expected = ValueSet::Range {
             low: Bound::Included(Scalar::Timestamp(MICROS_PER_DAY)),
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_the_column_cannot_hold_bounds_nothing() {
+    fn values_not_exact_in_the_column_type_give_no_bound() {
         assert_eq!(values(col("meter").gt(lit(-1_i64))), None);
         assert_eq!(values(cast(col("meter"), DataType::Float64).gt(lit(1.5))), None);
         assert_eq!(values(cast(col("meter"), DataType::Float64).gt(lit(1e300))), None);
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_casts_of_the_column_do_not_matter() {
+    fn widening_casts_of_the_column_are_ignored() {
         let value = lit(ScalarValue::Decimal128(Some(7), 20, 0));
         let expected = one("meter", ValueSet::In(vec![Scalar::UInt64(7)]));
         assert_eq!(values(cast(col("meter"), DataType::Decimal128(20, 0)).eq(value)), expected);

@@ -1,31 +1,22 @@
-//! From filters on `row_key` to ranges of keys.
+//! Derives key ranges from filters on `row_key`.
 //!
-//! A range may hold keys that the filter does not, for the engine filters again.
+//! A range may contain keys that do not pass: DataFusion filters again.
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::{BinaryExpr, InList, Like};
-use datafusion::logical_expr::{Between, Expr, Operator, TableProviderFilterPushDown};
+use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::KeyRange;
 
-/// Which of `filters` narrow the keys in `column` (inexact: bytes are compared again); with `push_down` off none does.
-pub(crate) fn key_push_down(filters: &[&Expr], column: &str, push_down: bool) -> Vec<TableProviderFilterPushDown> {
-    let support = |filter: &&Expr| match key_ranges(filter, column) {
-        Some(_) if push_down => TableProviderFilterPushDown::Inexact,
-        _ => TableProviderFilterPushDown::Unsupported,
-    };
-    filters.iter().map(support).collect()
-}
-
-/// The keys that all of `filters` on `column` leave; all keys with `push_down` off.
+/// The key ranges that pass all `filters` on `column`; all keys without `push_down`.
 pub(crate) fn keys_of(filters: &[Expr], column: &str, push_down: bool) -> Vec<KeyRange> {
     let narrowing = filters.iter().filter(|_| push_down).filter_map(|filter| key_ranges(filter, column));
     narrowing.fold(vec![KeyRange::all()], |keys, ranges| intersect(&keys, &ranges))
 }
 
-/// The keys that `filter` on the column `name` leaves, ascending and apart. `None`: it is about
-/// something else, or negates; the engine checks it row by row.
-fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
+/// The key ranges that can pass `filter` on the column `name`, ascending and disjoint. `None` if it concerns something
+/// else, or negates.
+pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
             match (key_ranges(left, name), key_ranges(right, name)) {
@@ -36,7 +27,7 @@ fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             let mut ranges = key_ranges(left, name)?;
             ranges.extend(key_ranges(right, name)?);
-            Some(apart(ranges))
+            Some(disjoint(ranges))
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match literal(right) {
             Some(value) if is_key(left, name) => compare(*op, value),
@@ -49,13 +40,13 @@ fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
         }
         Expr::InList(InList { expr, list, negated: false }) if is_key(expr, name) => {
             let keys = list.iter().map(|value| literal(value).map(one_key));
-            keys.collect::<Option<Vec<_>>>().map(apart)
+            keys.collect::<Option<Vec<_>>>().map(disjoint)
         }
         Expr::Like(Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false })
             if is_key(expr, name) =>
         {
             let pattern = literal(pattern)?;
-            // `\` would take the meaning from what follows it; the literal text before it holds anyway.
+            // `\` escapes a wildcard; the text before it is a prefix in any case.
             let fixed = pattern.split(|byte| matches!(byte, b'%' | b'_' | b'\\')).next()?;
             Some(vec![KeyRange::prefix(fixed)])
         }
@@ -64,7 +55,7 @@ fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
     }
 }
 
-/// The keys of both lists.
+/// Intersection of two lists.
 fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
     let pairs = a.iter().flat_map(|left| b.iter().map(move |right| (left, right)));
     let common = pairs.map(|(left, right)| KeyRange {
@@ -74,11 +65,11 @@ fn intersect(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
             (end, None) | (None, end) => end.clone(),
         },
     });
-    apart(common.collect())
+    disjoint(common.collect())
 }
 
-/// Orders ranges and joins those that touch, so that no key lies in two.
-fn apart(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+/// Sorts ranges and merges those that touch or overlap.
+fn disjoint(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.retain(|range| range.end.as_ref().is_none_or(|end| range.start < *end));
     ranges.sort_by(|a, b| a.start.cmp(&b.start));
     let mut out: Vec<KeyRange> = Vec::with_capacity(ranges.len());
@@ -106,7 +97,7 @@ fn is_key(expr: &Expr, name: &str) -> bool {
     };
     match expr {
         Expr::Column(column) => column.name == name,
-        // Text sorts as its bytes do, so a cast to text changes no order.
+        // Text sorts by its bytes, so a cast to text preserves order.
         Expr::Cast(cast) => texts(cast.field.data_type()) && is_key(&cast.expr, name),
         Expr::TryCast(cast) => texts(cast.field.data_type()) && is_key(&cast.expr, name),
         Expr::Alias(alias) => is_key(&alias.expr, name),
@@ -140,7 +131,7 @@ fn compare(op: Operator, key: &[u8]) -> Option<Vec<KeyRange>> {
         Operator::GtEq => KeyRange { start: key.to_vec(), end: None },
         _ => return None,
     };
-    Some(apart(vec![range]))
+    Some(disjoint(vec![range]))
 }
 
 fn one_key(key: &[u8]) -> KeyRange {

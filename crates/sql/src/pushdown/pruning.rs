@@ -1,7 +1,6 @@
-//! Stripes that no record of a query can lie in, told from what their file says of their values.
+//! Stripe pruning: skips stripes whose stats rule a filter out.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -13,48 +12,72 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::Layout;
 use tidetable_store::{Scalar, StripeMeta, StripePruner};
 
-/// Skips stripes by filters.
+/// Prunes stripes by a filter.
 #[derive(Debug)]
-pub(crate) struct FilterSkip {
+pub(crate) struct FilterPruner {
     predicate: PruningPredicate,
     layout: Arc<Layout>,
     schema: SchemaRef,
 }
 
-impl FilterSkip {
-    /// By `filter`, an expression over the records of `layout`, which have this schema; `None` if it can rule nothing out.
+impl FilterPruner {
+    /// `filter` is an expression over the records of `layout`, which have this schema; `None` if it cannot prune.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, layout: &Arc<Layout>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
         Some(Self { predicate, layout: Arc::clone(layout), schema: Arc::clone(schema) })
     }
 }
 
-impl StripePruner for FilterSkip {
+impl StripePruner for FilterPruner {
     fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
-        let known = Known { skip: self, stripes };
-        // What cannot be judged is read.
-        self.predicate.prune(&known).map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
+        let ends = |column: &Column, greatest| self.ends(stripes, column, greatest);
+        let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends });
+        // On an error the stripes are read.
+        kept.map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
     }
 }
 
-/// Rules out ranges of the values of one column.
+impl FilterPruner {
+    /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
+    /// not pruned, although no comparison can hold there.
+    fn ends(&self, stripes: &[StripeMeta], column: &Column, greatest: bool) -> Option<ArrayRef> {
+        let field = self.schema.index_of(column.name()).ok()?;
+        let kind = self.schema.field(field).data_type();
+        let of_stripe = |stripe: &StripeMeta| -> Option<ScalarValue> {
+            let range = if let Some((group, column)) = self.layout.value_column(field) {
+                stripe.columns.get(group)?.get(column)?.range?
+            } else if self.layout.is_cell_time(field) {
+                let (least, greatest) = stripe.timestamps?;
+                (Scalar::Timestamp(least), Scalar::Timestamp(greatest))
+            } else {
+                return None;
+            };
+            value(end(range, greatest), kind)
+        };
+        let unknown = ScalarValue::try_from(kind).ok()?;
+        let values = stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
+        ScalarValue::iter_to_array(values).ok()
+    }
+}
+
+/// Tests a filter against value ranges of one column.
 #[derive(Debug)]
-pub(crate) struct RangeSkip {
+pub(crate) struct RangePruner {
     predicate: PruningPredicate,
     kind: DataType,
 }
 
-impl RangeSkip {
-    /// By `filter`, an expression over a schema of the column alone; `None` if it can rule nothing out.
+impl RangePruner {
+    /// `filter` is an expression over a schema of the column alone; `None` if it cannot rule anything out.
     pub(crate) fn new(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<Self> {
         let predicate = pruning(filter, schema)?;
         Some(Self { predicate, kind: schema.fields().first()?.data_type().clone() })
     }
 
-    /// Whether no value from the least to the greatest of `range` passes.
+    /// Whether no value in `range` (inclusive) passes.
     pub(crate) fn rules_out(&self, range: (Scalar, Scalar)) -> bool {
-        let known = KnownRange { kind: &self.kind, range };
-        self.predicate.prune(&known).is_ok_and(|kept| kept == [false])
+        let ends = |_: &Column, greatest| value(end(range, greatest), &self.kind)?.to_array().ok();
+        self.predicate.prune(&ValueBounds { containers: 1, ends }).is_ok_and(|kept| kept == [false])
     }
 }
 
@@ -63,84 +86,27 @@ fn pruning(filter: Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<PruningP
     (!predicate.always_true()).then_some(predicate)
 }
 
-/// A range of the values of one column.
-struct KnownRange<'a> {
-    kind: &'a DataType,
-    range: (Scalar, Scalar),
+fn end((least, greatest): (Scalar, Scalar), wants_greatest: bool) -> Scalar {
+    if wants_greatest { greatest } else { least }
 }
 
-impl PruningStatistics for KnownRange<'_> {
-    fn min_values(&self, _: &Column) -> Option<ArrayRef> {
-        value(self.range.0, self.kind)?.to_array().ok()
-    }
-
-    fn max_values(&self, _: &Column) -> Option<ArrayRef> {
-        value(self.range.1, self.kind)?.to_array().ok()
-    }
-
-    fn num_containers(&self) -> usize {
-        1
-    }
-
-    fn null_counts(&self, _: &Column) -> Option<ArrayRef> {
-        None
-    }
-
-    fn row_counts(&self) -> Option<ArrayRef> {
-        None
-    }
-
-    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
-        None
-    }
+/// Least (`false`) and greatest (`true`) values of columns, for each of some containers; null where unknown.
+struct ValueBounds<F> {
+    containers: usize,
+    ends: F,
 }
 
-/// What stripes say of their values.
-struct Known<'a> {
-    skip: &'a FilterSkip,
-    stripes: &'a [StripeMeta],
-}
-
-impl fmt::Debug for Known<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").field("stripes", &self.stripes.len()).finish_non_exhaustive()
-    }
-}
-
-impl Known<'_> {
-    /// One end of the values of a column, for each stripe; null where it is not known. A stripe that has no value of it has
-    /// no record that a comparison could hold for, but is not ruled out by that.
-    fn ends(&self, column: &Column, end: impl Fn(&(Scalar, Scalar)) -> Scalar) -> Option<ArrayRef> {
-        let FilterSkip { layout, schema, .. } = self.skip;
-        let field = schema.index_of(column.name()).ok()?;
-        let kind = schema.field(field).data_type();
-        let of_stripe = |stripe: &StripeMeta| -> Option<ScalarValue> {
-            if let Some((group, column)) = layout.value_column(field) {
-                return value(end(&stripe.columns.get(group)?.get(column)?.range?), kind);
-            }
-            if layout.is_cell_time(field) {
-                let (least, greatest) = stripe.timestamps?;
-                return value(end(&(Scalar::Timestamp(least), Scalar::Timestamp(greatest))), kind);
-            }
-            None
-        };
-        let unknown = ScalarValue::try_from(kind).ok()?;
-        let values = self.stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
-        ScalarValue::iter_to_array(values).ok()
-    }
-}
-
-impl PruningStatistics for Known<'_> {
+impl<F: Fn(&Column, bool) -> Option<ArrayRef>> PruningStatistics for ValueBounds<F> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.ends(column, |(least, _)| *least)
+        (self.ends)(column, false)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.ends(column, |(_, greatest)| *greatest)
+        (self.ends)(column, true)
     }
 
     fn num_containers(&self) -> usize {
-        self.stripes.len()
+        self.containers
     }
 
     fn null_counts(&self, _: &Column) -> Option<ArrayRef> {
@@ -156,7 +122,7 @@ impl PruningStatistics for Known<'_> {
     }
 }
 
-/// A stored value as one of a column of this type; `None` if it is of another.
+/// A stored value as a DataFusion scalar of this type; `None` if the types differ.
 pub(crate) fn value(scalar: Scalar, kind: &DataType) -> Option<ScalarValue> {
     let value = match (scalar, kind) {
         (Scalar::UInt64(value), DataType::UInt64) => ScalarValue::UInt64(Some(value)),

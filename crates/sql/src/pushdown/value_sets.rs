@@ -1,4 +1,4 @@
-//! Sets of values of one column, as filters leave them.
+//! Value sets of columns: constants, intersection, union.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,11 +7,14 @@ use std::ops::{Bound, Range};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::pushdown::{FieldBound, Scalar, ValueSet};
 
-/// For each filtered column, the values that may pass.
+/// Values that may pass, by filtered column.
 pub(crate) type Bounds = BTreeMap<String, ValueSet>;
 
-/// A constant in the type of a column; `None` for nulls, and for types that no bound is made of.
-/// Floats are left out: their text does not sort as they do, so no key range comes of them.
+/// All event times.
+pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
+
+/// A constant as a layout scalar; `None` for null and for unsupported types. Floats are unsupported: their text does
+/// not sort as they do, so they give no key range.
 pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {
     Some(match value {
         ScalarValue::UInt64(Some(value)) => Scalar::UInt64(*value),
@@ -25,7 +28,7 @@ pub(crate) fn scalar(value: &ScalarValue) -> Option<Scalar> {
     })
 }
 
-/// Order of two constants of one column; `None` if they are of different types.
+/// Order of two constants; `None` if their types differ.
 fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
     Some(match (a, b) {
         (Scalar::UInt64(a), Scalar::UInt64(b)) => a.cmp(b),
@@ -39,7 +42,7 @@ fn compare(a: &Scalar, b: &Scalar) -> Option<Ordering> {
     })
 }
 
-/// Whether a set certainly has no value.
+/// Whether a set is certainly empty.
 pub(crate) fn is_empty(set: &ValueSet) -> bool {
     match set {
         ValueSet::In(values) => values.is_empty(),
@@ -54,7 +57,7 @@ pub(crate) fn is_empty(set: &ValueSet) -> bool {
     }
 }
 
-fn holds(set: &ValueSet, value: &Scalar) -> bool {
+fn contains(set: &ValueSet, value: &Scalar) -> bool {
     let order = |other: &Scalar| compare(value, other);
     match set {
         ValueSet::In(values) => values.iter().any(|other| order(other) == Some(Ordering::Equal)),
@@ -74,7 +77,7 @@ fn holds(set: &ValueSet, value: &Scalar) -> bool {
     }
 }
 
-/// The tighter of two ends: `tighter` is how the better value compares with the other.
+/// The tighter of two bounds: `tighter` is how its value compares with the other's.
 fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scalar> {
     let (left, right) = match (&a, &b) {
         (Bound::Unbounded, _) => return b,
@@ -91,11 +94,11 @@ fn tighter(a: Bound<Scalar>, b: Bound<Scalar>, tighter: Ordering) -> Bound<Scala
     }
 }
 
-/// The values of both sets.
+/// Intersection of two sets.
 fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     match (a, b) {
         (ValueSet::In(values), other) | (other, ValueSet::In(values)) => {
-            ValueSet::In(values.into_iter().filter(|value| holds(&other, value)).collect())
+            ValueSet::In(values.into_iter().filter(|value| contains(&other, value)).collect())
         }
         (ValueSet::Range { low, high }, ValueSet::Range { low: other_low, high: other_high }) => ValueSet::Range {
             low: tighter(low, other_low, Ordering::Greater),
@@ -104,8 +107,8 @@ fn intersect(a: ValueSet, b: ValueSet) -> ValueSet {
     }
 }
 
-/// Narrows `bounds` by what one more filter leaves.
-pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
+/// Narrows `bounds` by those of one more filter.
+pub(crate) fn intersect_bounds(bounds: &mut Bounds, more: Bounds) {
     for (column, set) in more {
         let narrowed = match bounds.remove(&column) {
             Some(known) => intersect(known, set),
@@ -115,9 +118,8 @@ pub(crate) fn narrow(bounds: &mut Bounds, more: Bounds) {
     }
 }
 
-/// What passes one of two filters or the other: lists of values of columns that both are about.
-/// `None` if there is no such column.
-pub(crate) fn either(a: Bounds, mut b: Bounds) -> Option<Bounds> {
+/// Bounds of a disjunction: unions of value lists, for columns in both; `None` if there are none.
+pub(crate) fn union_bounds(a: Bounds, mut b: Bounds) -> Option<Bounds> {
     let joined = a.into_iter().filter_map(|(column, set)| match (set, b.remove(&column)?) {
         (ValueSet::In(mut values), ValueSet::In(more)) => {
             values.extend(more);
@@ -129,12 +131,12 @@ pub(crate) fn either(a: Bounds, mut b: Bounds) -> Option<Bounds> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// The bounds as the layout takes them.
+/// The bounds in the layout's form.
 pub(crate) fn field_bounds(bounds: &Bounds) -> Vec<FieldBound> {
     bounds.iter().map(|(field, set)| FieldBound { field: field.clone(), set: set.clone() }).collect()
 }
 
-/// The microseconds that a set of times spans, half-open.
+/// The span of a set of times, microseconds, half-open.
 pub(crate) fn time_range(set: &ValueSet) -> Range<i64> {
     let time = |value: &Scalar| if let Scalar::Timestamp(time) = value { Some(*time) } else { None };
     match set {
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn two_filters_of_a_column_leave_what_passes_both() {
+    fn two_filters_of_a_column_intersect() {
         let a = range(Bound::Included(3), Bound::Unbounded);
         let b = range(Bound::Excluded(3), Bound::Included(9));
         let c = range(Bound::Included(1), Bound::Excluded(9));
@@ -193,16 +195,16 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_columns_that_both_sides_name_are_joined() {
+    fn disjunctions_unite_lists_of_columns_in_both_sides() {
         let bounds = |column: &str, set: ValueSet| Bounds::from([(column.to_owned(), set)]);
-        let joined = either(bounds("a", list(&[1])), bounds("a", list(&[2])));
+        let joined = union_bounds(bounds("a", list(&[1])), bounds("a", list(&[2])));
         assert_eq!(joined, Some(bounds("a", list(&[1, 2]))));
-        assert_eq!(either(bounds("a", list(&[1])), bounds("b", list(&[2]))), None);
-        assert_eq!(either(bounds("a", list(&[1])), Bounds::new()), None);
+        assert_eq!(union_bounds(bounds("a", list(&[1])), bounds("b", list(&[2]))), None);
+        assert_eq!(union_bounds(bounds("a", list(&[1])), Bounds::new()), None);
         let mut both = bounds("a", list(&[1]));
         both.insert("b".to_owned(), list(&[1]));
-        assert_eq!(either(bounds("a", list(&[2])), both), Some(bounds("a", list(&[2, 1]))));
+        assert_eq!(union_bounds(bounds("a", list(&[2])), both), Some(bounds("a", list(&[2, 1]))));
         let range = range(Bound::Included(1), Bound::Unbounded);
-        assert_eq!(either(bounds("a", list(&[1])), bounds("a", range)), None);
+        assert_eq!(union_bounds(bounds("a", list(&[1])), bounds("a", range)), None);
     }
 }

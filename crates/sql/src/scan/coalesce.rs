@@ -1,31 +1,31 @@
-//! Small batches brought together before they are sent: each costs the query a wake-up, which takes longer than a few rows.
-//! And batches of even length, whatever files and stripes they come from, for who adds up floats a batch at a time.
+//! Coalesces small batches: sending one wakes the query up, which costs more than a few rows. Can also make batch sizes
+//! independent of files and stripes, for float sums that are added batch by batch.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use datafusion::error::Result;
 
-/// Takes batches and gives fewer.
+/// Coalesces batches.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct Coalescer {
     waiting: Vec<RecordBatch>,
-    /// Rows that wait.
+    /// Rows in `waiting`.
     rows: usize,
-    /// Rows of what is sent next, at least.
+    /// Least rows of the next batch.
     least: usize,
-    /// Rows of what is sent, at most.
+    /// Greatest rows of a batch.
     most: usize,
 }
 
-impl Gather {
-    /// Of `most` rows each. Unless they are to be `even`, the first goes out at once, and those after it once there are twice
-    /// as many rows each time: who wants a few rows does not wait for many.
+impl Coalescer {
+    /// Batches of `most` rows. Unless `even`, the first batch is sent at once and the least size doubles each time, so
+    /// that a query for few rows does not wait.
     pub(crate) fn new(most: usize, even: bool) -> Self {
         let most = most.max(1);
         Self { waiting: Vec::new(), rows: 0, least: if even { most } else { 1 }, most }
     }
 
-    /// Takes a batch; calls `send` if there is enough to be sent. Returns whether more is wanted.
+    /// Takes a batch; calls `send` if there are enough rows. Returns whether more is wanted.
     pub(crate) fn push(&mut self, batch: &RecordBatch, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
         let mut start = 0;
         while start < batch.num_rows() {
@@ -39,7 +39,7 @@ impl Gather {
         Ok(true)
     }
 
-    /// Sends what waits. Returns whether more is wanted.
+    /// Sends the waiting rows. Returns whether more is wanted.
     pub(crate) fn send(&mut self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<bool> {
         let waiting = std::mem::take(&mut self.waiting);
         (self.rows, self.least) = (0, (self.least * 2).min(self.most));
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn sent(sizes: &[usize], most: usize, even: bool, wanted: usize) -> Vec<Vec<i32>> {
-        let (mut gather, mut out, mut next) = (Gather::new(most, even), Vec::new(), 0);
+        let (mut coalescer, mut out, mut next) = (Coalescer::new(most, even), Vec::new(), 0);
         let mut send = |batch: RecordBatch| {
             out.push(batch.column(0).as_primitive::<Int32Type>().values().to_vec());
             out.len() < wanted
@@ -70,16 +70,16 @@ mod tests {
             let values: ArrayRef = Arc::new(Int32Array::from_iter_values(next..next + *size as i32));
             next += *size as i32;
             let batch = RecordBatch::try_from_iter([("n", values)]).unwrap();
-            if !gather.push(&batch, &mut send).unwrap() {
+            if !coalescer.push(&batch, &mut send).unwrap() {
                 return out;
             }
         }
-        gather.send(&mut send).unwrap();
+        coalescer.send(&mut send).unwrap();
         out
     }
 
     #[test]
-    fn rows_come_in_order_in_batches_that_grow() {
+    fn batches_keep_order_and_grow() {
         let sizes = |sizes: &[usize], most, even| -> Vec<usize> {
             let found = sent(sizes, most, even, usize::MAX);
             let all: Vec<i32> = found.concat();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_what_was_enough() {
+    fn nothing_is_sent_after_send_returns_false() {
         assert_eq!(sent(&[1; 20], 8, false, 2), [vec![0], vec![1, 2]]);
         assert_eq!(sent(&[100], 8, true, 1), [(0..8).collect::<Vec<_>>()]);
     }

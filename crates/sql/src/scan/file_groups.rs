@@ -1,4 +1,4 @@
-//! From slices to file groups: what each partition of a scan reads, in order.
+//! File groups of a scan: splits scan ranges and assigns them to partitions.
 
 use arrow::datatypes::Schema;
 use datafusion::common::Statistics;
@@ -9,173 +9,173 @@ use tidetable_layout::KeyRange;
 use tidetable_layout::time::window_name;
 use tidetable_store::{ScanRange, Snapshot, StoreError, WindowState};
 
-/// A piece smaller than this is not worth a task of its own.
+/// Least bytes of a split.
 const MIN_PIECE: u64 = 1 << 20;
 
-/// So many stripes are read before another thread has begun to.
+/// Stripes that are read faster than another thread starts.
 const FEW_STRIPES: usize = 16;
-/// Bytes and cells of those stripes at most, for all that is read of them is held at once.
+/// Greatest bytes of those stripes, because their whole result is held at once.
 const FEW_BYTES: u64 = 2 << 20;
-/// See [`FEW_BYTES`].
+/// Greatest cells of those stripes.
 const FEW_CELLS: u64 = 1 << 20;
-/// Cells of a stripe that may be wanted as a whole.
+/// Greatest cells of a one-row stripe that is read whole.
 const FEW_OF_WHOLE: u64 = 4096;
 
-/// What one "file" of a scan stands for: slices, to be read one after the other.
+/// The scan ranges of one "file" of a scan, read in sequence.
 #[derive(Debug, Clone)]
-pub(crate) struct Slices(pub(crate) Vec<ScanRange>);
+pub(crate) struct ScanRanges(pub(crate) Vec<ScanRange>);
 
-/// Cuts slices until each of `partitions` has work, where there is enough of it.
+/// Splits scan ranges so that each of `partitions` has work, if there are enough bytes.
 ///
 /// # Errors
-/// If an SST that must be cut cannot be opened.
-pub(crate) fn cut(
+/// If an SST to be split cannot be opened.
+pub(crate) fn split(
     snapshot: &Snapshot,
-    slices: Vec<ScanRange>,
+    ranges: Vec<ScanRange>,
     partitions: usize,
 ) -> Result<Vec<ScanRange>, StoreError> {
-    if slices.is_empty() || slices.len() >= partitions {
-        return Ok(slices);
+    if ranges.is_empty() || ranges.len() >= partitions {
+        return Ok(ranges);
     }
-    let total: u64 = slices.iter().map(|slice| slice.bytes).sum();
+    let total: u64 = ranges.iter().map(|range| range.bytes).sum();
     let share = total.div_ceil(partitions as u64).max(MIN_PIECE);
     let mut out = Vec::with_capacity(partitions);
-    for slice in slices {
-        let pieces = slice.bytes.div_ceil(share);
+    for range in ranges {
+        let pieces = range.bytes.div_ceil(share);
         if pieces <= 1 {
-            out.push(slice);
+            out.push(range);
         } else {
-            out.extend(pieces_of(snapshot, &slice, pieces as usize)?);
+            out.extend(split_range(snapshot, &range, pieces as usize)?);
         }
     }
     Ok(out)
 }
 
-/// A slice in about `pieces` parts, cut where stripes start.
-pub(crate) fn pieces_of(snapshot: &Snapshot, slice: &ScanRange, pieces: usize) -> Result<Vec<ScanRange>, StoreError> {
+/// Splits a scan range into about `pieces` parts at stripe boundaries.
+pub(crate) fn split_range(snapshot: &Snapshot, range: &ScanRange, pieces: usize) -> Result<Vec<ScanRange>, StoreError> {
     let mut starts: Vec<Vec<u8>> = Vec::new();
-    for sst in snapshot.version().ssts().filter(|sst| slice.ssts.contains(&sst.id)) {
+    for sst in snapshot.version().ssts().filter(|sst| range.ssts.contains(&sst.id)) {
         let reader = snapshot.reader(sst)?;
         starts.extend(reader.stripes().iter().map(|stripe| stripe.first_key.to_vec()));
     }
-    let inside = |key: &Vec<u8>| *key > slice.keys.start && slice.keys.end.as_ref().is_none_or(|end| key < end);
+    let inside = |key: &Vec<u8>| *key > range.keys.start && range.keys.end.as_ref().is_none_or(|end| key < end);
     starts.retain(inside);
     starts.sort_unstable();
     starts.dedup();
     let mut cuts: Vec<Vec<u8>> =
         (1..pieces).filter_map(|piece| starts.get(piece * starts.len() / pieces).cloned()).collect();
     cuts.dedup();
-    let bytes = slice.bytes / (cuts.len() as u64 + 1);
-    let starts = std::iter::once(slice.keys.start.clone()).chain(cuts.iter().cloned());
-    let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(slice.keys.end.clone()));
+    let bytes = range.bytes / (cuts.len() as u64 + 1);
+    let starts = std::iter::once(range.keys.start.clone()).chain(cuts.iter().cloned());
+    let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(range.keys.end.clone()));
     let part = |(start, end)| ScanRange {
         keys: KeyRange { start, end },
-        ssts: slice.ssts.clone(),
-        time: slice.time.clone(),
+        ssts: range.ssts.clone(),
+        time: range.time.clone(),
         bytes,
     };
     Ok(starts.zip(ends).map(part).collect())
 }
 
-/// One "file" a slice, in at most `partitions` groups of about the same bytes. Each group holds
-/// slices that follow one another, so that the groups one after the other are the order of the table. Slices of some keys
-/// only are one file a group: to open each by itself would take longer than to read it.
-pub(crate) fn file_groups(snapshot: &Snapshot, slices: Vec<ScanRange>, partitions: usize) -> Vec<FileGroup> {
-    let file = |slice: ScanRange, number| {
-        PartitionedFile::new(location(snapshot, &slice, number), slice.bytes).with_extension(Slices(vec![slice]))
+/// One "file" per scan range, in at most `partitions` groups of about equal bytes. Groups hold consecutive ranges, so
+/// that their concatenation has the order of the table. Ranges of some keys only become one file per group, because
+/// opening each takes longer than reading it.
+pub(crate) fn file_groups(snapshot: &Snapshot, ranges: Vec<ScanRange>, partitions: usize) -> Vec<FileGroup> {
+    let file = |range: ScanRange, number| {
+        PartitionedFile::new(location(snapshot, &range, number), range.bytes).with_extension(ScanRanges(vec![range]))
     };
-    let some_keys = slices.iter().all(|slice| slice.keys != KeyRange::all());
-    let groups = contiguous(slices, partitions, file).into_iter();
-    groups.map(|files| FileGroup::new(if some_keys { together(files) } else { files })).collect()
+    let some_keys = ranges.iter().all(|range| range.keys != KeyRange::all());
+    let groups = contiguous(ranges, partitions, file).into_iter();
+    groups.map(|files| FileGroup::new(if some_keys { as_one_file(files) } else { files })).collect()
 }
 
-/// Whether a task of its own, or another thread, would cost more than reading these: they are parts of a few stripes. What
-/// cannot be opened is not little; reading it says why.
-pub(crate) fn is_little(snapshot: &Snapshot, slices: &[ScanRange]) -> bool {
-    if slices.len() > FEW_STRIPES || slices.iter().any(|slice| slice.keys == KeyRange::all()) {
+/// Whether these ranges, parts of few stripes, are cheaper to read inline than in another task. False if a file cannot
+/// be opened; reading it reports the error.
+pub(crate) fn is_small_scan(snapshot: &Snapshot, ranges: &[ScanRange]) -> bool {
+    if ranges.len() > FEW_STRIPES || ranges.iter().any(|range| range.keys == KeyRange::all()) {
         return false;
     }
     let (mut left, mut bytes, mut cells) = (FEW_STRIPES, 0, 0);
-    slices.iter().flat_map(|slice| slice.ssts.iter().map(move |id| (slice, id))).all(|(slice, id)| {
+    ranges.iter().flat_map(|range| range.ssts.iter().map(move |id| (range, id))).all(|(range, id)| {
         let reader = snapshot.version().ssts().find(|sst| sst.id == *id).and_then(|sst| snapshot.reader(sst).ok());
         let Some(reader) = reader else { return false };
-        let stripes = reader.stripes_in(&slice.keys.start, slice.keys.end.as_deref());
+        let stripes = reader.stripes_in(&range.keys.start, range.keys.end.as_deref());
         let Some(rest) = left.checked_sub(stripes.len()) else { return false };
         left = rest;
         reader.stripes().iter().skip(stripes.start).take(stripes.len()).all(|stripe| {
             (bytes, cells) = (bytes + stripe.len, cells + stripe.cells);
-            let is_whole = slice.keys.covers(&stripe.first_key, &stripe.last_key);
+            let is_whole = range.keys.covers(&stripe.first_key, &stripe.last_key);
             bytes <= FEW_BYTES && cells <= FEW_CELLS && (!is_whole || stripe.rows == 1 && stripe.cells <= FEW_OF_WHOLE)
         })
     })
 }
 
-/// `files` as one, by the name of the first.
-fn together(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
-    let slices: Vec<ScanRange> =
-        files.iter().filter_map(|file| file.extension::<Slices>()).flat_map(|slices| slices.0.clone()).collect();
+/// Merges `files` into one, under the name of the first.
+fn as_one_file(files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+    let ranges: Vec<ScanRange> =
+        files.iter().filter_map(|file| file.extension::<ScanRanges>()).flat_map(|ranges| ranges.0.clone()).collect();
     let bytes = files.iter().map(|file| file.object_meta.size).sum();
     let Some(first) = files.first() else { return files };
-    vec![PartitionedFile::new(first.object_meta.location.to_string(), bytes).with_extension(Slices(slices))]
+    vec![PartitionedFile::new(first.object_meta.location.to_string(), bytes).with_extension(ScanRanges(ranges))]
 }
 
-/// `groups` anew for a reader who wants of each entity only what is newest: each a range of keys, with the slices of one
-/// time after those of a later one. `None` if slices are not of the same keys.
+/// Regroups for a reader of the newest record of each entity: each group is a key range, its scan ranges newest first.
+/// `None` if the ranges differ in keys.
 ///
 /// # Errors
-/// If an SST that must be cut cannot be opened.
+/// If an SST to be split cannot be opened.
 pub(crate) fn newest_first(snapshot: &Snapshot, groups: &[FileGroup]) -> Result<Option<Vec<FileGroup>>, StoreError> {
     let files = groups.iter().flat_map(FileGroup::iter);
-    let mut slices: Vec<ScanRange> =
-        files.filter_map(|file| file.extension::<Slices>()).flat_map(|slices| slices.0.clone()).collect();
-    slices.reverse();
-    let alike = slices.windows(2).all(|pair| matches!(pair, [one, other] if one.keys == other.keys));
-    let Some(largest) = slices.iter().max_by_key(|slice| slice.bytes).filter(|_| alike && slices.len() > 1) else {
+    let mut ranges: Vec<ScanRange> =
+        files.filter_map(|file| file.extension::<ScanRanges>()).flat_map(|ranges| ranges.0.clone()).collect();
+    ranges.reverse();
+    let alike = ranges.windows(2).all(|pair| matches!(pair, [one, other] if one.keys == other.keys));
+    let Some(largest) = ranges.iter().max_by_key(|range| range.bytes).filter(|_| alike && ranges.len() > 1) else {
         return Ok(None);
     };
     let mut out = Vec::with_capacity(groups.len());
-    for (number, part) in pieces_of(snapshot, largest, groups.len())?.into_iter().enumerate() {
-        let of_part = |slice: &ScanRange| ScanRange { keys: part.keys.clone(), ..slice.clone() };
-        let parts: Vec<ScanRange> = slices.iter().map(of_part).collect();
-        let bytes = parts.iter().map(|slice| slice.bytes).sum::<u64>() / groups.len().max(1) as u64;
+    for (number, part) in split_range(snapshot, largest, groups.len())?.into_iter().enumerate() {
+        let of_part = |range: &ScanRange| ScanRange { keys: part.keys.clone(), ..range.clone() };
+        let parts: Vec<ScanRange> = ranges.iter().map(of_part).collect();
+        let bytes = parts.iter().map(|range| range.bytes).sum::<u64>() / groups.len().max(1) as u64;
         let name = format!("tables/{}/newest/{number}", snapshot.table().name());
-        out.push(FileGroup::new(vec![PartitionedFile::new(name, bytes).with_extension(Slices(parts))]));
+        out.push(FileGroup::new(vec![PartitionedFile::new(name, bytes).with_extension(ScanRanges(parts))]));
     }
     Ok(Some(out))
 }
 
-/// Runs of slices; at least one, and none empty but that.
+/// Runs of consecutive scan ranges; none is empty, unless there are no ranges.
 fn contiguous<T>(
-    slices: Vec<ScanRange>,
+    ranges: Vec<ScanRange>,
     partitions: usize,
     mut make: impl FnMut(ScanRange, usize) -> T,
 ) -> Vec<Vec<T>> {
-    let count = slices.len();
+    let count = ranges.len();
     let partitions = partitions.clamp(1, count.max(1));
-    let total = slices.iter().map(|slice| slice.bytes.max(1)).sum::<u64>().max(1);
+    let total = ranges.iter().map(|range| range.bytes.max(1)).sum::<u64>().max(1);
     let mut groups: Vec<Vec<T>> = (0..partitions).map(|_| Vec::new()).collect();
     let (mut before, mut last) = (0u64, 0);
-    for (number, slice) in slices.into_iter().enumerate() {
-        let weight = slice.bytes.max(1);
-        // The group in which the middle of the slice falls.
+    for (number, range) in ranges.into_iter().enumerate() {
+        let weight = range.bytes.max(1);
+        // The group that contains the middle of the range.
         let middle = u128::from(before) + u128::from(weight / 2);
         let fair = (middle * partitions as u128 / u128::from(total)) as usize;
-        // The groups that follow must get one each.
+        // Each of the following groups must get one.
         let least = (partitions + number).saturating_sub(count);
         let next = if groups.get(last).is_some_and(Vec::is_empty) { last } else { last + 1 };
         last = fair.clamp(last, next).max(least).min(partitions - 1);
         before += weight;
         if let Some(group) = groups.get_mut(last) {
-            group.push(make(slice, number));
+            group.push(make(range, number));
         }
     }
     groups
 }
 
-/// A name a person can make sense of; nothing is read by it.
-fn location(snapshot: &Snapshot, slice: &ScanRange, number: usize) -> String {
+/// A display name; nothing is opened by it.
+fn location(snapshot: &Snapshot, range: &ScanRange, number: usize) -> String {
     let held = |window: &&WindowState| {
-        window.ssts.iter().filter(|sst| slice.ssts.contains(&sst.id)).count() == slice.ssts.len()
+        window.ssts.iter().filter(|sst| range.ssts.contains(&sst.id)).count() == range.ssts.len()
     };
     let whole = snapshot.version().windows.iter().find(held);
     let window = match whole {
@@ -185,13 +185,13 @@ fn location(snapshot: &Snapshot, slice: &ScanRange, number: usize) -> String {
     format!("tables/{}/{window}/{number}", snapshot.table().name())
 }
 
-/// What is known of a scan. Cells are not rows, so nothing here is exact.
-pub(crate) fn statistics(snapshot: &Snapshot, slices: &[ScanRange], schema: &Schema) -> Statistics {
+/// Estimated statistics of a scan, inexact because they are derived from cell counts.
+pub(crate) fn statistics(snapshot: &Snapshot, ranges: &[ScanRange], schema: &Schema) -> Statistics {
     let mut statistics = Statistics::new_unknown(schema);
-    let named = |id: &str| slices.iter().any(|slice| slice.ssts.iter().any(|other| other == id));
+    let named = |id: &str| ranges.iter().any(|range| range.ssts.iter().any(|other| other == id));
     let cells: u64 = snapshot.version().ssts().filter(|sst| named(&sst.id)).map(|sst| sst.cells).sum();
     let held: u64 = snapshot.version().ssts().filter(|sst| named(&sst.id)).map(|sst| sst.bytes).sum();
-    let read: u64 = slices.iter().map(|slice| slice.bytes).sum();
+    let read: u64 = ranges.iter().map(|range| range.bytes).sum();
     if cells > 0 && held > 0 {
         let share = u128::from(cells) * u128::from(read.min(held)) / u128::from(held);
         statistics.num_rows = Precision::Inexact(usize::try_from(share).unwrap_or(usize::MAX).max(1));
@@ -204,18 +204,18 @@ pub(crate) fn statistics(snapshot: &Snapshot, slices: &[ScanRange], schema: &Sch
 mod tests {
     use super::*;
 
-    fn slices(bytes: &[u64]) -> Vec<ScanRange> {
-        let slice = |bytes: &u64| ScanRange {
+    fn ranges(bytes: &[u64]) -> Vec<ScanRange> {
+        let range = |bytes: &u64| ScanRange {
             keys: KeyRange::all(),
             ssts: Vec::new(),
             time: i64::MIN..i64::MAX,
             bytes: *bytes,
         };
-        bytes.iter().map(slice).collect()
+        bytes.iter().map(range).collect()
     }
 
     #[test]
-    fn groups_follow_one_another_and_none_is_empty() {
+    fn groups_are_consecutive_and_not_empty() {
         for (bytes, partitions, expected) in [
             (vec![], 4, vec![vec![]]),
             (vec![5], 4, vec![vec![5]]),
@@ -224,7 +224,7 @@ mod tests {
             (vec![1, 1, 1, 9], 3, vec![vec![1, 1], vec![1], vec![9]]),
             (vec![0, 0, 0], 3, vec![vec![0], vec![0], vec![0]]),
         ] {
-            let found = contiguous(slices(&bytes), partitions, |slice, _| slice.bytes);
+            let found = contiguous(ranges(&bytes), partitions, |range, _| range.bytes);
             assert_eq!(found, expected, "{bytes:?} in {partitions}");
         }
     }

@@ -1,4 +1,4 @@
-//! Filters on the values of one column, looked at while a file is read: of records that do not pass nothing else is made.
+//! Late materialisation: filters on one column, evaluated before the other columns are decoded.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use tidetable_layout::Layout;
 use tidetable_store::{RecordFilter, Scalar};
 
 use crate::pushdown::dependence::is_of_row;
-use crate::pushdown::pruning::RangeSkip;
+use crate::pushdown::pruning::RangePruner;
 use crate::scan::records::passing;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Keeps records by one column.
+/// Record filter on one column.
 #[derive(Debug)]
-pub(crate) struct ValueKeep {
-    /// Group and column.
+pub(crate) struct ColumnFilter {
+    /// Group and column index.
     place: (usize, usize),
-    /// A schema of the column alone.
+    /// Schema of that column alone.
     schema: SchemaRef,
     filters: Vec<Expr>,
-    /// What tells of a range of values that none of it passes.
-    outside: Option<RangeSkip>,
+    /// Rules out value ranges that cannot pass.
+    outside: Option<RangePruner>,
 }
 
-impl ValueKeep {
-    /// By those of `filters`, over the table, that are of one column; `None` if there are none, or if a record without a
-    /// value may pass: such records are not all stored.
+impl ColumnFilter {
+    /// Takes those of `filters` that use one column only; `None` if there are none, or if a null may pass, because
+    /// records without a value are not all stored.
     pub(crate) fn new(filters: &[Expr], layout: &Layout, table: &Schema) -> Option<Self> {
         let columns = |filter: &Expr| -> HashSet<usize> {
             collect_columns(filter).into_iter().map(|column| column.index()).collect()
@@ -55,7 +55,7 @@ impl ValueKeep {
             return None;
         }
         let schema = nullable(&schema);
-        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangeSkip::new(filter, &schema));
+        let outside = conjunction_opt(own.iter().cloned()).and_then(|filter| RangePruner::new(filter, &schema));
         Some(Self { place, schema, filters: own, outside })
     }
 
@@ -65,18 +65,18 @@ impl ValueKeep {
     }
 }
 
-/// Any column may lack values where records are stored.
+/// Stored columns may lack values, whatever the table's schema says.
 fn nullable(schema: &Schema) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     Arc::new(Schema::new(fields))
 }
 
-impl RecordFilter for ValueKeep {
+impl RecordFilter for ColumnFilter {
     fn column(&self) -> (usize, usize) {
         self.place
     }
 
-    /// What cannot be judged here is judged later.
+    /// Keeps all on an error; the filter runs again later.
     fn keep(&self, values: &ArrayRef) -> BooleanBuffer {
         match self.verdict(values) {
             Some(verdict) => verdict.values().clone(),

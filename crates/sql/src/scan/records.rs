@@ -1,9 +1,11 @@
-//! From blocks to the records of a query: those that pass its filters, with what they share by row.
+//! Record reader: from blocks to the records that pass a query's filters, with their row columns.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    Array, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray,
+};
 use arrow::compute::{and, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::common::DataFusionError;
@@ -16,36 +18,36 @@ use tidetable_layout::{Block, Layout, Projection};
 
 use crate::error::{SqlError, external};
 use crate::pushdown::dependence::is_of_row;
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Reads the records of blocks.
+/// Reads records from blocks.
 pub(crate) struct RecordReader {
     scan: Arc<TableScan>,
-    /// ScanRange, for messages.
+    /// Name of the scan range, for messages.
     name: String,
-    /// What is read of rows.
+    /// Fields read by row.
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// What is read of records.
+    /// Fields read by record.
     records: Fields,
     record_filter: Vec<Expr>,
-    /// The event time among the fields of records, and the range it must lie in.
+    /// Index of the event time among the record fields, and the range it must lie in.
     within: Option<(usize, Range<i64>)>,
     by_row: bool,
 }
 
-/// Some fields of the records of a table, and a schema of them.
+/// A projection of a table's fields, and its schema.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    /// Ascending.
+    /// Indexes of the table's fields, ascending.
     at: Vec<usize>,
     schema: SchemaRef,
 }
 
 impl Fields {
-    /// The columns that `exprs` name, and `more`.
+    /// The columns used by `exprs`, and `more`.
     pub(crate) fn of<'a>(schema: &Schema, exprs: impl Iterator<Item = &'a Expr>, more: &[usize]) -> Result<Self> {
         let mut at: Vec<usize> = exprs.flat_map(collect_columns).map(|column| column.index()).collect();
         at.extend(more);
@@ -55,52 +57,63 @@ impl Fields {
         Ok(Self { at, schema })
     }
 
-    /// An expression over the table as one over a batch of these fields.
+    /// Rewrites an expression over the table to one over a batch of these fields.
     pub(crate) fn bind(&self, expr: &Expr) -> Result<Expr> {
         reassign_expr_columns(Arc::clone(expr), &self.schema)
     }
 
-    /// Where a field of the table is among these.
+    /// Rewrites several expressions; see [`Self::bind`].
+    pub(crate) fn bind_all<'a>(&self, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Vec<Expr>> {
+        exprs.into_iter().map(|expr| self.bind(expr)).collect()
+    }
+
+    /// Index of a table field among these.
     pub(crate) fn place(&self, field: usize) -> Option<usize> {
         self.at.binary_search(&field).ok()
     }
 
-    /// The fields of the table.
+    /// Indexes of table fields among these, which must hold them.
+    pub(crate) fn places(&self, fields: &[usize]) -> Result<Vec<usize>> {
+        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
+        fields.iter().map(|field| self.place(*field).ok_or_else(unlike)).collect()
+    }
+
+    /// Indexes of the table's fields.
     pub(crate) fn at(&self) -> &[usize] {
         &self.at
     }
 
-    /// A schema of them.
+    /// Schema of these fields.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 }
 
-/// What a query wants of records beside its filters.
+/// What a query reads beside its filters.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted<'a> {
-    /// Expressions that are worked out by row.
+    /// Expressions evaluated by row.
     pub(crate) of_rows: Vec<&'a Expr>,
-    /// Expressions that are worked out by record.
+    /// Expressions evaluated by record.
     pub(crate) of_records: Vec<&'a Expr>,
-    /// Fields of records.
+    /// Record fields to output.
     pub(crate) fields: &'a [usize],
-    /// Whether the ends of rows are wanted.
+    /// Whether row ends are needed.
     pub(crate) by_row: bool,
 }
 
 /// The records of a block that pass the filters.
 pub(crate) struct Records {
-    /// For each row, the fields that are read of rows. Rows without a record are among them.
+    /// The row fields, for every row, including rows without records.
     pub(crate) rows: RecordBatch,
-    /// For each row, the end of its records.
+    /// End of each row's records.
     pub(crate) ends: Vec<u32>,
     pub(crate) records: RecordBatch,
 }
 
 impl RecordReader {
-    /// Reads records that pass `filter`, expressions over the table of `scan`, of which those that the keys decide are
-    /// looked at by row.
+    /// Reads records that pass `filter`, expressions over the table of `scan`; those that depend on the row are
+    /// evaluated once per row.
     pub(crate) fn new(
         scan: &Arc<TableScan>,
         name: &str,
@@ -111,8 +124,8 @@ impl RecordReader {
         let layout = scan.snapshot.layout();
         let (of_rows, of_records): (Vec<&Expr>, Vec<&Expr>) =
             filter.iter().partition(|filter| is_of_row(layout, filter));
-        let within = match &scan.shape {
-            Shape::Records { within } => within.clone(),
+        let within = match &scan.output {
+            ScanOutput::Records { within } => within.clone(),
             _ => None,
         };
         let mut more = wanted.fields.to_vec();
@@ -123,26 +136,26 @@ impl RecordReader {
         Ok(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
-            row_filter: of_rows.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
-            record_filter: of_records.iter().map(|filter| records.bind(filter)).collect::<Result<_>>()?,
             by_row: wanted.by_row || !of_rows.is_empty() || !wanted.of_rows.is_empty(),
+            row_filter: rows.bind_all(of_rows)?,
+            record_filter: records.bind_all(of_records)?,
             rows,
             records,
             within,
         })
     }
 
-    /// What must be read of blocks.
+    /// The projection of blocks.
     pub(crate) fn projection(&self) -> Projection {
         self.layout().projection(&self.records.at)
     }
 
-    /// What batches of rows hold.
+    /// Fields of row batches.
     pub(crate) fn row_fields(&self) -> &Fields {
         &self.rows
     }
 
-    /// What batches of records hold.
+    /// Fields of record batches.
     pub(crate) fn record_fields(&self) -> &Fields {
         &self.records
     }
@@ -155,7 +168,7 @@ impl RecordReader {
         undecoded(&self.scan, &self.name, source)
     }
 
-    /// The records of a block; `None` if none passes.
+    /// The records of a block that pass; `None` if there are none.
     pub(crate) fn read(&self, block: Block) -> Result<Option<Records>> {
         let (mut ends, mut mask) = (Vec::new(), None);
         let mut rows = RecordBatch::new_empty(Arc::clone(&self.rows.schema));
@@ -189,34 +202,32 @@ impl RecordReader {
     }
 }
 
-/// `fields` of the rows of a block, as keys tell them, and for each row the end of its records.
+/// Decodes `fields` from the keys of a block; with the end of each row's records.
 pub(crate) fn read_rows(
     scan: &TableScan,
-    slice: &str,
+    name: &str,
     fields: &Fields,
     block: &Block,
 ) -> Result<(RecordBatch, Vec<u32>)> {
     let values = scan.snapshot.layout().decode_rows(block, &fields.at);
-    let values = values.map_err(|error| undecoded(scan, slice, error))?;
+    let values = values.map_err(|error| undecoded(scan, name, error))?;
     let options = RecordBatchOptions::new().with_row_count(Some(values.ends.len()));
     let rows = RecordBatch::try_new_with_options(Arc::clone(&fields.schema), values.columns, &options)?;
     Ok((rows, values.ends))
 }
 
-/// What is wrong with a slice of this name.
-fn undecoded(scan: &TableScan, slice: &str, source: DecodeError) -> DataFusionError {
+/// The error for a scan range of this name.
+fn undecoded(scan: &TableScan, name: &str, source: DecodeError) -> DataFusionError {
     let table = scan.snapshot.table().name().to_owned();
-    external(SqlError::Decode { table, slice: slice.to_owned(), source })
+    external(SqlError::Decode { table, slice: name.to_owned(), source })
 }
 
-/// Which rows of `batch` pass all of `filters`; `None` if there are none. What is null does not pass.
+/// The rows of `batch` that pass all of `filters`; `None` without filters. Null does not pass.
 pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<BooleanArray>> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
-        let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
-        let unlike = || DataFusionError::Internal(format!("the filter {filter} is neither true nor false"));
-        let verdict = verdict.as_boolean_opt().ok_or_else(unlike)?;
-        let verdict = if verdict.null_count() == 0 { verdict.clone() } else { prep_null_mask_filter(verdict) };
+        let verdict = verdict(filter, batch)?;
+        let verdict = if verdict.null_count() == 0 { verdict } else { prep_null_mask_filter(&verdict) };
         mask = Some(match mask {
             Some(mask) => and(&mask, &verdict)?,
             None => verdict,
@@ -225,14 +236,21 @@ pub(crate) fn passing(filters: &[Expr], batch: &RecordBatch) -> Result<Option<Bo
     Ok(mask)
 }
 
-/// The verdict of each row as that of its records.
+/// The rows of `batch` that pass `filter`; null where it is null.
+pub(crate) fn verdict(filter: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
+    let verdict = filter.evaluate(batch)?.into_array(batch.num_rows())?;
+    let unlike = || DataFusionError::Internal(format!("the filter {filter} is not boolean"));
+    Ok(verdict.as_boolean_opt().ok_or_else(unlike)?.clone())
+}
+
+/// Repeats each row's result for its records.
 fn spread(rows: &BooleanArray, ends: &[u32]) -> BooleanArray {
     let mut mask = BooleanBufferBuilder::new(ends.last().map_or(0, |end| *end as usize));
     record_counts(ends).zip(rows.values()).for_each(|(records, kept)| mask.append_n(records, kept));
     BooleanArray::new(mask.finish(), None)
 }
 
-/// The ends of rows, of the records that `mask` leaves.
+/// The row ends after filtering by `mask`.
 fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
     let (mut start, mut kept) = (0, 0);
     let end = |end: &u32| {
@@ -244,13 +262,18 @@ fn ends_of(mask: &BooleanArray, ends: &[u32]) -> Vec<u32> {
     ends.iter().map(end).collect()
 }
 
-/// Which records have a time, column `at`, in `range`; `None` if all have.
+/// The records whose time, column `at`, is in `range`; `None` if all are.
 fn within(batch: &RecordBatch, at: usize, range: &Range<i64>) -> Result<Option<BooleanArray>> {
-    let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
-    let column = batch.columns().get(at).ok_or_else(unlike)?;
-    let times = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
+    let times = event_times(batch, at)?;
     if times.null_count() == 0 && times.values().iter().all(|time| range.contains(time)) {
         return Ok(None);
     }
     Ok(Some(times.iter().map(|time| Some(time.is_some_and(|time| range.contains(&time)))).collect()))
+}
+
+/// The event times in column `at` of a batch of records.
+pub(crate) fn event_times(batch: &RecordBatch, at: usize) -> Result<&TimestampMicrosecondArray> {
+    let unlike = || DataFusionError::Internal("the event time is not a timestamp".to_owned());
+    let column = batch.columns().get(at).ok_or_else(unlike)?;
+    column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)
 }

@@ -1,4 +1,4 @@
-//! From blocks to batches of rows with a map for each family.
+//! Row reader: from blocks to batches of rows with a map for each family.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,25 +14,24 @@ use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::{Block, GroupBlock, Projection, StoredSchema};
 
-use crate::catalog::rows::{RowView, cell_field, cell_fields};
+use crate::catalog::schema::{RowView, cell_field, cell_fields};
 use crate::error::SqlError;
 use crate::scan::cells::{CellRef, cells_of_block};
 
-/// Bytes of keys, qualifiers and values after which a batch is full, whatever its rows.
+/// Bytes of keys, qualifiers and values at which a batch is full.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Reads the rows of blocks of one table.
+/// Reads rows from blocks.
 pub(crate) struct RowReader<'a> {
     schema: &'a StoredSchema,
-    part: Part,
+    part: FamilySelection,
     time: Option<Range<i64>>,
     columns: RowColumns,
     batch_rows: usize,
 }
 
 impl<'a> RowReader<'a> {
-    /// Gives `columns` of a view, of the schema `batch`. `collects`: whether reading may take cells
-    /// out of rows.
+    /// Outputs `columns` of a view, with the schema `batch`. `collects`: whether the read may garbage-collect cells.
     pub(crate) fn new(
         schema: &'a StoredSchema,
         view: &RowView,
@@ -44,17 +43,16 @@ impl<'a> RowReader<'a> {
         let family = |column: &usize| Some(view.families.get(column.checked_sub(1)?)?.clone());
         let families: Vec<String> = columns.iter().filter_map(family).collect();
         let time = view.shown.is_bounded().then(|| view.shown.time.clone());
-        let part = Part::new(schema, &families, time.is_some(), collects);
+        let part = FamilySelection::new(schema, &families, time.is_some(), collects);
         Self { schema, part, time, columns: RowColumns::new(view, columns.contains(&0), families, batch), batch_rows }
     }
 
-    /// What must be read.
+    /// The projection of blocks.
     pub(crate) fn projection(&self) -> &Projection {
         &self.part.projection
     }
 
-    /// Calls `send` with each batch that gets full, until it says that no more are wanted; then
-    /// gives false.
+    /// Calls `send` with each full batch; returns false once it does.
     pub(crate) fn block(
         &mut self,
         mut block: Block,
@@ -67,7 +65,7 @@ impl<'a> RowReader<'a> {
         let block = block;
         let mut key = Vec::new();
         let (mut next, mut more) = (0, true);
-        // Rows up to and with `last`, all but the last one without cells of the families asked for.
+        // Starts rows up to and including `last`; those before it have no cells of the projected families.
         let mut rows = |columns: &mut RowColumns, last: usize, more: &mut bool| -> Result<(), SqlError> {
             while next <= last {
                 if columns.is_full(*batch_rows) {
@@ -95,18 +93,18 @@ impl<'a> RowReader<'a> {
         Ok(more)
     }
 
-    /// The rows that no batch has yet.
+    /// The last, partial batch.
     pub(crate) fn rest(mut self) -> Result<Option<RecordBatch>, SqlError> {
         if self.columns.rows == 0 { Ok(None) } else { self.columns.take().map(Some) }
     }
 }
 
-/// For each row, whether it has a cell in `time`. A record has one cell at least.
+/// For each row, whether it has a cell in `time`. Every record has a cell.
 fn rows_with_cells(schema: &StoredSchema, block: &Block, time: &Range<i64>) -> Vec<bool> {
     let mut shown = vec![false; block.keys.len()];
     for (group, stored) in schema.groups.iter().zip(&block.groups) {
         let Some(stored) = stored else { continue };
-        // The one cell of records that are joined has timestamp 0, not theirs.
+        // A joined cell has timestamp 0, not those of its records.
         let zero = group.timestamps == TimestampKind::Zero || group.keeps_alike();
         let times = if zero { None } else { stored.timestamps.as_deref() };
         for (row, shown) in shown.iter_mut().enumerate().filter(|(_, shown)| !**shown) {
@@ -120,31 +118,31 @@ fn rows_with_cells(schema: &StoredSchema, block: &Block, time: &Range<i64>) -> V
     shown
 }
 
-/// The groups and columns of a table that make the cells of some families, as a table of their own.
-struct Part {
+/// The groups and columns that encode the cells of some families, as a schema of their own.
+struct FamilySelection {
     projection: Projection,
     schema: StoredSchema,
-    /// Groups of the table, and columns of each.
+    /// Group indexes of the table, with column indexes.
     of: Vec<(usize, Vec<usize>)>,
 }
 
-impl Part {
+impl FamilySelection {
     fn new(schema: &StoredSchema, families: &[String], bounded: bool, collects: bool) -> Self {
-        // Which record of a row is the newest is a matter of all its groups.
+        // An upsert compares the timestamps of all groups of a row.
         let timestamps = bounded || schema.upsert;
         let mut projection = Projection { groups: Vec::with_capacity(schema.groups.len()) };
         let mut part = StoredSchema { groups: Vec::new(), ..schema.clone() };
         let mut of = Vec::new();
         for (at, group) in schema.groups.iter().enumerate() {
             let is_wanted = |family: &String| families.contains(family);
-            // A packed cell is made of all columns.
+            // A packed cell needs all columns of its group.
             let wanted: Vec<bool> = match &group.packed {
                 Some(packed) => vec![is_wanted(&packed.family); group.columns.len()],
                 None => group.columns.iter().map(|column| is_wanted(&column.family)).collect(),
             };
             if !wanted.contains(&true) {
-                // A row is one also by the cells of other groups. Where reading takes none of them out
-                // and their timestamps do not matter, the keys say it all.
+                // Cells of other groups make a row exist. If the read garbage-collects none and timestamps do not
+                // matter, keys suffice.
                 let columns = vec![false; group.columns.len()];
                 let some = GroupProjection { qualifiers: false, timestamps, columns, sums: false };
                 projection.groups.push((timestamps || collects).then_some(some));
@@ -166,7 +164,7 @@ impl Part {
         Self { projection, schema: part, of }
     }
 
-    /// Its groups of the groups of a block.
+    /// Selects its groups from those of a block.
     fn groups(&self, mut groups: Vec<Option<GroupBlock>>) -> Vec<Option<GroupBlock>> {
         let group = |(at, columns): &(usize, Vec<usize>)| {
             let stored = groups.get_mut(*at).and_then(Option::take)?;
@@ -177,13 +175,13 @@ impl Part {
     }
 }
 
-/// Columns of rows under construction.
+/// Builders of the row columns.
 struct RowColumns {
     rows: usize,
     bytes: usize,
     key: Option<BinaryBuilder>,
     families: Vec<FamilyColumn>,
-    /// The family that got the last cell.
+    /// Family of the last cell.
     last: usize,
     with_history: bool,
     time: Range<i64>,
@@ -191,17 +189,17 @@ struct RowColumns {
     schema: SchemaRef,
 }
 
-/// The maps of a family under construction. In a history the values are lists.
+/// Builder of a family's maps; with history the values are lists.
 struct FamilyColumn {
     name: String,
-    /// Entries before each row.
+    /// Entry offsets by row.
     starts: Vec<i32>,
     qualifiers: BinaryBuilder,
-    /// Cells before each entry; of a history only.
+    /// Cell offsets by entry; with history only.
     lists: Vec<i32>,
     times: Vec<i64>,
     values: BinaryBuilder,
-    /// The qualifier of the last cell of the row, and how many of its cells were kept.
+    /// The last qualifier of the row, and its count of cells kept.
     qualifier: Vec<u8>,
     kept: usize,
 }
@@ -229,7 +227,7 @@ impl FamilyColumn {
         self.kept = 0;
     }
 
-    /// Adds a cell of the row, unless there are `versions` newer ones; the bytes added.
+    /// Adds a cell, unless `versions` newer ones were added; returns the bytes added.
     fn cell(&mut self, cell: &CellRef<'_>, with_history: bool, versions: usize) -> usize {
         if self.kept > 0 && self.qualifier == cell.qualifier {
             if self.kept >= versions {
@@ -252,7 +250,7 @@ impl FamilyColumn {
         cell.qualifier.len() + cell.value.len()
     }
 
-    /// The maps so far; it starts anew.
+    /// Takes the maps built so far.
     fn take(&mut self, with_history: bool, kind: &DataType) -> Result<ArrayRef, ArrowError> {
         self.starts.push(self.entries());
         let starts = OffsetBuffer::new(std::mem::take(&mut self.starts).into());
@@ -267,7 +265,7 @@ impl FamilyColumn {
             Arc::new(values)
         };
         let DataType::Map(entries, sorted) = kind else {
-            return Err(ArrowError::SchemaError(format!("family {} is no map", self.name)));
+            return Err(ArrowError::SchemaError(format!("family {} is not a map", self.name)));
         };
         let DataType::Struct(fields) = entries.data_type() else {
             return Err(ArrowError::SchemaError(format!("family {} has no entries", self.name)));
@@ -305,7 +303,7 @@ impl RowColumns {
         self.families.iter_mut().for_each(FamilyColumn::row);
     }
 
-    /// A cell of the last row.
+    /// Adds a cell to the last row.
     fn cell(&mut self, cell: &CellRef<'_>) {
         if !self.time.contains(&cell.timestamp) {
             return;
@@ -319,7 +317,7 @@ impl RowColumns {
         }
     }
 
-    /// The batch so far; the next one starts.
+    /// Takes the batch built so far.
     fn take(&mut self) -> Result<RecordBatch, SqlError> {
         let wrong = |error: ArrowError| SqlError::Query(error.into());
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.families.len() + 1);

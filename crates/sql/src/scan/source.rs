@@ -1,10 +1,10 @@
-//! The file source of slices: what a scan reads, and how it is shown.
+//! File source of scan ranges: projection, filter pushdown and display.
 
 use std::fmt::{self, Formatter};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -21,61 +21,33 @@ use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use tidetable_layout::KeyRange;
-use tidetable_store::Snapshot;
 
-use crate::aggregate::exec::ScanAggregate;
-use crate::catalog::rows::RowView;
+use crate::aggregate::spec::ScanAggregate;
+use crate::catalog::schema::RowView;
 use crate::pushdown::dependence::is_of_columns;
-use crate::scan::opener::{SliceOpener, Work};
-use crate::shared_scan::InPass;
+use crate::pushdown::value_sets::ALWAYS;
+use crate::scan::opener::ScanRangeOpener;
+use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
 
-/// Ranges of keys shown by a plan before it only counts them.
+/// Key ranges that EXPLAIN lists; more are counted.
 const SHOWN: usize = 3;
 
-/// What a scan of a table gives.
-#[derive(Debug, Clone)]
-pub(crate) enum Shape {
-    /// Records; `within` keeps only those whose event time, a record field, lies in a range.
-    Records { within: Option<(usize, Range<i64>)> },
-    /// Cells.
-    Cells,
-    /// Rows.
-    Rows(RowView),
-}
-
-/// What a scan of a table reads.
-#[derive(Debug)]
-pub(crate) struct TableScan {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) shape: Shape,
-    /// The keys asked for.
-    pub(crate) keys: Vec<KeyRange>,
-    /// The event times asked for, microseconds.
-    pub(crate) time: Range<i64>,
-    /// What may have read the records, with those of other periods.
-    pub(crate) pass: Option<InPass>,
-    /// Whether all batches of a slice but the last are as long as they may be.
-    pub(crate) even: bool,
-    /// Whether filters and aggregations may be left to the scan.
-    pub(crate) push_down: bool,
-}
-
-/// Slices as "files".
+/// File source whose "files" are scan ranges.
 #[derive(Clone)]
 pub(crate) struct SstSource {
     scan: Arc<TableScan>,
-    /// What slices hold.
+    /// Schema of the table.
     stored: SchemaRef,
-    /// Expressions over what slices hold; rows that do not pass them do not come.
+    /// Pushed-down filters over the table.
     filters: Vec<Arc<dyn PhysicalExpr>>,
     aggregate: Option<Arc<ScanAggregate>>,
-    /// The order of what one slice gives.
+    /// Output order of one scan range.
     order: Option<LexOrdering>,
-    /// What comes of slices: what they hold, or what was summed up of it.
+    /// Output before projection: the table, or the aggregation.
     table_schema: TableSchema,
     projection: SplitProjection,
     batch_size: usize,
-    /// Slices and SSTs, for show.
+    /// Counts of scan ranges and SSTs, for EXPLAIN.
     counts: (usize, usize),
     metrics: ExecutionPlanMetricsSet,
 }
@@ -102,31 +74,31 @@ impl SstSource {
         }
     }
 
-    /// What it reads.
+    /// The scan.
     pub(crate) fn scan(&self) -> &TableScan {
         &self.scan
     }
 
-    /// The order of what one slice gives, over what slices hold; none if that is summed up.
-    pub(crate) fn slice_order(&self) -> Option<&LexOrdering> {
+    /// Output order of one scan range over the table's columns; `None` for an aggregation.
+    pub(crate) fn range_order(&self) -> Option<&LexOrdering> {
         self.order.as_ref().filter(|_| self.scan.push_down && self.aggregate.is_none())
     }
 
-    /// What slices hold.
+    /// Schema of the table.
     pub(crate) fn records_schema(&self) -> &SchemaRef {
         &self.stored
     }
 
-    /// What comes of each row of a slice.
+    /// The projection of the output.
     pub(crate) fn projections(&self) -> &ProjectionExprs {
         &self.projection.source
     }
 
-    /// What is to be done with each slice.
-    pub(crate) fn work(&self) -> Result<Work> {
+    /// What to do with each scan range.
+    pub(crate) fn task(&self) -> Result<ScanTask> {
         let columns = self.projection.file_indices.clone();
         let schema = Arc::new(self.table_schema.file_schema().project(&columns)?);
-        Ok(Work {
+        Ok(ScanTask {
             scan: Arc::clone(&self.scan),
             stored: Arc::clone(&self.stored),
             filters: self.filters.clone(),
@@ -137,12 +109,12 @@ impl SstSource {
         })
     }
 
-    /// Whether it may sum up what it reads.
+    /// Whether an aggregation may be added.
     pub(crate) fn may_aggregate(&self) -> bool {
         self.scan.push_down && self.aggregate.is_none()
     }
 
-    /// The same, summed up.
+    /// The same source with an aggregation.
     pub(crate) fn aggregating(&self, aggregate: ScanAggregate) -> Self {
         let table_schema = TableSchema::from(&aggregate.schema);
         Self {
@@ -162,7 +134,7 @@ impl FileSource for SstSource {
         _base_config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = SliceOpener::new(self.work()?, &self.metrics, partition);
+        let opener = ScanRangeOpener::new(self.task()?, &self.metrics, partition);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
@@ -175,7 +147,7 @@ impl FileSource for SstSource {
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        // Of sums nothing follows from what passed before they were made.
+        // Filters before an aggregation say nothing about its output.
         if self.aggregate.is_some() { None } else { conjunction_opt(self.filters.iter().cloned()) }
     }
 
@@ -192,11 +164,11 @@ impl FileSource for SstSource {
     }
 
     fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
-        let TableScan { snapshot, shape, keys, time, .. } = self.scan.as_ref();
-        let schema = match shape {
-            Shape::Records { .. } => "records",
-            Shape::Cells => "cells",
-            Shape::Rows(_) => "rows",
+        let TableScan { snapshot, output, keys, time, .. } = self.scan.as_ref();
+        let schema = match output {
+            ScanOutput::Records { .. } => "records",
+            ScanOutput::Cells => "cells",
+            ScanOutput::Rows(_) => "rows",
         };
         let (slices, ssts) = self.counts;
         let (open, between, close) = match t {
@@ -208,11 +180,11 @@ impl FileSource for SstSource {
         show_keys(keys, f)?;
         write!(f, "{between}time=")?;
         show_times(time, f)?;
-        if let Shape::Records { within: Some((_, within)) } = shape {
+        if let ScanOutput::Records { within: Some((_, within)) } = output {
             write!(f, "{between}within=")?;
             show_times(within, f)?;
         }
-        if let Shape::Rows(RowView { shown, .. }) = shape {
+        if let ScanOutput::Rows(RowView { shown, .. }) = output {
             write!(f, "{between}cells={shown}{between}timestamps=")?;
             show_times(&shown.time, f)?;
         }
@@ -225,7 +197,7 @@ impl FileSource for SstSource {
         f.write_str(close)
     }
 
-    // A slice is no run of bytes that could be split by offsets.
+    // A scan range cannot be split at byte offsets.
     fn supports_repartitioning(&self) -> bool {
         false
     }
@@ -234,14 +206,14 @@ impl FileSource for SstSource {
         files
     }
 
-    /// Filters of records are looked at here: those that keys decide by row, before values are. A filter that changes while
-    /// the query runs is left to the engine.
+    /// Takes filters on records; those that depend on the row are evaluated once per row. Dynamic filters are left to
+    /// DataFusion.
     fn try_pushdown_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let of_records = matches!(self.scan.shape, Shape::Records { .. }) && self.may_aggregate();
+        let of_records = matches!(self.scan.output, ScanOutput::Records { .. }) && self.may_aggregate();
         let taken: Vec<bool> =
             filters.iter().map(|filter| of_records && is_of_columns(filter) && !is_dynamic(filter)).collect();
         let verdicts = taken.iter().map(|taken| if *taken { PushedDown::Yes } else { PushedDown::No }).collect();
@@ -302,7 +274,7 @@ fn show_keys(keys: &[KeyRange], f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
-    if *time == (i64::MIN..i64::MAX) {
+    if *time == ALWAYS {
         return f.write_str("all");
     }
     let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {
@@ -314,16 +286,4 @@ fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str("..")?;
     show(time.end, f)?;
     f.write_str(")")
-}
-
-/// The columns of every cells table.
-pub(crate) fn cells_schema() -> Schema {
-    use arrow::datatypes::{DataType, Field, TimeUnit};
-    Schema::new(vec![
-        Field::new("row_key", DataType::Binary, false),
-        Field::new("family", DataType::Utf8, false),
-        Field::new("qualifier", DataType::Binary, false),
-        Field::new("timestamp", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
-        Field::new("value", DataType::Binary, false),
-    ])
 }

@@ -1,7 +1,7 @@
-//! Rows by what their values add up to, where a query asks for no more of records than that.
+//! Sum reader: aggregates from row sums, for queries that need no single records.
 //!
-//! Files keep the sums of rows beside their values. Where they do not, and where rows of several files are merged or some
-//! of a row is hidden, the values come instead and are added up here.
+//! SSTs store row sums beside the values. Where they do not, and where rows of several SSTs are merged or partly
+//! hidden, the values are read and added here.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use datafusion::physical_plan::PhysicalExpr;
 use tidetable_layout::decode::record_counts;
 use tidetable_layout::{Block, Projection};
 
-use crate::aggregate::exec::ScanAggregate;
-use crate::aggregate::row_states::{RowArgument, RowState, RowStates, unlike};
+use crate::aggregate::row_states::{RowArgument, RowState, RowStates, type_mismatch};
+use crate::aggregate::spec::ScanAggregate;
 use crate::pushdown::dependence::is_of_row;
 use crate::scan::records::{Fields, passing, read_rows};
-use crate::scan::source::{Shape, TableScan};
+use crate::scan::spec::{ScanOutput, TableScan};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Reads rows and sums.
+/// Reads rows and their sums.
 pub(crate) struct SumReader {
     scan: Arc<TableScan>,
-    /// ScanRange, for messages.
+    /// Name of the scan range, for messages.
     name: String,
     rows: Fields,
     row_filter: Vec<Expr>,
-    /// Columns of records, which are arguments.
+    /// Record columns that are arguments.
     records: Fields,
-    /// For each function its state, and the group and the column of its argument.
+    /// For each function its state, and the group and column of its argument.
     states: Vec<(RowState, Option<(usize, usize)>)>,
 }
 
 impl SumReader {
-    /// For `aggregate` of the records that pass `filters`; `None` if these or it look at single records.
+    /// For `aggregate` over the records that pass `filters`; `None` if either needs single records.
     pub(crate) fn new(
         scan: &Arc<TableScan>,
         name: &str,
@@ -45,7 +45,7 @@ impl SumReader {
         aggregate: &ScanAggregate,
     ) -> Result<Option<Self>> {
         let layout = scan.snapshot.layout();
-        let whole = matches!(scan.shape, Shape::Records { within: None });
+        let whole = matches!(scan.output, ScanOutput::Records { within: None });
         let Some(states) = aggregate.row_states().filter(|_| whole) else { return Ok(None) };
         if !filters.iter().all(|filter| is_of_row(layout, filter)) {
             return Ok(None);
@@ -66,14 +66,14 @@ impl SumReader {
         Ok(Some(Self {
             scan: Arc::clone(scan),
             name: name.to_owned(),
-            row_filter: filters.iter().map(|filter| rows.bind(filter)).collect::<Result<_>>()?,
+            row_filter: rows.bind_all(filters)?,
             rows,
             records: Fields::of(table, arguments, &[])?,
             states: of_columns,
         }))
     }
 
-    /// What must be read of blocks.
+    /// The projection of blocks.
     pub(crate) fn projection(&self) -> Projection {
         let mut projection = self.scan.snapshot.layout().projection(self.records.at());
         for (group, _) in self.states.iter().filter_map(|(_, column)| *column) {
@@ -84,12 +84,12 @@ impl SumReader {
         projection
     }
 
-    /// What batches of rows hold, and columns that are arguments.
+    /// Fields of row batches, and of arguments.
     pub(crate) fn fields(&self) -> (&Fields, &Fields) {
         (&self.rows, &self.records)
     }
 
-    /// The rows of a block that pass the filters and have records.
+    /// States of the rows of a block that pass the filters and have records.
     pub(crate) fn read(&self, block: &Block) -> Result<RowStates> {
         let (rows, ends) = read_rows(&self.scan, &self.name, &self.rows, block)?;
         let mut kept: BooleanArray = record_counts(&ends).map(|count| Some(count > 0)).collect();
@@ -99,7 +99,7 @@ impl SumReader {
         let mut states = Vec::with_capacity(self.states.len());
         for (state, column) in &self.states {
             let argument = match column {
-                Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(unlike)?),
+                Some((group, column)) => Some(argument(block, *group, *column).ok_or_else(type_mismatch)?),
                 None => None,
             };
             states.push(state.states(&ends, argument.as_ref())?);
@@ -108,7 +108,7 @@ impl SumReader {
     }
 }
 
-/// The sums of a column if they came, else its values.
+/// The row sums of a column if the block has them, else its values.
 fn argument(block: &Block, group: usize, column: usize) -> Option<RowArgument<'_>> {
     let group = block.groups.get(group)?.as_ref()?;
     match group.sums.get(column).and_then(Option::as_ref) {

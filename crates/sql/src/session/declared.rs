@@ -1,4 +1,4 @@
-//! Queries checked before there is anything to ask: planned over tables that are only declared.
+//! Checks queries before tables exist, by planning them over declared tables.
 
 use std::sync::Arc;
 
@@ -15,24 +15,23 @@ use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use tidetable_layout::{Field, Layout};
 
-use crate::catalog::rows::{RowView, families};
-use crate::catalog::{CATALOG, CELLS, RECORDS, ROWS};
+use crate::catalog::names::{CATALOG, CELLS, RECORDS, ROWS};
+use crate::catalog::schema::{RowView, cells_schema, families};
 use crate::error::{Result, SqlError};
 use crate::expressions::field_type;
-use crate::scan::source::cells_schema;
-use crate::session::unsteady::unsteady_in;
-use crate::session::{read_as_written, statement, table_references, with_views};
+use crate::session::volatile::volatile_function_in;
+use crate::session::{set_parser_options, statement, table_references, with_views};
 use crate::views::options::CellsShown;
 use crate::views::planner::Views;
 
-/// Why a query cannot be what a table is made from.
+/// Why a query cannot define a derived table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// It is no query over the tables.
+    /// The query is not valid over the tables.
     #[error(transparent)]
     Wrong(#[from] SqlError),
-    /// A column of a type that no table stores.
+    /// A column of a type that tables do not store.
     #[error("its column {name} is {found}, which no table stores; CAST it to a number, text, a time or a bool")]
     Type {
         /// The column.
@@ -40,29 +39,27 @@ pub enum QueryError {
         /// Its type.
         found: DataType,
     },
-    /// Two columns of one name.
+    /// Two columns have the same name.
     #[error("two of its columns are called {name}; give one another name with AS")]
     Twice {
         /// The name.
         name: String,
     },
-    /// It calls a function that gives something else each time.
-    #[error(
-        "it calls {function}(), which gives something else in each run; a table made from others must follow from them"
-    )]
+    /// It calls a function that is not deterministic.
+    #[error("it calls {function}(), whose result differs in each run; a derived table must depend on its inputs only")]
     Unsteady {
         /// The function.
         function: String,
     },
-    /// It reads something that is not records of a table.
-    #[error("it reads {found}; a table is made from the records of other tables of the job, named before it")]
+    /// It reads something other than records of a table.
+    #[error("it reads {found}; a derived table reads the records of other tables of the job, named before it")]
     Reads {
-        /// What, as `schema.name`.
+        /// What it reads, as `schema.name`.
         found: String,
     },
 }
 
-/// What a query gives: its columns, in the types that tables store, and the tables whose records it reads.
+/// The columns of a query, in types that tables store, and the tables whose records it reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryShape {
     /// Columns in the order of the query.
@@ -71,16 +68,16 @@ pub struct QueryShape {
     pub reads: Vec<String>,
 }
 
-/// What is known of a query before it is run.
+/// Output columns and inputs of a planned query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedQuery {
-    /// Names of its columns, in their order.
+    /// Column names in order.
     pub columns: Vec<String>,
-    /// What it reads, by schema and name, ascending.
+    /// What it reads, as schema and name, ascending.
     pub reads: Vec<(String, String)>,
 }
 
-/// A table that a query may read.
+/// A declared table that a query may read.
 #[derive(Debug, Clone)]
 pub struct Declared {
     name: String,
@@ -100,14 +97,14 @@ impl Declared {
     }
 }
 
-/// Plans `query`, which may have the parameters `params`, over `tables`.
+/// Plans `query` with the parameters `params` over `tables`.
 ///
 /// # Errors
-/// If it is no query over them.
+/// If the query is not valid over them.
 pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, ScalarValue)]) -> Result<CheckedQuery> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
-    if let Some(function) = unsteady_in(frame.logical_plan())? {
+    if let Some(function) = volatile_function_in(frame.logical_plan())? {
         return Err(SqlError::UnsteadyExport { function });
     }
     let frame = frame.with_param_values(params.to_vec())?;
@@ -116,8 +113,7 @@ pub async fn check_query(tables: &[Declared], query: &str, params: &[(&str, Scal
     Ok(CheckedQuery { columns, reads: table_references(&context, query, &names(tables))? })
 }
 
-/// What `query` reads, by schema and name, ascending; whether those are there, and have the columns it names, is not
-/// looked at.
+/// What `query` reads, as schema and name, ascending, without checking that tables and columns exist.
 ///
 /// # Errors
 /// If it is not valid SQL.
@@ -129,14 +125,14 @@ fn names(tables: &[Declared]) -> Vec<String> {
     tables.iter().map(|table| table.name.clone()).collect()
 }
 
-/// Plans `query` over `tables` to see what a table made from it would hold.
+/// Plans `query` over `tables` for the schema of a derived table.
 ///
 /// # Errors
-/// If it is no query over them, or no table can be made from it.
+/// If the query is not valid over them, or cannot define a derived table.
 pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape, QueryError> {
     let context = context(tables)?;
     let frame = plan(&context, query).await?;
-    if let Some(function) = unsteady_in(frame.logical_plan()).map_err(SqlError::from)? {
+    if let Some(function) = volatile_function_in(frame.logical_plan()).map_err(SqlError::from)? {
         return Err(QueryError::Unsteady { function });
     }
     let references = table_references(&context, query, &names(tables))?;
@@ -159,10 +155,10 @@ pub async fn query_shape(tables: &[Declared], query: &str) -> Result<QueryShape,
     Ok(QueryShape { columns, reads: references.into_iter().map(|(_, table)| table).collect() })
 }
 
-/// The rows of `batch`, which such a query gave, in the types of its columns.
+/// Casts a batch of such a query to its column types.
 ///
 /// # Errors
-/// If a value does not fit.
+/// If a value does not fit its type.
 pub fn in_columns(columns: &[Field], batch: &RecordBatch) -> Result<RecordBatch> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut arrays = Vec::with_capacity(columns.len());
@@ -186,7 +182,7 @@ fn context(tables: &[Declared]) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, RECORDS);
-    read_as_written(&mut config);
+    set_parser_options(&mut config);
     let builder = SessionStateBuilder::new().with_config(config);
     let views = DeclaredViews(tables.to_vec());
     let context = SessionContext::new_with_state(with_views(builder, Arc::new(views)).build());

@@ -1,6 +1,6 @@
-//! The SQL that is read: the engine's general dialect, with the precedence of operators of PostgreSQL and DuckDB.
+//! SQL dialect: sqlparser's generic dialect with the operator precedence of PostgreSQL and DuckDB.
 //!
-//! The general dialect (sqlparser 0.62) differs from both without an error: `a IS DISTINCT FROM b AND c` compares `a` with
+//! The generic dialect (sqlparser 0.62) silently differs from both: `a IS DISTINCT FROM b AND c` compares `a` with
 //! `b AND c`, `a = b LIKE c` is `(a = b) LIKE c`, `a || b + c` is `(a || b) + c`. From the tightest to the loosest:
 //!
 //! | operators |
@@ -45,11 +45,11 @@ const AND: u8 = 50;
 const XOR: u8 = 45;
 const OR: u8 = 40;
 
-/// See the module.
+/// Dialect with PostgreSQL's precedence; see the module.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tidetable;
+pub(crate) struct TidetableDialect;
 
-/// Answers of the general dialect.
+/// Delegates to the generic dialect.
 macro_rules! as_general {
     ($($name:ident),* $(,)?) => {
         $(fn $name(&self) -> bool {
@@ -58,8 +58,8 @@ macro_rules! as_general {
     };
 }
 
-impl Dialect for Tidetable {
-    /// The parser asks for the type where it makes exceptions for dialects.
+impl Dialect for TidetableDialect {
+    /// The parser compares the type for dialect-specific exceptions.
     fn dialect(&self) -> TypeId {
         GenericDialect.dialect()
     }
@@ -113,7 +113,7 @@ impl Dialect for Tidetable {
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
-        // The parser would take NOT for a name where what follows it is wrong, and complain of that.
+        // Otherwise the parser takes NOT for an identifier if its operand is wrong, and reports that instead.
         if is(0, Keyword::NOT) && !is(1, Keyword::EXISTS) {
             parser.advance_token();
             let (op, expr) = (UnaryOperator::Not, parser.parse_subexpr(NOT));
@@ -214,8 +214,8 @@ impl Dialect for Tidetable {
     }
 }
 
-/// What is wrong if `next` compares `left`, which compares already: as in PostgreSQL and DuckDB that takes parentheses, for
-/// `1 < x < 3` would be `(1 < x) < 3`.
+/// The error if `next` compares `left`, itself a comparison: as in PostgreSQL and DuckDB, parentheses are required,
+/// because `1 < x < 3` would mean `(1 < x) < 3`.
 fn chained(next: &TokenWithSpan, left: &Expr) -> Option<ParserError> {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     let compares = matches!(
@@ -226,7 +226,7 @@ fn chained(next: &TokenWithSpan, left: &Expr) -> Option<ParserError> {
     let at = next.span.start;
     (compares && compared).then(|| {
         ParserError::ParserError(format!(
-            "comparisons do not follow one another: write a < b AND b < c, or parentheses, as in (a < b) = c{at}"
+            "comparisons cannot be chained: write a < b AND b < c, or parentheses, as in (a < b) = c{at}"
         ))
     })
 }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn parsed(text: &str) -> Expr {
-        let mut expr = Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr().unwrap();
+        let mut expr = Parser::new(&TidetableDialect).try_with_sql(text).unwrap().parse_expr().unwrap();
         let _: ControlFlow<()> = expr.visit(&mut WithoutParentheses);
         expr
     }
@@ -297,8 +297,8 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_do_not_follow_one_another() {
-        let parsed = |text: &str| Parser::new(&Tidetable).try_with_sql(text).unwrap().parse_expr();
+    fn chained_comparisons_are_refused() {
+        let parsed = |text: &str| Parser::new(&TidetableDialect).try_with_sql(text).unwrap().parse_expr();
         for text in ["1 < x < 3", "a = b = c", "a + 1 <> b >= c", "NOT a < b = c", "a AND b != c == d", "f(a < b > c)"]
         {
             let told = parsed(text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Queries that measure: one row of whole numbers.
+//! Runs small queries: one row of integers, or the first rows as JSON.
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::session::Session;
 
-/// The first row of `query` as whole numbers, 0 for what is null; none if it gives no row.
+/// The first row of `query` as integers, 0 for null; empty without a row.
 ///
 /// # Errors
-/// As [`Session::sql_with`], and if a column is no number.
+/// As [`Session::sql_with`], and if a column is not a number.
 pub async fn numbers(session: &Session, query: &str, params: &[(&str, ScalarValue)]) -> Result<Vec<i64>> {
     let batches = session.sql_with(query, params).await?.collect().await?;
     let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else { return Ok(Vec::new()) };
@@ -26,10 +26,10 @@ pub async fn numbers(session: &Session, query: &str, params: &[(&str, ScalarValu
     Ok(numbers)
 }
 
-/// The first rows of `query`, at most `most`, each as a JSON object: numbers and booleans as such, all else as text.
+/// The first rows of `query`, at most `most`, each as a JSON object: numbers and booleans as such, other types as text.
 ///
 /// # Errors
-/// As [`Session::sql_with`], and if a column has a type that cannot be shown.
+/// As [`Session::sql_with`], and if a column has a type that cannot be displayed.
 pub async fn first_rows(
     session: &Session,
     query: &str,
@@ -60,7 +60,7 @@ pub async fn first_rows(
     Ok(rows)
 }
 
-/// A name as SQL takes it, whatever is in it.
+/// Quotes an identifier for SQL.
 pub fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,52 +1,51 @@
-//! Several statements in one text, and where in it a mistake is.
+//! Splits scripts into statements, and locates errors in them.
 
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
 
 use crate::error::SqlError;
-use crate::session::dialect::Tidetable;
+use crate::session::dialect::TidetableDialect;
 
 /// A statement of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement<'a> {
-    /// Its text, without the semicolon.
+    /// Text without the semicolon.
     pub text: &'a str,
-    /// Where it begins in the script: a line and a character of it, both from 1.
+    /// Start in the script: line and column, both from 1.
     pub at: (u64, u64),
 }
 
-/// The statements of `script`, which semicolons end; those of nothing but comments are left out. The last one needs no
-/// semicolon.
+/// Splits `script` at semicolons, without statements that are comments only. The last one needs no semicolon.
 ///
 /// # Errors
-/// Where a text or a comment does not end, and what is wrong with it.
+/// If a string or a comment is not terminated.
 pub fn statements(script: &str) -> Result<Vec<Statement<'_>>, ScriptError> {
     Ok(split(script)?.0)
 }
 
-/// Whether the last statement of `script` is ended by a semicolon, and no text or comment is open.
+/// Whether the last statement of `script` ends with a semicolon, and no string or comment is open.
 pub fn is_complete(script: &str) -> bool {
     split(script).is_ok_and(|(_, complete)| complete)
 }
 
-/// A script that cannot be told apart into statements.
+/// A script that cannot be split into statements.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ScriptError {
     /// What is wrong.
     pub message: String,
-    /// The line and the character of it, both from 1.
+    /// Line and column, both from 1.
     pub at: (u64, u64),
 }
 
 fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
-    let tokens = Tokenizer::new(&Tidetable, script).tokenize_with_location();
+    let tokens = Tokenizer::new(&TidetableDialect, script).tokenize_with_location();
     let tokens = tokens.map_err(|TokenizerError { message, location }| ScriptError {
         message,
         at: (location.line, location.column),
     })?;
     let mut found = Vec::new();
     let (mut begins, mut has_words): (Option<Location>, bool) = (None, false);
-    let mut lines = Lines::new(script);
+    let mut lines = LineOffsets::new(script);
     let mut start = 0;
     for token in &tokens {
         match &token.token {
@@ -77,14 +76,14 @@ fn split(script: &str) -> Result<(Vec<Statement<'_>>, bool), ScriptError> {
     Ok((found, complete))
 }
 
-/// Finds bytes of a text by line and character, in ascending order.
-struct Lines<'a> {
+/// Converts lines and columns to byte offsets, in ascending order.
+struct LineOffsets<'a> {
     text: &'a str,
     line: u64,
     start: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineOffsets<'a> {
     fn new(text: &'a str) -> Self {
         Self { text, line: 1, start: 0 }
     }
@@ -102,7 +101,7 @@ impl<'a> Lines<'a> {
 }
 
 impl SqlError {
-    /// Where in the statement the mistake is, as far as the engine says: a line and a character of it, both from 1.
+    /// Line and column of the error in the statement, both from 1, if DataFusion reports them.
     pub fn place(&self) -> Option<(u64, u64)> {
         let Self::Query(error) = self else { return None };
         if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn semicolons_end_statements_but_not_in_texts_and_comments() {
+    fn semicolons_in_strings_and_comments_do_not_end_statements() {
         assert_eq!(texts("select 1"), [("select 1", (1, 1))]);
         let script = "-- first; not\nselect ';' as \"a;b\" /* ; */;\n\n  select é,\n2 ;;\n-- end\n";
         assert_eq!(texts(script), [("select ';' as \"a;b\" /* ; */", (2, 1)), ("select é,\n2 ", (4, 3))]);

@@ -1,8 +1,7 @@
-//! `SELECT *` of one relation, planned as the relation itself.
+//! Plans `SELECT *` of one relation without expanding its columns.
 //!
-//! The engine (DataFusion 55.2) makes a list of the columns, and several times over looks for each of them among all: of 10,000
-//! columns that takes most of a minute. Here it plans the query without a list, and the empty projections that it puts over
-//! the relation are left out.
+//! DataFusion 55.2 expands `*` and several times searches all columns for each, which takes most of a minute for 10,000
+//! columns. The query is planned without its select list, and the empty projections over the relation are removed.
 
 use std::sync::Arc;
 
@@ -12,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, GroupByExpr, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, WildcardAdditionalOptions,
 };
 
-/// `statement` without its list, if that is `*` and nothing that it says of the relation adds or takes columns.
-pub(crate) fn without_list(statement: &Statement) -> Option<Statement> {
+/// `statement` without its select list, if that is `*` and nothing else adds or removes columns.
+pub(crate) fn without_select_list(statement: &Statement) -> Option<Statement> {
     let Statement::Statement(inner) = statement else { return None };
     let ast::Statement::Query(query) = inner.as_ref() else { return None };
     let is_plain = query.pipe_operators.is_empty() && query.order_by.as_ref().is_none_or(is_by_values);
@@ -26,7 +25,7 @@ pub(crate) fn without_list(statement: &Statement) -> Option<Statement> {
     Some(Statement::Statement(Box::new(ast::Statement::Query(Box::new(query)))))
 }
 
-/// Whether it says `SELECT *` of one relation, and at most which rows.
+/// Whether it is `SELECT *` of one relation, with at most filters on rows.
 fn is_of_all(select: &Select) -> bool {
     let all = match select.projection.as_slice() {
         [SelectItem::Wildcard(options)] => *options == WildcardAdditionalOptions::default(),
@@ -46,7 +45,7 @@ fn is_of_all(select: &Select) -> bool {
     all && one && !grouped && !extra
 }
 
-/// Whether no column is meant by its place in the list.
+/// Whether no ORDER BY item is a position in the select list.
 fn is_by_values(order: &OrderBy) -> bool {
     match &order.kind {
         OrderByKind::Expressions(exprs) => exprs.iter().all(|by| !matches!(by.expr, Expr::Value(_))),
@@ -54,15 +53,15 @@ fn is_by_values(order: &OrderBy) -> bool {
     }
 }
 
-/// The plan of such a query without its empty projections; `None` if there is more in it than rows of the relation.
-pub(crate) fn whole(plan: LogicalPlan) -> Option<LogicalPlan> {
+/// The plan of such a query without its empty projections; `None` if it contains other nodes.
+pub(crate) fn without_empty_projections(plan: LogicalPlan) -> Option<LogicalPlan> {
     match plan {
         LogicalPlan::Limit(Limit { skip, fetch, input }) => {
-            let input = Arc::new(whole(Arc::unwrap_or_clone(input))?);
+            let input = Arc::new(without_empty_projections(Arc::unwrap_or_clone(input))?);
             Some(LogicalPlan::Limit(Limit { skip, fetch, input }))
         }
         LogicalPlan::Projection(empty) if empty.expr.is_empty() => match Arc::unwrap_or_clone(empty.input) {
-            // Below it a projection of what the order is of.
+            // Below it is a projection of the sort expressions.
             LogicalPlan::Sort(sort) => ordered(sort, true),
             relation => is_relation(&relation).then_some(relation),
         },
@@ -79,7 +78,7 @@ fn ordered(sort: Sort, projected: bool) -> Option<LogicalPlan> {
     Some(LogicalPlan::Sort(Sort { input: Arc::clone(&list.input), ..sort }))
 }
 
-/// Whether it has the columns that `*` means.
+/// Whether the plan has exactly the columns of `*`.
 fn is_relation(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Filter(filter) => is_relation(&filter.input),

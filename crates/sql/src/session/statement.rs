@@ -1,4 +1,4 @@
-//! Statements, brought from what people write for Bigtable to what the engine plans.
+//! Parses statements and rewrites syntax that DataFusion does not plan, such as that of GoogleSQL for Bigtable.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -19,13 +19,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::functions::TIMEZONE;
-use crate::session::dialect::Tidetable;
-use crate::session::select_all::{whole, without_list};
+use crate::session::dialect::TidetableDialect;
+use crate::session::select_all::{without_empty_projections, without_select_list};
 
-/// Reads a statement. Bytes may be written `b'..'`, and fields of structs in a list `list[1].field`.
+/// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
 ///
 /// # Errors
-/// If it is not SQL.
+/// If it is not a single SQL statement.
 pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
     let mut statements = parser(state, query)?.parse_statements()?;
     let Some(mut statement) = statements.pop_front() else { return plan_err!("there is no statement") };
@@ -33,7 +33,7 @@ pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
         return plan_err!("there is more than one statement");
     }
     if let Some(statement) = inner(&mut statement) {
-        let _: ControlFlow<()> = statement.visit(&mut AsPlanned);
+        let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
     }
     Ok(statement)
 }
@@ -41,26 +41,26 @@ pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
 /// Plans an expression over columns.
 ///
 /// # Errors
-/// If it is no expression over them.
+/// If the expression is not valid over them.
 pub(crate) fn expression(state: &SessionState, sql: &str, columns: &DFSchema) -> Result<logical_expr::Expr> {
     let mut expression = parser(state, sql)?.parse_into_expr()?;
-    let _: ControlFlow<()> = expression.visit(&mut AsPlanned);
+    let _: ControlFlow<()> = expression.visit(&mut StatementRewriter);
     state.create_logical_expr_from_sql_expr(expression, columns)
 }
 
 fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
     let limit = state.config_options().sql_parser.recursion_limit.get();
-    DFParserBuilder::new(text).with_dialect(&Tidetable).with_recursion_limit(limit).build()
+    DFParserBuilder::new(text).with_dialect(&TidetableDialect).with_recursion_limit(limit).build()
 }
 
-/// Plans a query. It reads: tables are made by jobs, and files are written by exports.
+/// Plans a query; refuses statements that write, because jobs make tables and exports write files.
 ///
 /// # Errors
-/// If it is no query, or not valid.
+/// If it is not a query, or not valid.
 pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPlan> {
     let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let statement = parse(state, query)?;
-    let plan = match of_all_columns(state, &statement).await {
+    let plan = match plan_select_all(state, &statement).await {
         Some(plan) => plan,
         None => state.statement_to_plan(statement).await?,
     };
@@ -68,13 +68,14 @@ pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPla
     Ok(plan)
 }
 
-/// The plan of a `SELECT *` without a list of columns, if it can do without. What is wrong with it is said of the statement.
-async fn of_all_columns(state: &SessionState, statement: &Statement) -> Option<LogicalPlan> {
-    let plan = state.statement_to_plan(without_list(statement)?).await.ok()?;
-    whole(plan)
+/// The plan of a `SELECT *` without expanding its columns, if possible. Errors are reported by planning the statement
+/// itself.
+async fn plan_select_all(state: &SessionState, statement: &Statement) -> Option<LogicalPlan> {
+    let plan = state.statement_to_plan(without_select_list(statement)?).await.ok()?;
+    without_empty_projections(plan)
 }
 
-/// The SQL statement in a statement of the engine.
+/// The SQL statement inside a DataFusion statement.
 pub(crate) fn inner(statement: &mut Statement) -> Option<&mut ast::Statement> {
     match statement {
         Statement::Statement(statement) => Some(statement),
@@ -83,9 +84,9 @@ pub(crate) fn inner(statement: &mut Statement) -> Option<&mut ast::Statement> {
     }
 }
 
-struct AsPlanned;
+struct StatementRewriter;
 
-impl VisitorMut for AsPlanned {
+impl VisitorMut for StatementRewriter {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
@@ -102,7 +103,7 @@ impl VisitorMut for AsPlanned {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        tell_apart(&mut select.projection);
+        alias_duplicates(&mut select.projection);
         ControlFlow::Continue(())
     }
 
@@ -111,7 +112,7 @@ impl VisitorMut for AsPlanned {
             Expr::AtTimeZone { timestamp, time_zone } => {
                 *expr = call(TIMEZONE, vec![take(time_zone), take(timestamp)]);
             }
-            // As in PostgreSQL and DuckDB, and `xor(a, b)` as in DuckDB.
+            // `^` is power, as in PostgreSQL and DuckDB; `xor(a, b)` as in DuckDB.
             Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, right } => {
                 *expr = call("power", vec![as_double(take(left)), as_double(take(right))]);
             }
@@ -128,7 +129,7 @@ impl VisitorMut for AsPlanned {
             }
             _ => {}
         }
-        // A number with an exponent is a float, which may be larger than any decimal.
+        // A number with an exponent is a float, because it may exceed any decimal.
         if let Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) = expr
             && number.bytes().any(|byte| matches!(byte, b'e' | b'E'))
         {
@@ -147,7 +148,7 @@ impl VisitorMut for AsPlanned {
     }
 }
 
-/// Functions that the engine has under another name.
+/// Other names of DataFusion's functions.
 const OTHER_NAMES: [(&str, &str); 3] = [("sign", "signum"), ("ceiling", "ceil"), ("pow", "power")];
 
 fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
@@ -157,8 +158,8 @@ fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
     }
 }
 
-/// Gives what is asked for once more a name of its own, as DuckDB does: the engine takes no two columns of one name.
-fn tell_apart(items: &mut [SelectItem]) {
+/// Renames duplicate columns, as DuckDB does: DataFusion refuses two columns with one name.
+fn alias_duplicates(items: &mut [SelectItem]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut everything = false;
     for item in items {
@@ -185,7 +186,7 @@ fn tell_apart(items: &mut [SelectItem]) {
     }
 }
 
-/// What the engine's names of columns have in common: casts do not show in them, nor how a function is written.
+/// A normalized column name: DataFusion's names do not show casts or the spelling of functions.
 fn name_of(expr: &Expr) -> String {
     struct Plain;
 
@@ -255,17 +256,17 @@ fn operator_of(function: &Function) -> Option<(&Expr, BinaryOperator, &Expr)> {
     }
 }
 
-/// The types that are written in another way than the engine knows them, or mean another.
+/// Plans type names that DataFusion does not know, or understands differently.
 #[derive(Debug)]
-pub(crate) struct OwnTypes;
+pub(crate) struct BigtableTypes;
 
-impl TypePlanner for OwnTypes {
+impl TypePlanner for BigtableTypes {
     fn plan_type_field(&self, kind: &ast::DataType) -> Result<Option<FieldRef>> {
         let kind = match kind {
             ast::DataType::Bytes(None) => DataType::Binary,
             ast::DataType::Int64 => DataType::Int64,
             ast::DataType::Float64 => DataType::Float64,
-            // As columns are; the engine's nanoseconds end in 2262.
+            // Microseconds, as in tables; DataFusion's nanoseconds end in 2262.
             ast::DataType::Timestamp(None, zone) => {
                 let has_zone = matches!(zone, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz);
                 DataType::Timestamp(TimeUnit::Microsecond, has_zone.then(|| "UTC".into()))

@@ -1,4 +1,4 @@
-//! Files that several periods read, in pieces: whoever comes for their records reads the next piece, until all are read.
+//! Work queue of a file set that several periods read: each scan that opens it reads the next piece until all are read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,48 +7,48 @@ use arrow::array::RecordBatch;
 use tidetable_layout::KeyRange;
 use tidetable_store::ScanRange;
 
-/// The records of one period in a piece, in the batches of reading them by itself; `None` if it is given none.
-pub(crate) type Given = Option<Vec<RecordBatch>>;
+/// The records of one period in a piece, in the same batches as an unshared scan; `None` if the period reads by itself.
+pub(crate) type PeriodRecords = Option<Vec<RecordBatch>>;
 
-/// Files that several periods of a pass read.
+/// A file set that several periods share.
 #[derive(Debug)]
 pub(crate) struct SharedFiles {
-    pub(crate) ask: usize,
+    pub(crate) signature: usize,
     keys: KeyRange,
     ssts: Vec<String>,
-    /// Whether each period is given its records, or reads by itself.
+    /// By period: whether it takes its records from here, or reads by itself.
     gives: Vec<AtomicBool>,
     pieces: Vec<ScanRange>,
-    state: Mutex<State>,
+    state: Mutex<PieceStates>,
     all_read: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// The next piece to read.
+struct PieceStates {
+    /// Index of the next piece to read.
     next: usize,
-    /// Pieces that are not read yet.
+    /// Count of pieces not yet read.
     left: usize,
-    /// For each piece, what it holds for each period.
-    read: Vec<Vec<Given>>,
+    /// Records by piece and period.
+    read: Vec<Vec<PeriodRecords>>,
 }
 
-/// A piece that is being read. Dropped before it is, nobody is given anything.
-pub(crate) struct Piece<'a> {
+/// A piece being read. If it is dropped before `keep`, all periods read by themselves.
+pub(crate) struct ClaimedPiece<'a> {
     files: &'a SharedFiles,
     at: usize,
-    given: Option<Vec<Given>>,
+    given: Option<Vec<PeriodRecords>>,
 }
 
 impl SharedFiles {
-    /// The files of `slice`, to be read in `pieces` for the periods that `readers` says.
-    pub(crate) fn new(ask: usize, slice: &ScanRange, pieces: Vec<ScanRange>, readers: Vec<bool>) -> Self {
+    /// The files of `slice`, read in `pieces` for the periods set in `readers`.
+    pub(crate) fn new(signature: usize, range: &ScanRange, pieces: Vec<ScanRange>, readers: Vec<bool>) -> Self {
         let shared = readers.iter().filter(|reads| **reads).count() > 1;
-        let state = State { next: 0, left: pieces.len(), read: vec![Vec::new(); pieces.len()] };
+        let state = PieceStates { next: 0, left: pieces.len(), read: vec![Vec::new(); pieces.len()] };
         Self {
-            ask,
-            keys: slice.keys.clone(),
-            ssts: slice.ssts.clone(),
+            signature,
+            keys: range.keys.clone(),
+            ssts: range.ssts.clone(),
             gives: readers.into_iter().map(|reads| AtomicBool::new(reads && shared)).collect(),
             pieces,
             state: Mutex::new(state),
@@ -56,44 +56,44 @@ impl SharedFiles {
         }
     }
 
-    /// Whether they are the files of `slice`.
-    pub(crate) fn are(&self, ask: usize, slice: &ScanRange) -> bool {
-        self.ask == ask && self.keys == slice.keys && self.ssts == slice.ssts
+    /// Whether these are the files of `slice`.
+    pub(crate) fn are(&self, signature: usize, range: &ScanRange) -> bool {
+        self.signature == signature && self.keys == range.keys && self.ssts == range.ssts
     }
 
-    /// The first key of them that is read.
+    /// First key of the range.
     pub(crate) fn start(&self) -> &Vec<u8> {
         &self.keys.start
     }
 
-    /// Whether a period is given its records.
+    /// Whether a period takes its records from here.
     pub(crate) fn gives(&self, period: usize) -> bool {
         self.gives.get(period).is_some_and(|gives| gives.load(Ordering::Relaxed))
     }
 
-    /// The periods that are given their records.
+    /// The periods that take their records from here.
     pub(crate) fn periods(&self) -> Vec<usize> {
         (0..self.gives.len()).filter(|period| self.gives(*period)).collect()
     }
 
-    /// Lets a period read by itself, or go without.
+    /// Excludes a period: it reads by itself, or has ended.
     pub(crate) fn give_up(&self, period: usize) {
         if let Some(gives) = self.gives.get(period) {
             gives.store(false, Ordering::Relaxed);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PieceStates> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A piece that nobody reads yet, if there is one; otherwise waits until all are read.
-    pub(crate) fn next_piece(&self) -> Option<(Piece<'_>, &ScanRange)> {
+    /// The next unread piece; without one, waits until all are read and returns `None`.
+    pub(crate) fn next_piece(&self) -> Option<(ClaimedPiece<'_>, &ScanRange)> {
         let mut state = self.state();
         let at = state.next;
-        if let Some(slice) = self.pieces.get(at) {
+        if let Some(range) = self.pieces.get(at) {
             state.next += 1;
-            return Some((Piece { files: self, at, given: None }, slice));
+            return Some((ClaimedPiece { files: self, at, given: None }, range));
         }
         while state.left > 0 {
             state = self.all_read.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -101,8 +101,8 @@ impl SharedFiles {
         None
     }
 
-    /// The records of a period, once all pieces are read.
-    pub(crate) fn records(&self, period: usize) -> Given {
+    /// The records of a period. Call after all pieces are read.
+    pub(crate) fn records(&self, period: usize) -> PeriodRecords {
         let state = self.state();
         if !self.gives(period) {
             return None;
@@ -114,7 +114,7 @@ impl SharedFiles {
         Some(records)
     }
 
-    /// Lets go of what is held for periods that are given nothing; the bytes.
+    /// Releases the records of excluded periods; returns their bytes.
     pub(crate) fn release(&self) -> u64 {
         let mut state = self.state();
         let pieces = state.read.iter_mut().flat_map(|piece| piece.iter_mut().enumerate());
@@ -122,14 +122,14 @@ impl SharedFiles {
     }
 }
 
-impl Piece<'_> {
-    /// Keeps what was read of it.
-    pub(crate) fn keep(mut self, given: Vec<Given>) {
+impl ClaimedPiece<'_> {
+    /// Stores the records of the piece.
+    pub(crate) fn keep(mut self, given: Vec<PeriodRecords>) {
         self.given = Some(given);
     }
 }
 
-impl Drop for Piece<'_> {
+impl Drop for ClaimedPiece<'_> {
     fn drop(&mut self) {
         let mut state = self.files.state();
         match self.given.take() {
@@ -147,16 +147,16 @@ impl Drop for Piece<'_> {
     }
 }
 
-/// Bytes that records hold.
-pub(crate) fn bytes_of(given: &Given) -> u64 {
+/// Memory of records, bytes.
+pub(crate) fn bytes_of(given: &PeriodRecords) -> u64 {
     given.iter().flatten().map(|batch| batch.get_array_memory_size() as u64).sum()
 }
 
-/// Bytes that a pass holds.
+/// Bytes held by a shared scan.
 #[derive(Debug, Default)]
-pub(crate) struct Held(AtomicU64);
+pub(crate) struct HeldBytes(AtomicU64);
 
-impl Held {
+impl HeldBytes {
     pub(crate) fn add(&self, bytes: u64) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }

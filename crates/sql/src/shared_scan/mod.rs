@@ -1,17 +1,18 @@
-//! One pass over the files of tables for several periods.
+//! Shared scans: one pass over the files of tables for several periods.
 //!
-//! Where windows share files, or rows lie across windows, the queries of thirty days would read the same files thirty times,
-//! each for a thirtieth. In a [`SharedScan`] the first scan that comes to such files reads them for all its periods and puts each
-//! record to its own; the scans of the other periods are given theirs. Nothing else of a query changes: plans are the same,
-//! and so are records, their order, and the batches they come in (which sums of floats depend on).
+//! If windows share files, or rows span windows, the queries of thirty days would read the same files thirty times. In
+//! a [`SharedScan`] the first scan of such files reads them for all periods and splits the records by period; the scans
+//! of the other periods take theirs. Plans, records, their order and their batches (on which float sums depend) stay
+//! the same.
 //!
-//! What cannot be shared is read as without a pass: files of one period only, files that are merged otherwise for a part of
-//! their windows ([`share::is_alike`]), scans that ask for what others do not, and what does not fit.
+//! Not shared, and read as usual: files of one period only, files that are merged differently for a part of their
+//! windows ([`share::is_alike`]), scans with a signature that other periods lack, and records beyond the memory budget.
 
-pub(crate) mod ask;
+pub(crate) mod asked;
 pub(crate) mod files;
 pub(crate) mod read;
 pub(crate) mod share;
+pub(crate) mod signature;
 pub(crate) mod split;
 
 use std::ops::Range;
@@ -20,24 +21,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_store::{ScanRange, Snapshot, StoreError};
 
-use crate::scan::file_groups::pieces_of;
-pub use ask::Asked;
-pub(crate) use ask::ScanSignature;
-use files::{Held, SharedFiles};
+use crate::scan::file_groups::split_range;
+pub use asked::Asked;
+use asked::ScanSignature;
+use files::{HeldBytes, SharedFiles};
 
-/// Pieces that files are read in, side by side.
+/// Splits of a file set, read concurrently.
 const PIECES: usize = 8;
 
-/// Periods whose queries read the files they share once.
+/// A pass over files that the queries of several periods share.
 #[derive(Debug)]
 pub struct SharedScan {
-    /// Event times of the periods, microseconds; ascending, none overlaps another.
+    /// Event times of the periods, microseconds; ascending and disjoint.
     times: Vec<Range<i64>>,
-    asks: Vec<ScanSignature>,
-    /// Bytes of records that may be held.
+    signatures: Vec<ScanSignature>,
+    /// Greatest bytes of records held.
     most: u64,
-    held: Held,
-    /// Periods that ask for nothing any more.
+    held: HeldBytes,
+    /// Periods whose queries have ended.
     finished: Vec<AtomicBool>,
     stopped: AtomicBool,
     files: Mutex<Vec<Arc<SharedFiles>>>,
@@ -45,32 +46,32 @@ pub struct SharedScan {
     given: AtomicU64,
 }
 
-/// A period of a pass.
+/// A period of a shared scan.
 #[derive(Debug, Clone)]
-pub(crate) struct InPass {
-    pub(crate) pass: Arc<SharedScan>,
-    pub(crate) at: usize,
+pub(crate) struct SharedScanPeriod {
+    pub(crate) scan: Arc<SharedScan>,
+    pub(crate) period: usize,
 }
 
-/// What a pass did.
+/// Counts of a shared scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PassCounts {
-    /// Files, or files that are merged, that were read for several periods: once for each of the things that are asked for.
+    /// File sets read for several periods, once per scan signature.
     pub read: u64,
-    /// Scans that were given their records.
+    /// Scans that took their records from the pass.
     pub given: u64,
 }
 
 impl SharedScan {
-    /// A pass for periods of these event times (microseconds since the epoch, ascending, none overlapping another), whose
-    /// queries all ask for what `asked` says, as far as that can be known. It holds `most` bytes of records, about.
+    /// A pass for periods of these event times (microseconds since the epoch, ascending, disjoint). `asked`: the scans
+    /// that the queries of all periods are expected to have. It holds about `most` bytes of records.
     pub fn new(asked: &Asked, times: Vec<Range<i64>>, most: u64) -> Self {
         Self {
             finished: times.iter().map(|_| AtomicBool::new(false)).collect(),
             times,
-            asks: asked.asks(),
+            signatures: asked.signatures(),
             most,
-            held: Held::default(),
+            held: HeldBytes::default(),
             stopped: AtomicBool::new(false),
             files: Mutex::default(),
             read: AtomicU64::new(0),
@@ -78,12 +79,12 @@ impl SharedScan {
         }
     }
 
-    /// The event times of a period; none if there is no such.
+    /// The event times of a period; empty if there is none.
     pub(crate) fn time(&self, at: usize) -> Range<i64> {
         self.times.get(at).cloned().unwrap_or_default()
     }
 
-    /// Lets go of what is held for a period, which asks for nothing any more.
+    /// Releases the records of a period whose queries have ended.
     pub fn finish(&self, at: usize) {
         if let Some(finished) = self.finished.get(at) {
             finished.store(true, Ordering::Relaxed);
@@ -94,37 +95,37 @@ impl SharedScan {
         }
     }
 
-    /// Ends reading, as soon as may be; what was not read yet is read by each period itself.
+    /// Stops reading soon; each period reads the rest itself.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub fn counts(&self) -> PassCounts {
         PassCounts { read: self.read.load(Ordering::Relaxed), given: self.given.load(Ordering::Relaxed) }
     }
 
-    /// Bytes of records that it holds, about.
+    /// Bytes of records held, about.
     pub fn held(&self) -> u64 {
         self.held.bytes()
     }
 
-    /// The files of a slice, with who reads them.
-    fn files(&self, ask: usize, snapshot: &Snapshot, slice: &ScanRange) -> Result<Arc<SharedFiles>, StoreError> {
+    /// The shared files of a scan range.
+    fn files(&self, signature: usize, snapshot: &Snapshot, range: &ScanRange) -> Result<Arc<SharedFiles>, StoreError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files.iter().find(|known| known.are(ask, slice)) {
+        if let Some(known) = files.iter().find(|known| known.are(signature, range)) {
             return Ok(Arc::clone(known));
         }
-        let mut readers = share::readers(snapshot, slice, &self.times);
+        let mut readers = share::readers(snapshot, range, &self.times);
         for (reads, finished) in readers.iter_mut().zip(&self.finished) {
             *reads &= !finished.load(Ordering::Relaxed);
         }
-        let whole = ScanRange { time: share::hull(&self.times, &readers), ..slice.clone() };
-        let pieces = match share::is_one_run(snapshot, slice) {
-            true => pieces_of(snapshot, &whole, PIECES)?,
+        let whole = ScanRange { time: share::hull(&self.times, &readers), ..range.clone() };
+        let pieces = match share::is_one_run(snapshot, range) {
+            true => split_range(snapshot, &whole, PIECES)?,
             false => vec![whole],
         };
-        let new = Arc::new(SharedFiles::new(ask, slice, pieces, readers));
+        let new = Arc::new(SharedFiles::new(signature, range, pieces, readers));
         files.push(Arc::clone(&new));
         Ok(new)
     }

@@ -1,4 +1,4 @@
-//! Reading files for several periods, and giving each its records.
+//! Reads shared files and splits their records by period.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,59 +6,64 @@ use std::sync::atomic::Ordering;
 use arrow::array::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
-use tidetable_store::ScanRange;
+use tidetable_store::{ScanOptions, ScanRange};
 
-use super::{InPass, ScanSignature, SharedScan};
 use crate::error::external;
-use crate::scan::opener::Reading;
 use crate::scan::records::{RecordReader, Wanted};
-use crate::scan::source::{Shape, TableScan};
-use crate::shared_scan::files::{Given, SharedFiles, bytes_of};
-use crate::shared_scan::share;
-use crate::shared_scan::split::Places;
+use crate::scan::spec::{ScanOutput, ScanTask, TableScan};
+use crate::shared_scan::asked::ScanSignature;
+use crate::shared_scan::files::{PeriodRecords, SharedFiles, bytes_of};
+use crate::shared_scan::split::PeriodRanges;
+use crate::shared_scan::{SharedScan, SharedScanPeriod, share};
 
-impl InPass {
-    /// What `reading` would give, if its files are read for several periods; `None` if it is to read by itself. That is also
-    /// what to do where reading failed: then each period says what is wrong.
-    pub(crate) fn records(&self, reading: &Reading) -> Option<Vec<RecordBatch>> {
-        let Self { pass, at } = self;
-        let (work, ask) = (&reading.work, ScanSignature::of(&reading.work)?);
-        let ask = pass.asks.iter().position(|known| *known == ask)?;
-        // A query that asks for less than its period knows it by itself.
-        if work.scan.time != pass.time(*at) {
+impl SharedScanPeriod {
+    /// The records of a scan from the pass; `None` if it must read by itself. `None` also after a failed read, so that
+    /// each period reports the error.
+    pub(crate) fn records(
+        &self,
+        task: &ScanTask,
+        name: &str,
+        ranges: &[ScanRange],
+        options: &ScanOptions,
+    ) -> Option<Vec<RecordBatch>> {
+        let Self { scan, period } = self;
+        let signature = ScanSignature::of(task)?;
+        let signature = scan.signatures.iter().position(|known| *known == signature)?;
+        // A query with narrower time bounds than its period reads by itself.
+        if task.scan.time != scan.time(*period) {
             return None;
         }
-        let snapshot = &work.scan.snapshot;
-        let mut shared = Vec::with_capacity(reading.slices.len());
-        for slice in &reading.slices {
-            if !share::is_alike(snapshot, slice) {
+        let snapshot = &task.scan.snapshot;
+        let mut shared = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            if !share::is_alike(snapshot, range) {
                 return None;
             }
-            shared.push(pass.files(ask, snapshot, slice).ok().filter(|files| files.gives(*at))?);
+            shared.push(scan.files(signature, snapshot, range).ok().filter(|files| files.gives(*period))?);
         }
         let mut given = Vec::new();
         for files in shared {
-            pass.read(&files, reading);
-            given.extend(files.records(*at)?);
+            scan.read(&files, task, name, options);
+            given.extend(files.records(*period)?);
         }
-        pass.given.fetch_add(1, Ordering::Relaxed);
+        scan.given.fetch_add(1, Ordering::Relaxed);
         Some(given)
     }
 }
 
 impl SharedScan {
-    /// Reads what nobody has read yet of `files`. Whoever comes meanwhile does the same; all wait for the last piece.
-    fn read(&self, files: &SharedFiles, reading: &Reading) {
+    /// Reads unread pieces of `files`, concurrently with other scans; all wait for the last piece.
+    fn read(&self, files: &SharedFiles, task: &ScanTask, name: &str, options: &ScanOptions) {
         let mut read = 0;
-        while let Some((piece, slice)) = files.next_piece() {
+        while let Some((piece, range)) = files.next_piece() {
             let mut given = Vec::new();
-            match self.read_piece(files, slice, reading, &mut given) {
+            match self.read_piece(files, range, task, name, options, &mut given) {
                 Ok(()) => piece.keep(given),
                 Err(_) => self.held.sub(given.iter().map(bytes_of).sum()),
             }
-            read += u64::from(slice.keys.start == *files.start());
+            read += u64::from(range.keys.start == *files.start());
         }
-        // What was given up meanwhile.
+        // Periods excluded meanwhile.
         self.held.sub(files.release());
         self.read.fetch_add(read, Ordering::Relaxed);
     }
@@ -66,36 +71,36 @@ impl SharedScan {
     fn read_piece(
         &self,
         files: &SharedFiles,
-        slice: &ScanRange,
-        reading: &Reading,
-        given: &mut Vec<Given>,
+        range: &ScanRange,
+        task: &ScanTask,
+        name: &str,
+        options: &ScanOptions,
+        given: &mut Vec<PeriodRecords>,
     ) -> Result<()> {
-        let Reading { work, name, options, .. } = reading;
-        let snapshot = work.scan.snapshot.clone();
-        let within = match &work.scan.shape {
-            Shape::Records { within } => within.as_ref().map(|(time, _)| (*time, slice.time.clone())),
+        let snapshot = task.scan.snapshot.clone();
+        let within = match &task.scan.output {
+            ScanOutput::Records { within } => within.as_ref().map(|(time, _)| (*time, range.time.clone())),
             _ => None,
         };
         let scan = Arc::new(TableScan {
             snapshot: snapshot.clone(),
-            shape: Shape::Records { within: within.clone() },
-            keys: work.scan.keys.clone(),
-            time: slice.time.clone(),
-            pass: None,
+            output: ScanOutput::Records { within: within.clone() },
+            keys: task.scan.keys.clone(),
+            time: range.time.clone(),
+            shared_scan: None,
             even: false,
-            push_down: work.scan.push_down,
+            push_down: task.scan.push_down,
         });
-        let wanted = Wanted { fields: &work.columns, by_row: within.is_none(), ..Wanted::default() };
-        let reader = RecordReader::new(&scan, name, &work.stored, &work.filters, &wanted)?;
-        let unlike = || DataFusionError::Internal("a column of records is not read".to_owned());
+        let wanted = Wanted { fields: &task.columns, by_row: within.is_none(), ..Wanted::default() };
+        let reader = RecordReader::new(&scan, name, &task.stored, &task.filters, &wanted)?;
         let fields = reader.record_fields();
-        let columns: Vec<usize> =
-            work.columns.iter().map(|column| fields.place(*column).ok_or_else(unlike)).collect::<Result<_>>()?;
-        let time = within.map(|(time, _)| fields.place(time).ok_or_else(unlike)).transpose()?;
+        let columns = fields.places(&task.columns)?;
+        let time =
+            within.map(|(time, _)| fields.places(&[time])).transpose()?.and_then(|places| places.first().copied());
         given.extend((0..self.times.len()).map(|period| files.gives(period).then(Vec::new)));
-        for block in snapshot.scan_with(slice, &reader.projection(), options).map_err(external)? {
+        for block in snapshot.scan_with(range, &reader.projection(), options).map_err(external)? {
             if self.stopped.load(Ordering::Relaxed) || files.periods().is_empty() {
-                return Err(DataFusionError::Execution("nobody wants them any more".to_owned()));
+                return Err(DataFusionError::Execution("no period takes these records".to_owned()));
             }
             let block = block.map_err(external)?;
             let unlike_keys = |error| DataFusionError::External(Box::new(error));
@@ -105,8 +110,8 @@ impl SharedScan {
             };
             let Some(found) = reader.read(block)? else { continue };
             let places = match time {
-                Some(time) => Places::by_times(&found.records, time, &self.times)?,
-                None => Places::by_windows(&windows, &found.ends, &self.times),
+                Some(time) => PeriodRanges::by_times(&found.records, time, &self.times)?,
+                None => PeriodRanges::by_windows(&windows, &found.ends, &self.times),
             };
             let kept = found.records.project(&columns)?;
             for (period, given) in given.iter_mut().enumerate() {
@@ -123,8 +128,8 @@ impl SharedScan {
         Ok(())
     }
 
-    /// Where more is held than was estimated, the last periods read by themselves.
-    fn give_up_what_does_not_fit(&self, files: &SharedFiles, given: &mut [Given]) {
+    /// While the budget is exceeded, excludes the later half of the periods.
+    fn give_up_what_does_not_fit(&self, files: &SharedFiles, given: &mut [PeriodRecords]) {
         while self.held.bytes() > self.most {
             let periods = files.periods();
             if periods.is_empty() {

@@ -1,17 +1,17 @@
-//! Records of several periods, each put to its own.
+//! Splits a batch of records by period.
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
-use arrow::datatypes::TimestampMicrosecondType;
+use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
 use arrow::error::ArrowError;
-use datafusion::common::DataFusionError;
 use datafusion::error::Result;
 
-/// Places of records in a batch, for each period.
-pub(crate) struct Places(Vec<Vec<Range<usize>>>);
+use crate::scan::records::event_times;
 
-/// Finds the period of a moment, where moments that follow one another are often of one.
+/// Ranges of records in a batch, by period.
+pub(crate) struct PeriodRanges(Vec<Vec<Range<usize>>>);
+
+/// Finds the period of an instant; caches the last, because consecutive instants are often in one period.
 struct Finder<'a> {
     times: &'a [Range<i64>],
     last: usize,
@@ -27,7 +27,7 @@ impl Finder<'_> {
     }
 }
 
-impl Places {
+impl PeriodRanges {
     fn none(periods: usize) -> Self {
         Self(vec![Vec::new(); periods])
     }
@@ -40,7 +40,7 @@ impl Places {
         }
     }
 
-    /// By the windows of rows, of which each ends before `ends` of its records.
+    /// Splits by the windows of rows. `ends`: the end of each row's records.
     pub(crate) fn by_windows(windows: &[i64], ends: &[u32], times: &[Range<i64>]) -> Self {
         let (mut places, mut finder, mut start) = (Self::none(times.len()), Finder { times, last: 0 }, 0);
         for (window, end) in windows.iter().zip(ends) {
@@ -53,16 +53,13 @@ impl Places {
         places
     }
 
-    /// By the event times of records, column `at`. A record without one is of no period.
+    /// Splits by the event time of records, column `at`. A record without one is in no period.
     ///
     /// # Errors
-    /// If it is no column of times.
+    /// If the column is not a timestamp.
     pub(crate) fn by_times(batch: &RecordBatch, at: usize, times: &[Range<i64>]) -> Result<Self> {
-        let unlike = || DataFusionError::Internal("the event time is no timestamp".to_owned());
-        let column = batch.columns().get(at).ok_or_else(unlike)?;
-        let moments = column.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(unlike)?;
         let (mut places, mut finder) = (Self::none(times.len()), Finder { times, last: 0 });
-        for (record, moment) in moments.iter().enumerate() {
+        for (record, moment) in event_times(batch, at)?.iter().enumerate() {
             if let Some(period) = moment.and_then(|moment| finder.find(moment)) {
                 places.add(period, record..record + 1);
             }
@@ -70,10 +67,10 @@ impl Places {
         Ok(places)
     }
 
-    /// The records of a period as a batch of their own, which holds no other; `None` if there are none.
+    /// Copies the records of a period into a batch; `None` if there are none.
     ///
     /// # Errors
-    /// If they cannot be put together.
+    /// If the copy fails.
     pub(crate) fn take(&self, batch: &RecordBatch, period: usize) -> Result<Option<RecordBatch>, ArrowError> {
         let ranges = self.0.get(period).map(Vec::as_slice).unwrap_or_default();
         let rows: usize = ranges.iter().map(Range::len).sum();
@@ -96,7 +93,7 @@ impl Places {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{StringArray, TimestampMicrosecondArray};
+    use arrow::array::{AsArray, StringArray, TimestampMicrosecondArray};
 
     use super::*;
 
@@ -108,15 +105,15 @@ mod tests {
         RecordBatch::try_from_iter([("ts", moments), ("name", Arc::new(names) as ArrayRef)]).unwrap()
     }
 
-    fn names(places: &Places, batch: &RecordBatch, period: usize) -> Vec<String> {
+    fn names(places: &PeriodRanges, batch: &RecordBatch, period: usize) -> Vec<String> {
         let Some(taken) = places.take(batch, period).unwrap() else { return Vec::new() };
         taken.column(1).as_string::<i32>().iter().flatten().map(str::to_owned).collect()
     }
 
     #[test]
-    fn records_keep_their_order_and_those_of_no_period_go() {
+    fn records_keep_their_order_and_need_a_period() {
         let batch = batch(&[Some(35), Some(3), None, Some(19), Some(10), Some(25), Some(40), Some(0), Some(-1)]);
-        let places = Places::by_times(&batch, 0, &TIMES).unwrap();
+        let places = PeriodRanges::by_times(&batch, 0, &TIMES).unwrap();
         assert_eq!(names(&places, &batch, 0), ["r1", "r7"]);
         assert_eq!(names(&places, &batch, 1), ["r3", "r4"]);
         assert_eq!(names(&places, &batch, 2), ["r0"]);
@@ -124,10 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_of_the_period_of_their_window() {
+    fn rows_belong_to_the_period_of_their_window() {
         let batch = batch(&[None; 6]);
-        // The third row has no record that passed.
-        let places = Places::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);
+        // No record of the third row passed.
+        let places = PeriodRanges::by_windows(&[0, 10, 10, 30, 20], &[2, 3, 3, 5, 6], &TIMES);
         assert_eq!(names(&places, &batch, 0), ["r0", "r1"]);
         assert_eq!(names(&places, &batch, 1), ["r2"]);
         assert_eq!(names(&places, &batch, 2), ["r3", "r4"]);

@@ -1,4 +1,4 @@
-//! Which cells a view of rows shows, and the options that say so: those of GoogleSQL for Bigtable.
+//! Options of row views, as in GoogleSQL for Bigtable, and the cells that they select.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,31 +6,31 @@ use std::ops::Range;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::scalar::ScalarValue;
 
-use crate::catalog::records::ALWAYS;
 use crate::error::SqlError;
-use crate::functions::time_of;
+use crate::functions::parse_time;
+use crate::pushdown::value_sets::ALWAYS;
 
-/// The cells that a view of rows shows.
+/// The cells that a row view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CellsShown {
-    /// All versions with their timestamps, and not just the newest of each column.
+    /// All versions with timestamps, not only the newest of each column.
     pub(crate) with_history: bool,
-    /// Cell timestamps, microseconds.
+    /// Range of cell timestamps, microseconds, half-open.
     pub(crate) time: Range<i64>,
-    /// At most so many versions of a column.
+    /// Greatest number of versions per column.
     pub(crate) versions: usize,
-    /// Also cells that garbage collection hides.
+    /// Whether cells hidden by garbage collection are shown.
     pub(crate) include_expired: bool,
 }
 
 impl Default for CellsShown {
-    /// The newest cell of each column.
+    /// Only the newest cell of each column.
     fn default() -> Self {
         Self { with_history: false, time: ALWAYS, versions: 1, include_expired: false }
     }
 }
 
-/// An option of a view. Its names are the only list of them.
+/// An option of a view; its variants are the only list of options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ViewOption {
     WithHistory,
@@ -79,17 +79,17 @@ impl ViewOption {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// Whether it is about versions, which only a view with history shows.
+    /// Whether it applies to versions and so needs history.
     fn needs_history(self) -> bool {
         !matches!(self, Self::WithHistory | Self::AsOf | Self::IncludeExpired)
     }
 }
 
 impl CellsShown {
-    /// What `options` ask for. `unpacks`: for `UNPACK`, which shows history without being told to.
+    /// Evaluates `options`. `unpacks`: for `UNPACK`, which implies `with_history`.
     ///
     /// # Errors
-    /// If a value is of the wrong type, an option is there twice, or options contradict each other.
+    /// If a value has the wrong type, an option is repeated, or options contradict each other.
     pub(crate) fn new(options: &[(ViewOption, ScalarValue)], unpacks: bool) -> Result<Self, SqlError> {
         let mut shown = Self { with_history: unpacks, ..Self::default() };
         let mut latest_n = None;
@@ -132,7 +132,7 @@ impl CellsShown {
         Ok(shown)
     }
 
-    /// Whether timestamps decide what is shown.
+    /// Whether timestamps are bounded.
     pub(crate) fn is_bounded(&self) -> bool {
         self.time != ALWAYS
     }
@@ -173,7 +173,7 @@ fn at_least_one(option: ViewOption, value: &ScalarValue) -> Result<usize, SqlErr
 fn time(option: ViewOption, value: &ScalarValue) -> Result<i64, SqlError> {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let time = match value {
-        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => time_of(text),
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => parse_time(text),
         value if matches!(value.data_type(), DataType::Timestamp(..) | DataType::Date32) => {
             match value.cast_to(&micros) {
                 Ok(ScalarValue::TimestampMicrosecond(time, _)) => time,
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_is_refused() {
+    fn contradicting_options_are_refused() {
         let refused = |options: &[(ViewOption, ScalarValue)]| CellsShown::new(options, false).unwrap_err().to_string();
         let latest = |n: i64| (ViewOption::LatestN, ScalarValue::Int64(Some(n)));
         assert!(refused(&[latest(2)]).contains("with_history => true"), "{}", refused(&[latest(2)]));

@@ -1,7 +1,7 @@
-//! Views of rows with options, in `FROM`: `T(with_history => true)`, `rows(T, ..)`, `unpack(T, ..)`
-//! and `unpack((SELECT ..))`.
+//! Relation planner of views with options in `FROM`: `T(with_history => true)`, `rows(T, ..)`, `unpack(T, ..)` and
+//! `unpack((SELECT ..))`.
 //!
-//! The engine's table functions take no named arguments, so these are planned before it sees them.
+//! DataFusion's table functions take no named arguments.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -21,14 +21,14 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use crate::catalog::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
+use crate::catalog::names::{CATALOG, CELLS, EXPORTS, RECORDS, ROWS, of_version};
 use crate::error::{SqlError, external};
 use crate::functions::{TIMESTAMP, has_history, unpack};
 use crate::session::statement::inner;
 use crate::views::options::{CellsShown, ViewOption};
-use crate::workarounds::floats::in_expression;
+use crate::workarounds::floats::coerce_expression;
 
-/// The tables whose rows can be shown.
+/// The tables that have row views.
 pub(crate) trait Views: fmt::Debug + Send + Sync {
     /// Names of the tables.
     fn names(&self) -> Vec<String>;
@@ -40,14 +40,14 @@ pub(crate) trait Views: fmt::Debug + Send + Sync {
     fn rows(&self, table: &str, shown: CellsShown) -> Result<Arc<dyn TableProvider>>;
 }
 
-/// Plans views of rows.
+/// Relation planner of row views.
 #[derive(Debug)]
 pub(crate) struct ViewPlanner(pub(crate) Arc<dyn Views>);
 
-/// What a relation with arguments asks for.
+/// A relation with arguments.
 #[derive(Debug)]
-enum Call {
-    /// The rows of a table, and the arguments that are options.
+enum ViewCall {
+    /// The rows of a table, and its options.
     Rows { table: String, options: Vec<FunctionArg> },
     /// The same, unpacked.
     Unpack { table: String, options: Vec<FunctionArg> },
@@ -55,8 +55,8 @@ enum Call {
     UnpackQuery(Box<Query>),
 }
 
-impl Call {
-    /// `None` if it is none of the views.
+impl ViewCall {
+    /// `None` if it is not a view.
     fn read(name: &ObjectName, args: &[FunctionArg], tables: &[String]) -> Result<Option<Self>, SqlError> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
         let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
@@ -88,7 +88,7 @@ impl Call {
                 let (table, options) = table_first(UNPACK, args)?;
                 Ok(Some(Self::Unpack { table: known(&table)?, options }))
             }
-            // The engine's own functions have no named arguments.
+            // Without named arguments it is a DataFusion table function.
             [table] if args.iter().any(is_named) => known(table).map(|_| None),
             _ => Ok(None),
         }
@@ -101,7 +101,7 @@ fn is_named(arg: &FunctionArg) -> bool {
     !matches!(arg, FunctionArg::Unnamed(_))
 }
 
-/// The table that the first argument names, and the others.
+/// The table named by the first argument, and the other arguments.
 fn table_first(view: &'static str, args: &[FunctionArg]) -> Result<(String, Vec<FunctionArg>), SqlError> {
     let no_table = |found: Option<&FunctionArg>| SqlError::NoTableName {
         view,
@@ -133,14 +133,14 @@ impl RelationPlanner for ViewPlanner {
         let TableFactor::Table { name, args: Some(args), alias, .. } = &relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let plan = match Call::read(name, &args.args, &self.0.names()).map_err(external)? {
+        let plan = match ViewCall::read(name, &args.args, &self.0.names()).map_err(external)? {
             None => return Ok(RelationPlanning::Original(Box::new(relation))),
-            Some(Call::Rows { table, options }) => self.rows(&table, &options, false, context)?,
-            Some(Call::Unpack { table, options }) => {
+            Some(ViewCall::Rows { table, options }) => self.rows(&table, &options, false, context)?,
+            Some(ViewCall::Unpack { table, options }) => {
                 let rows = self.rows(&table, &options, true, context)?;
                 LogicalPlanBuilder::from(unpack(rows)?).alias(TableReference::bare(table))?.build()?
             }
-            Some(Call::UnpackQuery(subquery)) => {
+            Some(ViewCall::UnpackQuery(subquery)) => {
                 let input =
                     context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
                 if !has_history(&input) {
@@ -182,15 +182,15 @@ impl ViewPlanner {
     }
 }
 
-/// Works out what can be worked out before the query runs.
+/// Evaluates a constant expression at planning.
 fn constant(expr: Expr) -> Result<Expr> {
     let columns = DFSchema::empty();
-    let expr = in_expression(expr, &columns)?.data;
+    let expr = coerce_expression(expr, &columns)?.data;
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
     simplifier.coerce(expr, &columns).and_then(|expr| simplifier.simplify(expr))
 }
 
-/// The name and the value of an option.
+/// Name and value of an option.
 fn named(option: &FunctionArg) -> Result<(String, &ast::Expr), SqlError> {
     match option {
         FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Ok((name.value.clone(), value)),
@@ -201,36 +201,35 @@ fn named(option: &FunctionArg) -> Result<(String, &ast::Expr), SqlError> {
     }
 }
 
-/// Names the tables that views with options read as if they were read without, so that they can be
-/// listed.
+/// Replaces views with options by their tables, so that references can be listed.
 ///
 /// # Errors
-/// As planning it.
+/// As planning the statement.
 pub(crate) fn name_tables(statement: &mut Statement, tables: &[String]) -> Result<(), SqlError> {
     let Some(statement) = inner(statement) else { return Ok(()) };
-    match statement.visit(&mut Namer { tables }) {
+    match statement.visit(&mut ViewNamer { tables }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Namer<'a> {
+struct ViewNamer<'a> {
     tables: &'a [String],
 }
 
-impl VisitorMut for Namer<'_> {
+impl VisitorMut for ViewNamer<'_> {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<SqlError> {
         let TableFactor::Table { name, args, alias, .. } = relation else { return ControlFlow::Continue(()) };
         let Some(given) = args else { return ControlFlow::Continue(()) };
-        match Call::read(name, &given.args, self.tables) {
+        match ViewCall::read(name, &given.args, self.tables) {
             Ok(None) => {}
-            Ok(Some(Call::Rows { table, .. } | Call::Unpack { table, .. })) => {
+            Ok(Some(ViewCall::Rows { table, .. } | ViewCall::Unpack { table, .. })) => {
                 *name = ObjectName::from(vec![Ident::new(ROWS), Ident::with_quote('"', table)]);
                 *args = None;
             }
-            Ok(Some(Call::UnpackQuery(subquery))) => {
+            Ok(Some(ViewCall::UnpackQuery(subquery))) => {
                 *relation = TableFactor::Derived { lateral: false, subquery, alias: alias.take(), sample: None };
             }
             Err(error) => return ControlFlow::Break(error),

@@ -1,8 +1,8 @@
 //! Rewrites comparisons of dates as comparisons of timestamps; row "Dates" of `docs/datafusion-workarounds.md`.
 //!
-//! `CAST(ts AS DATE) = '2018-01-02'` becomes `ts >= '2018-01-02' AND ts < '2018-01-03'`. From the cast DataFusion 55.2 derives
-//! that `ts` is constant, and removes an `ORDER BY ts`. The bounds also let a scan skip files, so this rule may stay as an
-//! optimization once the defect is fixed.
+//! `CAST(ts AS DATE) = '2018-01-02'` becomes `ts >= '2018-01-02' AND ts < '2018-01-03'`. From the cast DataFusion 55.2
+//! derives that `ts` is constant, and removes an `ORDER BY ts`. The bounds also let a scan skip files, so this rule may
+//! stay as an optimization once the defect is fixed.
 
 use std::sync::Arc;
 
@@ -14,15 +14,18 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::scalar::ScalarValue;
 
+use crate::functions::ticks_per_second;
+use crate::pushdown::dependence::is_utc;
+
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Puts [`DaysAsTimes`] where expressions are simple.
+/// Inserts [`DaysAsTimes`] after expressions are simplified.
 pub(crate) fn insert(rules: &mut Vec<Arc<dyn OptimizerRule + Send + Sync>>) {
     let place = rules.iter().position(|rule| rule.name() == "simplify_expressions").map_or(rules.len(), |at| at + 1);
     rules.insert(place, Arc::new(DaysAsTimes));
 }
 
-/// Rewrites comparisons of days in filters.
+/// Rewrites comparisons of dates in filters.
 #[derive(Debug)]
 struct DaysAsTimes;
 
@@ -40,7 +43,7 @@ impl OptimizerRule for DaysAsTimes {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        // Elsewhere an expression gives a column its name.
+        // Filters only: elsewhere a rewrite would rename output columns.
         let LogicalPlan::Filter(filter) = &plan else { return Ok(Transformed::no(plan)) };
         let schema = Arc::clone(filter.input.schema());
         plan.map_expressions(|expr| {
@@ -54,7 +57,8 @@ impl OptimizerRule for DaysAsTimes {
     }
 }
 
-/// `CAST(time AS DATE) op day` as a comparison of times; `None` if it is none, or not of times in UTC.
+/// Rewrites `CAST(time AS DATE) op day` to a comparison of times; `None` for other expressions, and for times not in
+/// UTC.
 fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
     let (time, op, day) = match (left.as_ref(), right.as_ref()) {
@@ -67,11 +71,11 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
     let time = time.expr.as_ref();
     let DataType::Timestamp(unit, zone) = time.get_type(schema).ok()? else { return None };
-    if !zone.as_deref().is_none_or(|zone| matches!(zone, "UTC" | "+00:00" | "Z")) {
+    if !is_utc(zone.as_deref()) {
         return None;
     }
     let midnight = |day: i64| -> Option<Expr> {
-        let ticks = day.checked_mul(SECONDS_PER_DAY)?.checked_mul(per_second(unit))?;
+        let ticks = day.checked_mul(SECONDS_PER_DAY)?.checked_mul(ticks_per_second(unit))?;
         Some(lit(match unit {
             TimeUnit::Second => ScalarValue::TimestampSecond(Some(ticks), zone.clone()),
             TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(ticks), zone.clone()),
@@ -90,13 +94,4 @@ fn by_times(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
         Operator::GtEq => time.gt_eq(start),
         _ => return None,
     })
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }

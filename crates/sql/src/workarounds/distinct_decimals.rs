@@ -1,9 +1,9 @@
 //! Keeps `sum(decimal)` beside `count(DISTINCT ..)` in one aggregation; row "Distinct decimals" of
 //! `docs/datafusion-workarounds.md`.
 //!
-//! DataFusion 55.2 splits `sum(price), count(DISTINCT meter)` into two aggregations. A sum of decimals has ten more digits
-//! than its argument, so the sum of sums has twenty more, while expressions above still expect ten: a `HAVING` compares
-//! decimals of different types and fails.
+//! DataFusion 55.2 splits `sum(price), count(DISTINCT meter)` into two aggregations. A sum of decimals has ten more
+//! digits than its argument, so the sum of sums has twenty more, while expressions above still expect ten: a `HAVING`
+//! compares decimals of different types and fails.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl OptimizerRule for DistinctInOneType {
     }
 }
 
-/// Whether a function over its own results has the type that it has over values.
+/// Whether a function over its own results keeps its type.
 fn keeps_type(expr: &Expr, aggregate: &Aggregate) -> bool {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else { return true };
     if params.distinct {

@@ -1,4 +1,4 @@
-//! Patterns in the folders of a location, `year=*/month=*/*.parquet`; row "Patterns in folders" of
+//! Wildcards in the directories of a location, `year=*/month=*/*.parquet`; row "Patterns in directories" of
 //! `docs/datafusion-workarounds.md`.
 
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::error::{Result, SqlError};
 
-/// `locations` with a location for each folder that a pattern names: DataFusion 55.2 matches a pattern against the first folder
-/// only.
+/// Expands each location to one per directory that matches its pattern: DataFusion 55.2 matches a pattern against the
+/// first directory only.
 ///
 /// # Errors
 /// If a pattern matches no file.
@@ -51,7 +51,7 @@ fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(GlobBuilder::new(pattern).literal_separator(true).build().ok()?.compile_matcher())
 }
 
-/// Calls `found` with each folder below `folder` that matches `parts`; `**` is any number of folders.
+/// Calls `found` with each directory below `folder` that matches `parts`; `**` matches any number of directories.
 fn walk(folder: PathBuf, parts: &[&str], found: &mut impl FnMut(&Path)) {
     let Some((part, rest)) = parts.split_first() else { return found(&folder) };
     if !is_pattern(part) {
@@ -69,7 +69,8 @@ fn walk(folder: PathBuf, parts: &[&str], found: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Sorted entries of a folder and whether they are folders; none if it cannot be listed. Symbolic links are not followed.
+/// Sorted entries of a directory and whether they are directories; empty if it cannot be listed. Does not follow
+/// symbolic links.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };

@@ -1,22 +1,19 @@
 //! Keeps limits in place while sorts are planned; rows "Limits" of `docs/datafusion-workarounds.md`.
 //!
-//! `EnsureRequirements` of DataFusion 55.2 mishandles limits in three ways. If it removes a sort with a limit because its input
-//! is already sorted, it moves the limit to the merge of the partitions, past filters, windows and other limits. It moves a
-//! sort below a limit. It removes a sort that only an offset needs. `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave
-//! no rows.
+//! `EnsureRequirements` of DataFusion 55.2 mishandles limits in three ways. If it removes a sort with a limit because
+//! its input is already sorted, it moves the limit to the merge of the partitions, past filters, windows and other
+//! limits. It moves a sort below a limit. It removes a sort that only an offset needs.
+//! `(SELECT ts FROM t OFFSET 10) ORDER BY ts LIMIT 5` gave no rows.
 //!
-//! [`FixLimits`] therefore takes the limit out of each sort and places it above. Each limit requires the order of the sort below
-//! it, and lies below a filter on `true`, through which no sort is moved. [`FreeLimits`] removes the filters afterwards, and
-//! `LimitPushdown` moves the limits down as far as is correct.
+//! `FixLimits` therefore takes the limit out of each sort and places it above. Each limit requires the order of the
+//! sort below it, and lies below a filter on `true`, through which no sort is moved. `FreeLimits` removes the filters
+//! afterwards, and `LimitPushdown` moves the limits down as far as is correct.
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::{Literal, lit};
 use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
 use datafusion::physical_optimizer::output_requirements::OutputRequirementExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -28,45 +25,26 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::scalar::ScalarValue;
 
+use crate::optimizer::node_rule::{Rule, node_rule};
+
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Inserts [`FixLimits`] before the rule that plans sorts, and [`FreeLimits`] with a limit pushdown after it.
-pub(crate) fn insert(rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
+/// Inserts `FixLimits` before the rule that plans sorts, and `FreeLimits` with a limit pushdown after it.
+pub(crate) fn insert(rules: &mut Vec<Rule>) {
     let met = rules.iter().rposition(|rule| rule.name() == "OutputRequirements").map_or(rules.len(), |at| at + 1);
-    rules.splice(
-        met..met,
-        [Arc::new(FreeLimits) as Arc<dyn PhysicalOptimizerRule + Send + Sync>, Arc::new(LimitPushdown::new())],
-    );
+    let freeing = node_rule("FreeLimits", |plan| Ok(free_limits(plan)));
+    rules.splice(met..met, [freeing, Arc::new(LimitPushdown::new()) as Rule]);
     let about_sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or(0);
-    rules.insert(about_sorts, Arc::new(FixLimits));
+    rules.insert(about_sorts, node_rule("FixLimits", fix_limits));
 }
 
-/// Separates limits from sorts, and fences them.
-#[derive(Debug)]
-struct FixLimits;
-
-impl PhysicalOptimizerRule for FixLimits {
-    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        plan.transform_up(|plan| {
-            let limit = limit_above(&plan);
-            Ok(match limit.as_ref().unwrap_or(&plan).downcast_ref::<GlobalLimitExec>() {
-                Some(limit) => Transformed::yes(fixed(limit)?),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "FixLimits"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Separates limits from sorts, and fences them with filters.
+fn fix_limits(plan: &Plan) -> Result<Option<Plan>> {
+    let limit = limit_above(plan);
+    limit.as_ref().unwrap_or(plan).downcast_ref::<GlobalLimitExec>().map(fenced_limit).transpose()
 }
 
-/// A sort of one partition with a limit, as a limit over a sort.
+/// Rewrites a sort of one partition with a limit to a limit over a sort.
 fn limit_above(plan: &Plan) -> Option<Plan> {
     let sort = plan.downcast_ref::<SortExec>().filter(|sort| !sort.preserve_partitioning())?;
     let fetch = sort.fetch()?;
@@ -74,14 +52,14 @@ fn limit_above(plan: &Plan) -> Option<Plan> {
     Some(Arc::new(GlobalLimitExec::new(Arc::new(all), 0, Some(fetch))))
 }
 
-fn fixed(limit: &GlobalLimitExec) -> Result<Plan> {
-    let input = wanting_order(limit.input())?.unwrap_or_else(|| Arc::clone(limit.input()));
+fn fenced_limit(limit: &GlobalLimitExec) -> Result<Plan> {
+    let input = requiring_order(limit.input())?.unwrap_or_else(|| Arc::clone(limit.input()));
     let limit = GlobalLimitExec::new(input, limit.skip(), limit.fetch());
     Ok(Arc::new(FilterExec::try_new(lit(true), Arc::new(limit))?))
 }
 
-/// `plan` with the order of its sort as a requirement; `None` if it is not sorted.
-fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
+/// Adds the order of the sort as a requirement; `None` without a sort.
+fn requiring_order(plan: &Plan) -> Result<Option<Plan>> {
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         let order = OrderingRequirements::from(sort.expr().clone());
         let wanted = OutputRequirementExec::new(Arc::clone(plan), Some(order), Distribution::SinglePartition, None);
@@ -91,14 +69,14 @@ fn wanting_order(plan: &Plan) -> Result<Option<Plan>> {
         return Ok(None);
     }
     let children = plan.children();
-    let Some(wanted) = children.first().map(|input| wanting_order(input)).transpose()?.flatten() else {
+    let Some(wanted) = children.first().map(|input| requiring_order(input)).transpose()?.flatten() else {
         return Ok(None);
     };
     replace_children_if_necessary(Arc::clone(plan), vec![wanted]).map(Some)
 }
 
-/// The input of a repartitioning that was inserted for such a filter.
-fn undealt(plan: &Plan) -> Plan {
+/// Removes a repartitioning that was inserted for such a filter.
+fn without_repartition(plan: &Plan) -> Plan {
     let dealt = plan.downcast_ref::<RepartitionExec>().filter(|dealt| {
         matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
             && dealt.input().output_partitioning().partition_count() == 1
@@ -106,31 +84,11 @@ fn undealt(plan: &Plan) -> Plan {
     Arc::clone(dealt.map_or(plan, RepartitionExec::input))
 }
 
-/// Removes the filters that [`FixLimits`] added.
-#[derive(Debug)]
-struct FreeLimits;
-
-impl PhysicalOptimizerRule for FreeLimits {
-    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        plan.transform_up(|plan| {
-            let filter = plan.downcast_ref::<FilterExec>();
-            let passes_all = |filter: &&FilterExec| {
-                let literal = filter.predicate().downcast_ref::<Literal>().map(Literal::value);
-                literal == Some(&ScalarValue::Boolean(Some(true))) && filter.projection().is_none()
-            };
-            Ok(match filter.filter(passes_all) {
-                Some(filter) => Transformed::yes(undealt(filter.input())),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "FreeLimits"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Removes the filters that `FixLimits` added.
+fn free_limits(plan: &Plan) -> Option<Plan> {
+    let passes_all = |filter: &&FilterExec| {
+        let literal = filter.predicate().downcast_ref::<Literal>().map(Literal::value);
+        literal == Some(&ScalarValue::Boolean(Some(true))) && filter.projection().is_none()
+    };
+    plan.downcast_ref::<FilterExec>().filter(passes_all).map(|filter| without_repartition(filter.input()))
 }

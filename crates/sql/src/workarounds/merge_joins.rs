@@ -1,4 +1,4 @@
-//! Inputs that a sort-merge join evaluates wrongly; rows "Merge join: floats" and "Merge join: filters" of
+//! Guards against wrong results of sort-merge joins; rows "Merge join: floats" and "Merge join: filters" of
 //! `docs/datafusion-workarounds.md`.
 
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 
-/// Whether a merge compares the keys correctly. It does not support all types, and a semi or anti join of DataFusion 55.2 panics
-/// on NaN if equal keys span batches.
+/// Whether a merge compares the keys correctly. It does not support all types, and a semi or anti join of DataFusion
+/// 55.2 panics on NaN if equal keys span batches.
 pub(crate) fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
     use DataType::{Binary, Boolean, Date32, Date64, Decimal128, LargeUtf8, Timestamp, Utf8, Utf8View};
     for (key, _) in join.on() {
@@ -29,8 +29,8 @@ pub(crate) fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
     Ok(true)
 }
 
-/// The same filter with the columns of the left side first. A merge join of DataFusion 55.2 passes its columns in this order and
-/// ignores the order that the filter declares; a swap of the sides puts the right side first.
+/// The same filter with the columns of the left side first. A merge join of DataFusion 55.2 passes its columns in this
+/// order and ignores the order that the filter declares; a swap of the sides puts the right side first.
 pub(crate) fn left_columns_first(filter: &JoinFilter) -> Result<JoinFilter> {
     let columns = filter.column_indices();
     let mut order: Vec<usize> = (0..columns.len()).collect();

@@ -1,5 +1,5 @@
-//! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream issues; a
-//! test `still_broken_*` for each fails when the defect is fixed.
+//! Workarounds of defects of DataFusion, one file each. `docs/datafusion-workarounds.md` lists them with the upstream
+//! issues; a test `still_broken_*` for each fails when the defect is fixed.
 
 pub(crate) mod date_comparisons;
 pub(crate) mod distinct_decimals;
@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::optimizer::Optimizer;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-/// The rule after which scans are final.
+use crate::optimizer::node_rule::Rule;
+
+/// Name of the last rule that changes scans.
 pub(crate) const LAST: &str = preserved_order::NAME;
 
 /// DataFusion's logical rules with the workarounds.
@@ -28,7 +29,7 @@ pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// DataFusion's physical rules with the workarounds.
-pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+pub(crate) fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);

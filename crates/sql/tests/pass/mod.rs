@@ -1,4 +1,4 @@
-//! Periods that are read in one pass, against each of them reading by itself: the same batches, whatever the table.
+//! Shared scans against separate scans of each period: the same batches, for any table.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::world::{DAY, START, World};
 
 const HOUR: i64 = 3_600_000_000;
 
-/// January and as much of February as it takes until January is settled. Sums of these floats depend on their order.
+/// January, and days of February until January is settled. The float sums depend on the order.
 const DAYS: i64 = 40;
 const METERS: u64 = 9;
 
@@ -31,7 +31,7 @@ fn csv(days: Range<i64>, factor: f64) -> String {
     csv
 }
 
-/// Days of which those of January share a file.
+/// Days; those of January share a multi-window file.
 fn joined() -> World {
     let world = World::with_csv(&csv(0..DAYS, 1.0));
     world.compact(CompactionExtent::Needed);
@@ -40,7 +40,7 @@ fn joined() -> World {
     world
 }
 
-/// The bounds of days that begin `offset` before midnight.
+/// Bounds of days that begin `offset` before midnight.
 fn days(count: i64, offset: i64) -> Vec<Range<i64>> {
     (0..count).map(|day| START + day * DAY - offset..START + (day + 1) * DAY - offset).collect()
 }
@@ -73,7 +73,7 @@ async fn pass(session: &Session, query: &str, times: &[Range<i64>], most: u64) -
     (!asked.is_empty()).then(|| Arc::new(SharedScan::new(&asked, times.to_vec(), most)))
 }
 
-/// Compares each query over `world`; how many scans were given their records.
+/// Compares each query over `world`; returns the count of scans that took records from the pass.
 async fn compare(name: &str, world: &World, table: &str, times: &[Range<i64>], most: u64) -> u64 {
     let session = world.session();
     let frame = session.sql(&format!("SELECT * FROM {table}")).await.unwrap();
@@ -104,7 +104,7 @@ async fn compare(name: &str, world: &World, table: &str, times: &[Range<i64>], m
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pass_gives_what_each_day_reads_whatever_the_table() {
+async fn shared_scans_give_the_same_batches_for_any_table() {
     let mut given = 0;
     for (name, world) in worlds() {
         for offset in [0, HOUR] {
@@ -115,13 +115,13 @@ async fn a_pass_gives_what_each_day_reads_whatever_the_table() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pass_gives_what_each_day_reads_of_joined_months() {
+async fn shared_scans_give_the_same_batches_of_multi_window_files() {
     let plain = joined();
     let late = joined();
     late.load("late.csv", &csv(4..6, 3.0));
     let dropped = joined();
     dropped.drop_cells(DropTarget::Prefix { prefix: b"0000000003#201801".to_vec() });
-    // The days of an input that changed leave the file they shared.
+    // Days of a changed input leave the multi-window file.
     let changed = joined();
     changed.load("b.csv", &csv(10..12, 2.0));
     changed.load("b.csv", &csv(11..12, 5.0));
@@ -135,14 +135,14 @@ async fn a_pass_gives_what_each_day_reads_of_joined_months() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_fit_is_read_by_itself() {
+async fn records_beyond_the_budget_are_not_shared() {
     let world = joined();
     for (most, least, greatest) in [(0, 0, 16), (20_000, 17, 100), (u64::MAX, 101, u64::MAX)] {
         let given = compare("joined", &world, "SENSOR", &days(16, 0), most).await;
-        // Records of no column take nothing.
+        // Records without columns take no memory.
         assert!((least..=greatest).contains(&given), "{most}: {given}");
     }
-    // What is estimated is about what is held.
+    // The estimate is close to the bytes held.
     let (session, times) = (world.session(), days(31, 0));
     let query = "SELECT meter, ts, kwh FROM SENSOR";
     let asked = session.restricted(times[3].clone()).asked(query, &params(&times[3])).await.unwrap();
@@ -151,7 +151,7 @@ async fn what_does_not_fit_is_read_by_itself() {
 }
 
 #[tokio::test]
-async fn a_stopped_pass_leaves_each_day_to_itself() {
+async fn after_a_stop_each_day_reads_by_itself() {
     let world = joined();
     let (session, times, query) = (world.session(), days(3, 0), "SELECT meter, ts FROM SENSOR");
     let pass = pass(&session, query, &times, u64::MAX).await.unwrap();
@@ -161,7 +161,7 @@ async fn a_stopped_pass_leaves_each_day_to_itself() {
     assert_eq!((pass.counts().given, pass.held()), (0, 0));
 }
 
-/// Pages that a query read.
+/// Count of pages that a query reads.
 async fn pages_read(session: &Session, query: &str) -> usize {
     let frame = session.sql(query).await.unwrap();
     let context = Arc::new(frame.task_ctx());
@@ -176,7 +176,7 @@ fn pages(plan: &Arc<dyn ExecutionPlan>) -> usize {
 }
 
 #[tokio::test]
-async fn a_month_is_read_once_for_all_its_days() {
+async fn a_shared_month_is_read_once() {
     let world = joined();
     let (session, times) = (world.session(), days(31, 0));
     let query = "SELECT meter, ts, kwh FROM SENSOR WHERE kwh > 1 ORDER BY meter, ts";

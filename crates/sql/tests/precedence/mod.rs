@@ -1,5 +1,5 @@
-//! How operators bind, against DuckDB: expressions are made at random with few parentheses, and where both engines take one it
-//! must give the same for every row.
+//! Operator precedence against DuckDB: random expressions with few parentheses; where both parse one, the results must
+//! be equal for every row.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use super::world::World;
 const SEED: u64 = 20_261_122;
 const EXPRESSIONS: usize = 700;
 
-/// The rows that expressions are over; `n` orders them.
+/// The rows of the expressions; `n` orders them.
 const ROWS: &str = "(VALUES
  (1, true, false, 3, -2, 'abc', 'b', TIMESTAMPTZ '2020-10-25 00:30:00+00:00', TIMESTAMPTZ '2020-03-29 01:30:00+00:00'),
  (2, false, false, 0, 5, '3', 'a%', TIMESTAMPTZ '1999-12-31 23:59:59+00:00', TIMESTAMPTZ '2000-01-01 00:00:00+00:00'),
@@ -35,7 +35,7 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// One in `n` is in parentheses.
+    /// Parenthesizes one in `n`.
     fn perhaps(&mut self, n: usize, expr: String) -> String {
         if self.below(n) == 0 { format!("({expr})") } else { expr }
     }
@@ -127,7 +127,7 @@ impl Random {
     }
 }
 
-/// What an expression gives, row by row, as a line of JSON.
+/// The values of an expression by row, as a line of JSON.
 async fn answer(session: &Session, expr: &str) -> String {
     let query = format!("SELECT CAST(({expr}) AS VARCHAR) FROM {ROWS} ORDER BY n");
     let asked = async { Ok::<_, tidetable_sql::SqlError>(session.sql(&query).await?.collect().await?) };

@@ -1,5 +1,5 @@
-//! What the scan works out, against the same query with push-down off: over tables whose cells are hidden, doubled, merged,
-//! missing or keyed in every way, so that a rule that is used where it does not hold shows.
+//! Queries evaluated in the scan against the same query without pushdown, over tables whose cells are hidden,
+//! duplicated, merged, missing or keyed differently, so that a rule applied where it does not hold fails.
 
 mod stripes;
 
@@ -22,8 +22,8 @@ use tidetable_store::{CompactionExtent, DropTarget};
 use super::world::{DAY, START, World, column};
 use super::{plan, run};
 
-/// Readings of some days: whole numbers as floats, so that sums are exact. Some are missing, some meters have none on some
-/// days, and `jitter` moves times so that no two rows share them.
+/// Readings of some days: integers as floats, so that sums are exact. Some are missing, some meters have none on some
+/// days, and `jitter` varies times so that no two rows share a timestamp list.
 fn csv(meters: u64, days: i64, step: i64, jitter: bool, seed: u64) -> String {
     let mut csv = String::from("meter,ts,kwh,tag\n");
     let mut state = seed | 1;
@@ -33,7 +33,7 @@ fn csv(meters: u64, days: i64, step: i64, jitter: bool, seed: u64) -> String {
     };
     for day in 0..days {
         for meter in 1..=meters {
-            // A row of which only the cell of its key is left.
+            // A row with only the cell of its key.
             let silent = (meter + day as u64).is_multiple_of(5);
             for at in 0..(DAY / step) {
                 if random(11) == 0 {
@@ -71,7 +71,7 @@ fn spec(row_key: &str, families: Vec<FamilySpec>) -> TableSpec {
 
 const HOUR: i64 = 3_600_000_000;
 
-/// A table for every way in which rows and records may differ from one record a cell.
+/// Tables with every relation between rows, cells and records.
 pub fn worlds() -> Vec<(&'static str, World)> {
     let daily = "{meter:06}#{ts:%Y%m%d}";
     let times = family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")]);
@@ -142,7 +142,7 @@ pub fn worlds() -> Vec<(&'static str, World)> {
     ]
 }
 
-/// The lines that have a tag.
+/// Lines with a tag.
 fn tagged(csv: &str) -> String {
     csv.lines().filter(|line| !line.ends_with(',')).map(|line| format!("{line}\n")).collect()
 }
@@ -190,14 +190,14 @@ const FILTERS: [&str; 17] = [
     "kwh = 250.0 OR NOT kwh <> 251.0",
 ];
 
-/// The rows of an answer as text, sorted.
+/// The rows of a result as text, sorted.
 fn rows(batches: &[RecordBatch]) -> Vec<String> {
     let mut rows = texts(batches);
     rows.sort();
     rows
 }
 
-/// The rows of an answer as text.
+/// The rows of a result as text.
 pub fn texts(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let mut rows = Vec::new();
@@ -211,13 +211,13 @@ pub fn texts(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-/// Whether a query asks only for columns that the layout of a table gives back.
+/// Whether a query uses only columns that the table's layout decodes.
 fn fields(names: BTreeSet<String>) -> impl Fn(&str) -> bool {
     move |text: &str| ["meter", "ts", "kwh", "tag"].iter().all(|name| names.contains(*name) || !text.contains(name))
 }
 
 #[tokio::test]
-async fn what_scans_work_out_is_what_the_engine_would() {
+async fn aggregates_in_the_scan_equal_those_of_datafusion() {
     let mut compared = 0;
     for (name, world) in worlds() {
         let plain = world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() });
@@ -228,7 +228,7 @@ async fn what_scans_work_out_is_what_the_engine_would() {
         for (at, filter) in FILTERS.iter().enumerate().filter(|(_, filter)| has(filter)) {
             for (nth, group) in GROUPS.iter().enumerate().filter(|(_, group)| has(group)) {
                 let aggregates = AGGREGATES[(at + nth) % AGGREGATES.len()];
-                // Ties of the newest may go to any of them.
+                // Ties of the newest record may be resolved differently.
                 let tied = name == "versions without rules" || name == "two families" || !group.starts_with("meter");
                 if !has(aggregates) || (aggregates.contains("_value") && (tied || group.contains('%'))) {
                     continue;
@@ -253,8 +253,8 @@ async fn what_scans_work_out_is_what_the_engine_would() {
 }
 
 #[tokio::test]
-async fn joins_are_summed_up_below_and_count_every_match() {
-    // Meter 1 has two zones, meter 2 none, meter 4 a zone that is null; zone y has two meters.
+async fn aggregates_below_joins_count_every_match() {
+    // Meter 1 has two zones, meter 2 none, meter 4 a null zone; zone y has two meters.
     let zones = "(VALUES (1, 'x'), (1, 'y'), (3, 'y'), (4, CAST(NULL AS VARCHAR)), (77, 'z')) AS z(id, zone)";
     let mut below = 0;
     for (name, world) in worlds() {
@@ -287,7 +287,7 @@ async fn joins_are_summed_up_below_and_count_every_match() {
 }
 
 #[tokio::test]
-async fn plans_say_what_is_left_to_scans() {
+async fn explain_shows_what_scans_evaluate() {
     let world = World::with_days(3);
     let (session, start) = (world.session(), START);
     assert_eq!(start % DAY, 0);
@@ -309,7 +309,7 @@ async fn plans_say_what_is_left_to_scans() {
     }
     let two = SessionOptions { target_partitions: Some(2), ..SessionOptions::default() };
     let session = world.open(&two);
-    // The first rows in the order of keys are merged from slices, not sorted out of all.
+    // Top-k in key order merges scan ranges instead of sorting.
     for (query, sorted) in [
         ("SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts LIMIT 3", false),
         ("SELECT ts, meter FROM SENSOR WHERE kwh > 100 ORDER BY meter LIMIT 3 OFFSET 2", false),
@@ -319,7 +319,7 @@ async fn plans_say_what_is_left_to_scans() {
         let plan = plan(&session, query).await;
         assert_eq!(plan.contains("SortExec"), sorted, "{plan}");
     }
-    // What depends on values is the engine's.
+    // Groups by values stay in DataFusion.
     for query in [
         "SELECT kwh, count(*) FROM SENSOR GROUP BY 1",
         "SELECT meter, sum(kwh) FROM (SELECT * FROM SENSOR LIMIT 10) AS s GROUP BY 1",
@@ -333,7 +333,7 @@ async fn plans_say_what_is_left_to_scans() {
     }
 }
 
-/// Whether parts of a sorted scan in `plan` may read each other's files; `None` if there is no such scan.
+/// Whether partitions of a sorted scan in `plan` may steal files; `None` without such a scan.
 fn loses_order(plan: &Arc<dyn ExecutionPlan>) -> Option<bool> {
     let mut loses = None;
     plan.apply(|plan| {
@@ -349,7 +349,7 @@ fn loses_order(plan: &Arc<dyn ExecutionPlan>) -> Option<bool> {
 }
 
 #[tokio::test]
-async fn a_limit_leaves_scans_their_order() {
+async fn limited_scans_preserve_order() {
     let world = World::with_days(4);
     for without_push_down in [false, true] {
         let options = SessionOptions { without_push_down, target_partitions: Some(4), ..SessionOptions::default() };
@@ -372,7 +372,7 @@ async fn a_limit_leaves_scans_their_order() {
 }
 
 #[tokio::test]
-async fn limits_within_limits_give_as_many_rows_as_they_say() {
+async fn nested_limits_return_the_right_count() {
     let world = World::with_days(4);
     for without_push_down in [false, true] {
         for partitions in [1, 4] {
@@ -419,9 +419,9 @@ async fn limits_within_limits_give_as_many_rows_as_they_say() {
 }
 
 #[tokio::test]
-async fn what_an_offset_leaves_is_what_comes_after_in_order() {
+async fn offsets_skip_rows_in_order() {
     let world = World::with_days(2);
-    // The last rows of all, the latest first, are those of the first moment.
+    // The last rows, newest first, are those of the first time.
     let rows = 2 * 96 * 6;
     for partitions in [1, 4] {
         let options = SessionOptions { target_partitions: Some(partitions), ..SessionOptions::default() };
@@ -445,7 +445,7 @@ async fn what_an_offset_leaves_is_what_comes_after_in_order() {
 }
 
 #[tokio::test]
-async fn rows_in_order_are_not_dealt_out_again() {
+async fn sorted_rows_are_not_repartitioned() {
     let world = World::with_days(4);
     let session = world.open(&SessionOptions { target_partitions: Some(4), ..SessionOptions::default() });
     for query in [
@@ -458,7 +458,7 @@ async fn rows_in_order_are_not_dealt_out_again() {
         let plan = plan(&session, query).await;
         assert!(!plan.contains("RoundRobin"), "{plan}");
     }
-    // More rows than a batch holds.
+    // More rows than fit a batch.
     let query = "SELECT a.kwh FROM SENSOR AS a CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS b \
                  ORDER BY a.kwh DESC LIMIT 20000 OFFSET 100";
     let found = texts(&run(&session, query).await);

@@ -1,5 +1,4 @@
-//! What stripes tell of themselves, instead of being read: how many records they have, from what to what, and their
-//! extremes.
+//! Aggregates from stripe stats (counts and bounds), and filters on outliers.
 
 use tidetable_layout::TableSpec;
 use tidetable_sql::{Session, SessionOptions};
@@ -26,7 +25,7 @@ fn plain(world: &World) -> Session {
     world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() })
 }
 
-/// What a scan counted while `query` ran.
+/// The scan metric `count` of `query`.
 async fn counted(session: &Session, query: &str, count: &str) -> u64 {
     let shown = text(session, &format!("EXPLAIN ANALYZE {query}")).await;
     let count = format!("{count}=");
@@ -36,7 +35,7 @@ async fn counted(session: &Session, query: &str, count: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn totals_are_those_of_records() {
+async fn totals_from_stripe_stats_equal_those_of_records() {
     for (name, world) in worlds() {
         let plain = plain(&world);
         let frame = plain.sql("SELECT * FROM T").await.unwrap();
@@ -57,7 +56,7 @@ async fn totals_are_those_of_records() {
 }
 
 #[tokio::test]
-async fn stripes_that_tell_all_are_not_read() {
+async fn stripes_answered_by_stats_are_not_read() {
     let daily = || spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
     // Every row has readings.
     let full = "meter,ts,kwh,tag\n1,2018-01-01T00:00:00Z,-5,\n1,2018-01-01T01:00:00Z,7.5,\n2,2018-01-02T00:00:00Z,1,\n";
@@ -71,7 +70,7 @@ async fn stripes_that_tell_all_are_not_read() {
         rows(&run(&one.session(), query).await),
         ["3 | 2018-01-01T00:00:00Z | 2018-01-02T00:00:00Z | -5.0 | 7.5"]
     );
-    // Cells that a rule or a drop may hide are looked at.
+    // Stripes with cells that a GC rule or a tombstone may hide are read.
     assert!(pages(make(&[("M", "maxage=1d")])).await > 0);
     let dropped = make(&[]);
     let (family, qualifier) = ("M".to_owned(), b"010000".to_vec());
@@ -80,7 +79,7 @@ async fn stripes_that_tell_all_are_not_read() {
     let twice = make(&[]);
     twice.load("b.csv", "meter,ts,kwh,tag\n1,2018-01-01T01:00:00Z,9,\n");
     assert!(pages(twice).await > 0);
-    // A row of which only its ID is left makes a record; and zeros of both signs are one bound.
+    // A row with only its ID left is a record; and bounds do not distinguish signed zeros.
     let empty = World::with_table(columns(), daily(), &[], &format!("{full}3,2018-01-02T00:00:00Z,,\n"));
     assert_eq!(rows(&run(&empty.session(), "SELECT count(*), count(kwh) FROM T").await), ["4 | 3"]);
     let zeros = World::with_table(columns(), daily(), &[], &format!("{full}3,2018-01-02T00:00:00Z,-0.0,\n"));
@@ -88,7 +87,7 @@ async fn stripes_that_tell_all_are_not_read() {
     assert_eq!(rows(&run(&zeros.session(), least).await), rows(&run(&plain(&zeros), least).await));
 }
 
-/// So many readings in a stripe that it has extremes; some far out at either end.
+/// Enough readings in a stripe for outliers, on both sides.
 fn long() -> String {
     let mut csv = csv(1100, 1, HOUR, false, 5);
     for (meter, kwh) in [(17, "70000.5"), (450, "-3000.25"), (451, "99999"), (899, "-2")] {
@@ -98,7 +97,7 @@ fn long() -> String {
 }
 
 #[tokio::test]
-async fn filters_beyond_all_but_few_values_change_no_answer() {
+async fn filters_on_outliers_change_no_result() {
     let daily = || spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
     let flat = || spec("{meter:06}#{ts:%Y%m%d}#{ts:%H%M%S}", vec![family("M", &[("kwh", "{kwh}"), ("tag", "{tag}")])]);
     let csv = long();
@@ -148,7 +147,7 @@ async fn filters_beyond_all_but_few_values_change_no_answer() {
 }
 
 #[tokio::test]
-async fn there_are_as_many_records_whatever_is_asked_of_them() {
+async fn record_counts_do_not_depend_on_the_columns_read() {
     for (name, world) in worlds() {
         for session in [world.session(), plain(&world)] {
             let all = run(&session, "SELECT * FROM T").await;
@@ -164,7 +163,7 @@ async fn there_are_as_many_records_whatever_is_asked_of_them() {
 }
 
 #[tokio::test]
-async fn sums_in_sequence_do_not_show_how_files_are_cut() {
+async fn sequential_sums_do_not_depend_on_file_boundaries() {
     let daily = spec("{meter:06}#{ts:%Y%m%d}", vec![family("M", &[("ID", "{meter}"), ("{ts:%H%M%S}", "{kwh}")])]);
     let world = World::with_table(columns(), daily, &[], &csv(1100, 1, HOUR, false, 5));
     let later = csv(1500, 1, HOUR, false, 6);

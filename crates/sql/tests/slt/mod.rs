@@ -1,18 +1,18 @@
-//! Queries and their answers in files of sqllogictest's form, each asked with push-down and without. See
-//! `docs/decisions/0012-sqllogictest-without-its-crate.md` for why they are read here.
+//! sqllogictest files: each query runs with and without pushdown.
+//! `docs/decisions/0012-sqllogictest-without-its-crate.md` says why they are parsed here.
 //!
 //! ```text
-//! # store: readings           which store of `stores` is asked
+//! # store: readings           the store of `stores` to query
 //! query IT rowsort            types of the columns: I, R, T, B, D (date), P (timestamp), ? (others); `rowsort` if
-//! SELECT ..                   the order of the rows is nobody's
+//! SELECT ..                   the order of the rows is undefined
 //! ----
-//! 1 a                         a row a line, NULL and (empty) as words
+//! 1 a                         one row per line, NULL and (empty) as words
 //!
 //! statement error words of the message
 //! SELECT ..
 //! ```
 //!
-//! `SLT_UPDATE=always` writes the answers anew; then they have to be looked at.
+//! `SLT_UPDATE=always` rewrites the expected rows; review them.
 
 mod stores;
 
@@ -24,18 +24,18 @@ use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_sql::{Session, SessionOptions};
 
-/// A statement of a file, with what it is to give.
+/// A statement of a file with its expectation.
 struct Case {
-    /// Comments and empty lines before it.
+    /// Preceding comments and empty lines.
     before: String,
     /// Its first line.
     head: String,
     sql: String,
-    /// Rows; none of a statement that fails.
+    /// Expected rows; empty for an expected error.
     rows: Vec<String>,
 }
 
-/// What a query gave: a letter for each column, and its rows.
+/// Result of a query: a letter for each column, and its rows.
 type Answer = Result<(String, Vec<String>), String>;
 
 fn cases(text: &str) -> Vec<Case> {
@@ -101,7 +101,7 @@ async fn ask(session: &Session, case: &Case) -> Answer {
     Ok((letters, rows))
 }
 
-/// Whether the answer is that of the case.
+/// Whether the answer is as expected.
 fn is_right(case: &Case, answer: &Answer) -> bool {
     match (case.head.strip_prefix("statement error"), answer) {
         (Some(words), Err(told)) => told.contains(words.trim()),
@@ -110,7 +110,7 @@ fn is_right(case: &Case, answer: &Answer) -> bool {
     }
 }
 
-/// Asks the cases of a file; returns those that are wrong, or writes their answers.
+/// Runs the cases of a file; returns failures, or rewrites the expectations.
 async fn check(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let store = text.lines().find_map(|line| line.strip_prefix("# store: ")).unwrap();
@@ -148,7 +148,7 @@ async fn check(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn files_of_queries() {
+async fn slt_files_give_the_expected_rows() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "slt"));

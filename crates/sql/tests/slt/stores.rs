@@ -1,4 +1,4 @@
-//! The stores that files of queries ask.
+//! The stores that `.slt` files query.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) fn of(name: &str) -> World {
     }
 }
 
-/// Three days of six meters, two published days, and two runs.
+/// Three days of six meters, two published parts, and two runs.
 fn readings() -> World {
     let world = World::with_days(3);
     let store = world.store();
@@ -132,7 +132,7 @@ fn runs(blobs: &dyn Blobs) {
     second.save(blobs).unwrap();
 }
 
-/// Distinct visitors of pages, a sketch a page.
+/// Distinct visitors of pages, one sketch per page.
 fn sketches() -> World {
     let columns = vec![
         SourceColumn::new("page", FieldType::Text),
@@ -153,7 +153,7 @@ fn sketches() -> World {
     World::with_table(columns, spec, &[], csv)
 }
 
-/// Times from the first to the last, and numbers at the ends of their types.
+/// The first and the last times, and the least and greatest numbers of their types.
 fn extremes() -> World {
     let columns = vec![
         SourceColumn::new("id", FieldType::UInt64),
@@ -184,7 +184,7 @@ fn extremes() -> World {
     World::with_table(columns, spec, &[], csv)
 }
 
-/// A probe with temperatures, and what it cost, in a table of rows and one of their hot days.
+/// A probe with temperatures and costs: one table of readings, one of hot days.
 fn floats() -> World {
     let columns = vec![
         SourceColumn::new("probe", FieldType::UInt64),

@@ -1,4 +1,4 @@
-//! Sums that leave 64 bits: of rows, whose files keep them, of stripes, and of everything.
+//! Sums beyond 64 bits: row sums stored in SSTs, sums of stripes, and total sums.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
@@ -13,7 +13,7 @@ use super::world::{World, column};
 const READINGS: i64 = 24;
 const PART: i64 = i64::MAX / 4;
 
-/// Days of two meters, of which one has what the other lacks.
+/// Days of two meters whose values cancel out.
 fn world() -> World {
     let columns = vec![
         SourceColumn::new("meter", FieldType::UInt64),
@@ -54,7 +54,7 @@ async fn sums_are_right_or_fail() {
                 ..SessionOptions::default()
             });
             let of_three = (0..READINGS).sum::<i64>() * 3;
-            // What one meter has too much the other takes away.
+            // The values of the other meter bring the sum back into range.
             let all = run(&session, "SELECT sum(v) FROM T").await;
             assert_eq!(all[0].column(0).as_primitive::<Int64Type>().value(0), of_three);
             let by_day = "SELECT CAST(ts AS DATE) AS d, sum(v) AS s, sum(v + 0) FROM T GROUP BY d ORDER BY d";

@@ -1,4 +1,4 @@
-//! Functions that are written for Bigtable.
+//! Functions of GoogleSQL for Bigtable.
 
 use tidetable_layout::{FieldType, Layout};
 use tidetable_sql::{Declared, check_query, query_shape};
@@ -6,7 +6,7 @@ use tidetable_sql::{Declared, check_query, query_shape};
 use super::{error, lines, table, world};
 
 #[tokio::test]
-async fn maps_are_asked_as_in_google_sql() {
+async fn maps_are_accessed_as_in_google_sql() {
     let world = world();
     let session = world.session();
     let query = "SELECT MAP_KEYS(A), MAP_VALUES(A), MAP_CONTAINS_KEY(A, 'v'), map_contains_key(A, b'v'), MAP_EMPTY(B) \
@@ -19,7 +19,7 @@ async fn maps_are_asked_as_in_google_sql() {
             "[ID] | [3] | false | false | false"
         ]
     );
-    // A key that differs from row to row.
+    // A key that differs by row.
     let query = "SELECT C[substr(CAST(_key AS STRING), 2)] FROM rows.T";
     assert_eq!(lines(&session, query).await, ["11", "20", "null"]);
     assert_eq!(lines(&session, "SELECT cardinality(map_entries(C)) FROM rows.T WHERE _key = 'm01'").await.len(), 1);
@@ -41,7 +41,7 @@ async fn bytes_become_numbers_and_text() {
     assert_eq!(one("SAFE_CAST(CAST(b'x' AS STRING) AS FLOAT64) IS NULL").await, "true");
     assert!(error(&session, "SELECT to_int64(A['v']) FROM rows.T").await.contains("not the 2 of '12'"));
     assert!(error(&session, "SELECT to_int64(1)").await.contains("to_int64 takes bytes"));
-    // As in GoogleSQL, a cast of what is no UTF-8 fails.
+    // As in GoogleSQL, a cast of invalid UTF-8 fails.
     assert!(error(&session, "SELECT CAST(X'FF' AS STRING)").await.to_lowercase().contains("utf"));
 }
 
@@ -66,7 +66,7 @@ async fn queries_over_views_are_checked_without_data() {
         ("SELECT NONE['v'] FROM rows.T", "NONE"),
         ("SELECT * FROM NONE(with_history => true)", "there is no table NONE; there is T"),
         ("SELECT * FROM T(latest_n => 1)", "with_history"),
-        ("SELECT meter FROM T WHERE random() < 0.5", "random() gives something else each time"),
+        ("SELECT meter FROM T WHERE random() < 0.5", "random() gives another value each time"),
         ("SELECT meter FROM T WHERE ts < (SELECT now())", "$now is the time of the run"),
     ] {
         let error = check_query(&tables, query, &[]).await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Tables as rows with maps, with and without options.
+//! Row views with maps, with and without options.
 
 mod functions;
 
@@ -24,8 +24,8 @@ meter,ts,v,note
 3,2018-01-03T00:00:00Z,,alone
 ";
 
-/// Rows that lie in several windows. `A` has a version of `v` for each reading, and `ID` at 0; `B` has
-/// notes; `C` has a column for each second of the day.
+/// Rows that span several windows. `A` has a version of `v` for each reading, and `ID` at 0; `B` has notes; `C` has a
+/// column for each second of the day.
 fn table() -> (Vec<SourceColumn>, TableSpec) {
     let columns = vec![
         SourceColumn::new("meter", FieldType::UInt64),
@@ -52,7 +52,7 @@ pub fn world() -> World {
     World::with_table(columns, spec, &[], CSV)
 }
 
-/// A value as text; times in seconds after [`START`], or `0`.
+/// A value as text; times as seconds since [`START`], or `0`.
 fn show(array: &dyn Array, row: usize) -> String {
     if array.is_null(row) {
         return "null".to_owned();
@@ -104,7 +104,7 @@ async fn error(session: &Session, query: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_row_is_a_row_and_a_family_a_map_of_its_newest_cells() {
+async fn rows_have_a_map_of_newest_cells_for_each_family() {
     let world = world();
     let session = world.session();
     let expected = [
@@ -116,7 +116,7 @@ async fn a_row_is_a_row_and_a_family_a_map_of_its_newest_cells() {
     assert_eq!(lines(&session, "SELECT * FROM rows(T)").await, expected);
     assert_eq!(lines(&session, "SELECT * FROM Rows('T') AS r ORDER BY r._key").await, expected);
     assert_eq!(lines(&session, "SELECT * FROM T(with_history => FALSE)").await, expected);
-    // Families alone, and none: a row without cells of those asked for is there all the same.
+    // With and without families: a row without cells of the selected families is still returned.
     assert_eq!(lines(&session, "SELECT B FROM rows.T").await, ["{note:last}", "{}", "{note:alone}"]);
     assert_eq!(lines(&session, "SELECT C, _key FROM rows.T").await[2], "{} | m03");
     assert_eq!(lines(&session, "SELECT _key FROM rows.T").await, ["m01", "m02", "m03"]);
@@ -166,19 +166,19 @@ async fn history_is_newest_first_and_bounds_are_exact() {
     ] {
         assert_eq!(shown(&options).await, expected, "{options}");
     }
-    // What is in a version: by place and name, either way of writing it.
+    // Fields of a version by index and name, in both notations.
     let parts = "SELECT A['v'][1]['value'], A['v'][1].value AS again, A['v'][2].timestamp, array_length(A['v']), \
                  A['v'][9].value FROM T(with_history => true) WHERE _key = 'm01'";
     assert_eq!(lines(&session, parts).await, ["12 | 12 | 1s | 3 | null"]);
 }
 
 #[tokio::test]
-async fn a_moment_of_the_past_shows_the_newest_cells_of_then() {
+async fn as_of_shows_the_newest_cells_at_that_time() {
     let world = world();
     let session = world.session();
     let shown =
         async |at: &str| lines(&session, &format!("SELECT * FROM T(as_of => TIMESTAMP '{at}')")).await.join(" / ");
-    // Cells at 0 belong to every moment.
+    // Cells at 0 are visible at any time.
     assert_eq!(shown("1970-01-01").await, "m01 | {ID:1} | {} | {} / m02 | {ID:2} | {} | {} / m03 | {ID:3} | {} | {}");
     assert_eq!(
         shown("2018-01-01T00:00:01Z").await,
@@ -189,7 +189,7 @@ async fn a_moment_of_the_past_shows_the_newest_cells_of_then() {
         "m01 | {ID:1 v:12} | {note:last} | {00:12 01:11} / m02 | {ID:2 v:20} | {} | {02:20} / m03 | {ID:3} | {} | {}"
     );
     assert_eq!(shown("1969-12-31").await, "");
-    // A row is left out for lack of cells in the bounds, not for lack of those that are asked for.
+    // A row is left out if it has no cells within the bounds, not if it has none in the selected families.
     let rows = |columns: &str| {
         format!(
             "SELECT {columns} FROM T(with_history => true, after => TIMESTAMP '2018-01-01T00:00:00Z', \
@@ -219,7 +219,7 @@ async fn unpack_gives_a_row_for_each_timestamp() {
     assert_eq!(lines(&session, "SELECT * FROM UNPACK('T') ORDER BY _key, _timestamp DESC").await, all);
     let bounded = "SELECT * FROM unpack(T, after => TIMESTAMP '2018-01-01T00:00:01Z') AS u ORDER BY u._key";
     assert_eq!(lines(&session, bounded).await, [all[0], all[4], all[6]]);
-    // Of a query: only its columns have timestamps, the others repeat.
+    // Over a query: its history columns are expanded, the others repeat.
     let query = "SELECT * FROM UNPACK((SELECT A['v'] AS v, _key, B FROM T(with_history => TRUE, latest_n => 2))) \
                  WHERE _key <= 'm02' ORDER BY _key, _timestamp DESC";
     assert_eq!(
@@ -238,10 +238,10 @@ async fn unpack_gives_a_row_for_each_timestamp() {
 }
 
 #[tokio::test]
-async fn what_collection_hides_is_shown_on_request() {
+async fn include_expired_shows_garbage_collected_cells() {
     let (columns, spec) = table();
     let rules = [("A", "maxversions=1"), ("B", "maxage=1d"), ("C", "maxversions=1")];
-    // The last commit was at START, so notes of before 2017-12-31 are expired.
+    // The last commit was at START, so notes before 2017-12-31 are expired.
     let csv = CSV.to_owned() + "1,2017-12-30T00:00:00Z,9,old\n4,2017-12-30T00:00:00Z,,old\n";
     let world = World::with_table(columns, spec, &rules, &csv);
     let session = world.session();
@@ -259,7 +259,7 @@ async fn what_collection_hides_is_shown_on_request() {
     );
     let history = "SELECT A['v'], B FROM T(with_history => true) WHERE _key = 'm01'";
     assert_eq!(lines(&session, history).await, ["[86400s=12] | {note:[86400s=last 0s=first]}"]);
-    // The rules come first: what they hide is not there at an earlier moment either.
+    // GC rules apply first: cells that they hide are not visible at an earlier time either.
     let then = "SELECT A FROM T(as_of => TIMESTAMP '2018-01-01') WHERE _key = 'm01'";
     assert_eq!(lines(&session, then).await, ["{ID:1}"]);
     let then = then.replace(')', ", include_expired => true)");
@@ -267,7 +267,7 @@ async fn what_collection_hides_is_shown_on_request() {
 }
 
 #[tokio::test]
-async fn a_row_that_lost_all_its_cells_is_no_row() {
+async fn a_row_without_cells_does_not_exist() {
     let (columns, mut spec) = table();
     spec.families.retain(|family| family.name != "A");
     let csv = CSV.to_owned() + "4,2017-12-30T00:00:00Z,,old\n";
@@ -282,7 +282,7 @@ async fn a_row_that_lost_all_its_cells_is_no_row() {
 }
 
 #[tokio::test]
-async fn keys_are_pushed_down_and_change_no_answer() {
+async fn key_pushdown_changes_no_result() {
     let world = World::with_days(3);
     let session = world.session();
     let plain = world.open(&SessionOptions { without_push_down: true, ..SessionOptions::default() });
@@ -296,7 +296,7 @@ async fn keys_are_pushed_down_and_change_no_answer() {
         "METER['0015'] = '301.0'",
     ] {
         for from in ["rows.SENSOR", "SENSOR(with_history => true)", "unpack(SENSOR)"] {
-            // A history is no value to compare with.
+            // A history cannot be compared.
             let filter =
                 if from.contains("history") { filter.replace("METER['0015'] =", "_key <") } else { filter.into() };
             let query = format!("SELECT * FROM {from} WHERE {filter} ORDER BY _key");
@@ -348,11 +348,11 @@ async fn batches_are_bounded_and_cover_every_row() {
 }
 
 #[tokio::test]
-async fn options_that_make_no_sense_are_told() {
+async fn wrong_options_are_refused() {
     let world = world();
     let session = world.session();
     for (from, told) in [
-        ("rows(T, latest => 2)", "there is no option latest; there are with_history, as_of"),
+        ("rows(T, latest => 2)", "unknown option latest; the options are with_history, as_of"),
         ("T(latest_n => 2)", "needs with_history => true"),
         ("T(after => TIMESTAMP '2018-01-01')", "needs with_history => true"),
         ("T(with_history => true, as_of => TIMESTAMP '2018-01-01')", "before_or_equal"),
@@ -379,12 +379,12 @@ async fn options_that_make_no_sense_are_told() {
         let error = error(&session, &format!("SELECT * FROM {from}")).await;
         assert!(error.contains(told), "{from}: {error}");
     }
-    // The engine's own table functions are not in the way.
+    // DataFusion's table functions still work.
     assert_eq!(lines(&session, "SELECT count(*) FROM generate_series(1, 3)").await, ["3"]);
 }
 
 #[tokio::test]
-async fn what_a_view_reads_is_known() {
+async fn references_include_tables_of_views() {
     let world = world();
     let session = world.session();
     let rows = [("rows".to_owned(), "T".to_owned())];
@@ -399,7 +399,7 @@ async fn what_a_view_reads_is_known() {
     }
     let both = session.references("SELECT * FROM T, T(with_history => true) AS h, cells.T").unwrap();
     assert_eq!(both.iter().map(|(schema, _)| schema.as_str()).collect::<Vec<_>>(), ["cells", "records", "rows"]);
-    // A range of event time is about records.
+    // A range of event time restricts records only.
     let restricted = session.restricted(START + DAY..START + 2 * DAY);
     assert_eq!(lines(&restricted, "SELECT count(*) FROM rows.T").await, ["3"]);
     assert_eq!(lines(&restricted, "SELECT count(*) FROM T(with_history => true)").await, ["3"]);

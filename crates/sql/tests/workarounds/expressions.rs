@@ -7,7 +7,7 @@ async fn still_broken_floats_become_decimals() {
     let context = with_decimals();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('17.4' AS DOUBLE))"]).await;
     let remove =
-        "crates/sql/src/workarounds/floats, except in_expression, which crates/sql/src/session/meaning.rs needs";
+        "crates/sql/src/workarounds/floats, except coerce_expression, which crates/sql/src/session/semantics.rs needs";
     for (query, wrong, right) in [
         ("SELECT count(*) FROM t WHERE x = 17.4", "0", "1"),
         ("SELECT count(*) FROM t WHERE x IN (17.4, 1.5)", "0", "1"),
@@ -28,7 +28,7 @@ async fn still_broken_floats_become_decimals() {
 #[tokio::test]
 async fn still_broken_nvl2_coerces_what_it_tests() {
     let query = "SELECT arrow_typeof(nvl2('text', 1, 2))";
-    let remove = "as_case of crates/sql/src/workarounds/floats/meeting.rs";
+    let remove = "as_case of crates/sql/src/workarounds/floats/coerce.rs";
     still_broken(&rows(&plain(), query).await, &["Utf8"], &["Int64"], remove);
 }
 
@@ -37,7 +37,7 @@ async fn still_broken_zeroes_in_lists_differ() {
     let context = plain();
     run_all(&context, &["CREATE TABLE t (x DOUBLE) AS VALUES (CAST('-0.0' AS DOUBLE))"]).await;
     assert_eq!(rows(&context, "SELECT x = 0.0 FROM t").await, ["true"]);
-    let remove = "with_both_zeroes of crates/sql/src/workarounds/floats/meeting.rs";
+    let remove = "with_both_zeroes of crates/sql/src/workarounds/floats/coerce.rs";
     still_broken(&rows(&context, "SELECT x IN (0.0, 1.0, 2.0, 3.0) FROM t").await, &["false"], &["true"], remove);
 }
 
@@ -106,9 +106,9 @@ async fn still_broken_date_trunc_ends_in_2262() {
 async fn still_broken_timestamps_end_in_2262() {
     let literal = "Timestamp in plan_type_field of crates/sql/src/session/statement.rs";
     still_fails(&failure(&plain(), "SELECT TIMESTAMP '2300-01-01'").await, "Nanosecond", literal);
-    let function = "in_micros of crates/sql/src/session/meaning.rs";
+    let function = "to_timestamp in as_cast of crates/sql/src/session/semantics.rs";
     still_fails(&failure(&plain(), "SELECT to_timestamp('2300-01-01')").await, "nanoseconds", function);
-    let compared = "compared_times of crates/sql/src/session/meaning.rs";
+    let compared = "compared_times of crates/sql/src/session/semantics.rs";
     let early = "arrow_cast('2018-01-01T00:00:01', 'Timestamp(Microsecond, None)')";
     for other in ["'2300-01-01'", "DATE '2300-01-01'"] {
         let query = format!("SELECT column1 < {other} FROM (VALUES ({early}))");

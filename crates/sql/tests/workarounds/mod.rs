@@ -1,5 +1,5 @@
-//! Defects of DataFusion that this crate works around, on a session without its rules. A test fails when DataFusion answers
-//! otherwise; its message names what can be removed then. `docs/datafusion-workarounds.md` has a row for each.
+//! Defects of DataFusion that this crate works around, run on a plain session. A test fails when DataFusion answers
+//! differently; its message names the code to remove. `docs/datafusion-workarounds.md` has a row for each.
 
 mod expressions;
 mod files;
@@ -15,12 +15,12 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::same::texts;
 
-/// A session of DataFusion alone, with two partitions.
+/// A plain DataFusion session with two partitions.
 fn plain() -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2))
 }
 
-/// One in which `17.4` is a decimal, as in sessions of this crate.
+/// A plain session in which `17.4` is a decimal, as in sessions of this crate.
 fn with_decimals() -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(2);
     config.options_mut().sql_parser.parse_float_as_decimal = true;
@@ -50,7 +50,7 @@ async fn run_all(context: &SessionContext, statements: &[&str]) {
     }
 }
 
-/// Asserts that DataFusion still gives the wrong answer `wrong`. `remove` is what works around it.
+/// Asserts that DataFusion still gives the wrong answer `wrong`. `remove`: the workaround.
 #[track_caller]
 fn still_broken(found: &[String], wrong: &[&str], right: &[&str], remove: &str) {
     assert_ne!(wrong, right, "this is no defect");

@@ -48,6 +48,6 @@ async fn still_broken_map_entries_takes_no_map_without_nulls() {
     context.register_batch("t", RecordBatch::try_from_iter([("m", map)]).unwrap()).unwrap();
     let query = batches(&context, "SELECT map_entries(m) FROM t");
     let answer = std::panic::AssertUnwindSafe(query).catch_unwind().await;
-    let remove = "the nullable value in schema of crates/sql/src/catalog/rows.rs";
+    let remove = "the nullable value in schema of crates/sql/src/catalog/schema.rs";
     assert!(!matches!(answer, Ok(Ok(_))), "{}", super::mended(remove, "it panicked"));
 }

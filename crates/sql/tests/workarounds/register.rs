@@ -1,4 +1,4 @@
-//! The register names every test, and the tests name what is there.
+//! The register lists every test, and all paths exist.
 
 use std::path::Path;
 

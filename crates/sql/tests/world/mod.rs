@@ -1,4 +1,4 @@
-//! A store in a temporary folder, loaded from text.
+//! A store in a temporary directory, loaded from text.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use tidetable_store::{
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;
 pub const DAY: i64 = 86_400_000_000;
-/// Meters 1 to this.
+/// Number of meters.
 pub const METERS: u64 = 6;
-/// Of a meter in a day, a quarter of an hour apart.
+/// Readings of a meter in a day, 15 minutes apart.
 pub const READINGS: u64 = 96;
 
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ impl World {
         Self::with_table(columns, table_spec(), &[], csv)
     }
 
-    /// A table of another layout, with rules of garbage collection for families.
+    /// A table with another layout, and GC rules by family.
     pub fn with_table(columns: Vec<SourceColumn>, spec: TableSpec, gc: &[(&str, &str)], csv: &str) -> Self {
         let gc = gc.iter().map(|(family, rule)| ((*family).to_owned(), (*rule).to_owned())).collect();
         let world = Self { folder: tempfile::tempdir().unwrap(), ids: Counting::default(), columns, spec, gc };
@@ -88,7 +88,7 @@ impl World {
         Session::open(&self.store(), options).unwrap()
     }
 
-    /// Hides cells.
+    /// Deletes cells by tombstone.
     pub fn drop_cells(&self, target: DropTarget) {
         let snapshot = self.store().snapshot(&self.spec.name).unwrap();
         let edit = DropPlan::new(&snapshot, target).unwrap().edit();
@@ -96,7 +96,7 @@ impl World {
         snapshot.table().commit(base, &edit, &self.ids, START).unwrap();
     }
 
-    /// Merges files.
+    /// Compacts the table.
     pub fn compact(&self, extent: CompactionExtent) {
         let snapshot = self.store().snapshot(&self.spec.name).unwrap();
         let plan = CompactionPlan::of_extent(&snapshot, START, extent).unwrap();
@@ -105,7 +105,7 @@ impl World {
         snapshot.table().commit(base, &done.edit, &self.ids, START).unwrap();
     }
 
-    /// Writes an input, or writes it anew, and loads what changed.
+    /// Writes or overwrites an input, and loads changes.
     pub fn load(&self, name: &str, csv: &str) {
         let inputs = self.folder.path().join("inputs");
         std::fs::create_dir_all(&inputs).unwrap();
@@ -157,7 +157,6 @@ fn table_spec() -> TableSpec {
     }
 }
 
-/// A column of a family.
 pub fn column(qualifier: &str, value: &str) -> ColumnSpec {
     ColumnSpec { qualifier: qualifier.to_owned(), value: value.to_owned(), ..ColumnSpec::default() }
 }

@@ -1,4 +1,4 @@
-//! Columns of the tables about runs, and rows put into them.
+//! Column types and values of the `runs` tables, and their record batches.
 
 use std::sync::Arc;
 
@@ -7,8 +7,6 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
-
-use crate::catalog::runs::rows::Table;
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +72,7 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
-pub(crate) fn schema(table: &Table) -> SchemaRef {
+pub(crate) fn schema(columns: &[(&str, Kind)]) -> SchemaRef {
     let kind = |kind| match kind {
         Kind::Text => DataType::Utf8,
         Kind::Number => DataType::Int64,
@@ -84,15 +82,15 @@ pub(crate) fn schema(table: &Table) -> SchemaRef {
         Kind::Day => DataType::Date32,
     };
     let field = |(name, of): &(&str, Kind)| Field::new(*name, kind(*of), true);
-    Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
-pub(crate) fn batch(table: &Table, schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch, ArrowError> {
-    let columns = table.columns.iter().enumerate().map(|(at, (_, kind))| column(*kind, at, rows));
+pub(crate) fn batch(columns: &[(&str, Kind)], schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+    let columns = columns.iter().enumerate().map(|(at, (_, kind))| column(*kind, at, rows));
     RecordBatch::try_new(Arc::clone(schema), columns.collect())
 }
 
-/// Values of another type than the column's are null: a row has none such.
+/// A value of another type than the column becomes null; rows contain none.
 fn column(kind: Kind, at: usize, rows: &[Row]) -> ArrayRef {
     let values = rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
     macro_rules! of {

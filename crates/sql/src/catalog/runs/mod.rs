@@ -1,4 +1,4 @@
-//! `runs.NAME`: the records of runs as tables. They are read when a query scans one of them, and not before.
+//! Table providers of `runs.NAME`: run records as tables, read only when a query scans one.
 
 pub(crate) mod columns;
 pub(crate) mod rows;
@@ -13,14 +13,13 @@ use datafusion::datasource::TableType;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
-use tidetable_record::{RunRecord, Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
+use tidetable_record::{Runs, failing_rows, rejected_rows, runs_with_failing_rows, state_of};
 use tidetable_store::{Store, leave_out};
 
 use crate::error::external;
 use columns::{Row, batch, schema};
-use rows::{TABLES, Table};
+use rows::{RowsOf, RunsTableSpec, TABLES};
 
-/// The schema `runs`.
 #[derive(Debug)]
 pub(crate) struct RunsSchema {
     store: Store,
@@ -40,7 +39,7 @@ impl SchemaProvider for RunsSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let table = TABLES.iter().find(|table| table.name == name);
-        let open = |table| RunsTable { store: self.store.clone(), table, schema: schema(table) };
+        let open = |table| RunsTable { store: self.store.clone(), table, schema: schema(table.columns) };
         Ok(table.map(|table| Arc::new(open(table)) as Arc<dyn TableProvider>))
     }
 
@@ -53,21 +52,21 @@ impl SchemaProvider for RunsSchema {
     }
 }
 
-/// One of the tables.
+/// One of the `runs` tables.
 #[derive(Debug)]
 struct RunsTable {
     store: Store,
-    table: &'static Table,
+    table: &'static RunsTableSpec,
     schema: SchemaRef,
 }
 
 impl RunsTable {
-    /// The rows of all runs, the oldest first.
+    /// The rows of all runs, oldest first.
     fn rows(&self) -> Result<Vec<Row>> {
         let blobs = self.store.blobs().as_ref();
         let root = PathBuf::from(blobs.display());
         let mut rows = Vec::new();
-        if let rows::Of::Failing(of) = self.table.rows {
+        if let RowsOf::Failing(of) = self.table.rows {
             for run in runs_with_failing_rows(blobs).map_err(external)? {
                 rows.extend(failing_rows(blobs, &run).map_err(external)?.iter().map(of));
             }
@@ -76,19 +75,21 @@ impl RunsTable {
         for name in Runs::of(blobs).names().map_err(external)? {
             let record = match Runs::of(blobs).load(&name) {
                 Ok(Some(record)) => record,
-                // What is gone meanwhile was cleaned away.
+                // Removed by a clean-up since the listing.
                 Ok(None) => continue,
                 Err(error) => {
                     leave_out(&error);
                     continue;
                 }
             };
-            let rejects = |record: &RunRecord| rejected_rows(blobs, record).map_err(external);
             match self.table.rows {
-                rows::Of::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
-                rows::Of::Parts(of) => of(&record, &mut rows),
-                rows::Of::Failing(_) => {}
-                rows::Of::Rejects(of) => rows.extend(rejects(&record)?.iter().map(|reject| of(&record, reject))),
+                RowsOf::Run(of) => rows.push(of(&record, state_of(&root, &record)?)),
+                RowsOf::Listed(of) => of(&record, &mut rows),
+                RowsOf::Failing(_) => {}
+                RowsOf::Rejected(of) => {
+                    let rejected = rejected_rows(blobs, &record).map_err(external)?;
+                    rows.extend(rejected.iter().map(|row| of(&record, row)));
+                }
             }
         }
         Ok(rows)
@@ -112,7 +113,7 @@ impl TableProvider for RunsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let batch = batch(self.table, &self.schema, &self.rows()?)?;
+        let batch = batch(self.table.columns, &self.schema, &self.rows()?)?;
         let rows = MemTable::try_new(Arc::clone(&self.schema), vec![vec![batch]])?;
         rows.scan(state, projection, filters, limit).await
     }

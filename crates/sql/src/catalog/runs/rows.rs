@@ -1,6 +1,7 @@
-//! The tables about runs, and what a record gives each.
+//! The `runs` tables: their columns, and their rows from a run record.
 
 use arrow::datatypes::Date32Type;
+use chrono::NaiveDate;
 use tidetable_record::{FailingRow, InputState, PartState, RunRecord, Severity};
 use tidetable_store::RejectedRow;
 
@@ -9,313 +10,168 @@ use crate::catalog::runs::columns::{Kind, Row, Value};
 
 /// A table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct RunsTableSpec {
     pub(crate) name: &'static str,
-    /// In the order of the values of a row.
+    /// Columns, in the order of a row's values.
     pub(crate) columns: &'static [(&'static str, Kind)],
-    pub(crate) rows: Of,
+    pub(crate) rows: RowsOf,
 }
 
-/// What a row is of.
+/// What a row describes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Of {
-    /// A run, with how it ended.
+pub(crate) enum RowsOf {
+    /// A run with its outcome.
     Run(fn(&RunRecord, &str) -> Row),
-    /// Things that a record lists.
-    Parts(fn(&RunRecord, &mut Vec<Row>)),
+    /// Items that a run record lists.
+    Listed(fn(&RunRecord, &mut Vec<Row>)),
     /// A rejected row.
-    Rejects(fn(&RunRecord, &RejectedRow) -> Row),
-    /// A row that broke a check.
+    Rejected(fn(&RunRecord, &RejectedRow) -> Row),
+    /// A row that violates a check.
     Failing(fn(&FailingRow) -> Row),
 }
 
+/// A table from the name, the type and the value of each column.
+macro_rules! table {
+    ($name:literal, $of:ident, |$($arg:ident: $type:ty),+| $($column:literal $kind:ident = $value:expr,)+) => {
+        RunsTableSpec {
+            name: $name,
+            columns: &[$(($column, $kind)),+],
+            rows: RowsOf::$of(|$($arg: $type),+| vec![$(Value::from($value)),+]),
+        }
+    };
+    ($name:literal, |$record:ident| $item:pat_param in $items:expr => $($column:literal $kind:ident = $value:expr,)+) => {
+        RunsTableSpec {
+            name: $name,
+            columns: &[$(($column, $kind)),+],
+            rows: RowsOf::Listed(|$record: &RunRecord, rows: &mut Vec<Row>| {
+                for $item in $items {
+                    rows.push(vec![$(Value::from($value)),+]);
+                }
+            }),
+        }
+    };
+}
+
 /// All tables.
-pub(crate) const TABLES: &[Table] = &[
-    Table {
-        name: "runs",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("outcome", Text),
-            ("now", Time),
-            ("started", Time),
-            ("finished", Time),
-            ("seconds", Real),
-            ("error", Text),
-            ("continues", Text),
-            ("from_day", Day),
-            ("to_day", Day),
-            ("forced", Truth),
-            ("rebuilt", Truth),
-            ("rows_read", Number),
-            ("rows_accepted", Number),
-            ("rows_filtered", Number),
-            ("rows_rejected", Number),
-            ("cells", Number),
-            ("bytes_in", Number),
-            ("bytes_out", Number),
-            ("published", Number),
-            ("failed", Number),
-            ("new_attempts", Number),
-        ],
-        rows: Of::Run(run),
+pub(crate) const TABLES: &[RunsTableSpec] = &[
+    table! { "runs", Run, |record: &RunRecord, state: &str|
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "outcome" Text = state,
+        "now" Time = Value::Time(record.now),
+        "started" Time = Value::Time(record.started),
+        "finished" Time = record.finished.map(Value::Time),
+        "seconds" Real = record.finished.map(|finished| Value::Real((finished - record.started) as f64 / 1e6)),
+        "error" Text = record.error.as_ref(),
+        "continues" Text = record.continues.as_ref(),
+        "from_day" Day = record.asked.from.map(day),
+        "to_day" Day = record.asked.to.map(day),
+        "forced" Truth = record.asked.force,
+        "rebuilt" Truth = record.asked.rebuild,
+        "rows_read" Number = record.totals().rows_read,
+        "rows_accepted" Number = record.totals().rows_accepted,
+        "rows_filtered" Number = record.totals().rows_filtered,
+        "rows_rejected" Number = record.totals().rows_rejected,
+        "cells" Number = record.totals().cells,
+        "bytes_in" Number = record.totals().bytes_in,
+        "bytes_out" Number = record.totals().bytes_out,
+        "published" Number = parts(record, &[PartState::Published]),
+        "failed" Number = parts(record, &[PartState::Failed, PartState::Checks]),
+        "new_attempts" Number = record.attempts.len(),
     },
-    Table {
-        name: "loads",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("table_name", Text),
-            ("source", Text),
-            ("version_before", Number),
-            ("version", Number),
-            ("inputs", Number),
-            ("windows_rebuilt", Number),
-            ("ssts", Number),
-            ("rows_read", Number),
-            ("rows_accepted", Number),
-            ("rows_filtered", Number),
-            ("rows_rejected", Number),
-            ("rows_written", Number),
-            ("cells", Number),
-            ("overwritten", Number),
-            ("bytes_in", Number),
-            ("bytes_out", Number),
-            ("inputs_unchanged", Number),
-            ("repeated_times", Number),
-            ("cut_times", Number),
-        ],
-        rows: Of::Parts(loads),
+    table! { "loads", |record| load in &record.loads =>
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "table_name" Text = &load.table,
+        "source" Text = &load.source,
+        "version_before" Number = load.before,
+        "version" Number = load.version,
+        "inputs" Number = load.count_all(),
+        "windows_rebuilt" Number = load.rebuilt.len(),
+        "ssts" Number = load.ssts.len(),
+        "rows_read" Number = load.stats.rows_read,
+        "rows_accepted" Number = load.stats.rows_accepted,
+        "rows_filtered" Number = load.stats.rows_filtered,
+        "rows_rejected" Number = load.stats.rows_rejected,
+        "rows_written" Number = load.stats.rows_written,
+        "cells" Number = load.stats.cells,
+        "overwritten" Number = load.stats.overwritten,
+        "bytes_in" Number = load.stats.bytes_in,
+        "bytes_out" Number = load.stats.bytes_out,
+        "inputs_unchanged" Number = load.count(InputState::Unchanged),
+        "repeated_times" Number = load.stats.repeated_times,
+        "cut_times" Number = load.stats.cut_times,
     },
-    Table {
-        name: "inputs",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("table_name", Text),
-            ("path", Text),
-            ("state", Text),
-            ("same_as", Text),
-        ],
-        rows: Of::Parts(inputs),
+    table! { "inputs", |record| (table, input) in
+        record.loads.iter().flat_map(|load| load.inputs.iter().map(move |input| (&load.table, input))) =>
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "table_name" Text = table,
+        "path" Text = &input.path,
+        "state" Text = input.state.name(),
+        "same_as" Text = input.same_as.as_ref(),
     },
-    Table {
-        name: "partitions",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("export", Text),
-            ("label", Text),
-            ("part", Text),
-            ("reason", Text),
-            ("state", Text),
-            ("rows", Number),
-            ("bytes", Number),
-            ("error", Text),
-        ],
-        rows: Of::Parts(partitions),
+    table! { "partitions", |record| part in &record.exports =>
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "export" Text = &part.export,
+        "label" Text = &part.label,
+        "part" Text = &part.part,
+        "reason" Text = &part.reason,
+        "state" Text = part.state.name(),
+        "rows" Number = part.rows,
+        "bytes" Number = part.bytes,
+        "error" Text = part.error.as_ref(),
     },
-    Table {
-        name: "checks",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("check_name", Text),
-            ("checked", Text),
-            ("label", Text),
-            ("rule", Text),
-            ("severity", Text),
-            ("measured", Number),
-            ("passed", Truth),
-        ],
-        rows: Of::Parts(checks),
+    table! { "checks", |record| check in &record.checks =>
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "check_name" Text = &check.check,
+        "checked" Text = &check.on,
+        "label" Text = &check.label,
+        "rule" Text = &check.rule,
+        "severity" Text = if check.severity == Severity::Error { "error" } else { "warn" },
+        "measured" Number = Value::Number(check.measured),
+        "passed" Truth = check.passed,
     },
-    Table {
-        name: "attempts",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("stage", Text),
-            ("name", Text),
-            ("attempt", Number),
-            ("failed_at", Time),
-            ("wait_seconds", Number),
-            ("error", Text),
-        ],
-        rows: Of::Parts(attempts),
+    table! { "attempts", |record| attempt in &record.attempts =>
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "stage" Text = &attempt.stage,
+        "name" Text = &attempt.name,
+        "attempt" Number = u64::from(attempt.attempt),
+        "failed_at" Time = Value::Time(attempt.failed),
+        "wait_seconds" Number = attempt.wait,
+        "error" Text = &attempt.error,
     },
-    Table {
-        name: "rejects",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("file", Text),
-            ("line", Number),
-            ("table_name", Text),
-            ("column_name", Text),
-            ("reason", Text),
-            ("raw", Text),
-        ],
-        rows: Of::Rejects(reject),
+    table! { "rejects", Rejected, |record: &RunRecord, reject: &RejectedRow|
+        "run" Text = &record.run,
+        "job" Text = &record.job,
+        "file" Text = &reject.file,
+        "line" Number = reject.line,
+        "table_name" Text = reject.table.as_ref(),
+        "column_name" Text = reject.column.as_ref(),
+        "reason" Text = &reject.reason,
+        "raw" Text = &reject.raw,
     },
-    Table {
-        name: "failing_rows",
-        columns: &[
-            ("run", Text),
-            ("job", Text),
-            ("check_name", Text),
-            ("checked", Text),
-            ("label", Text),
-            ("rule", Text),
-            ("row", Text),
-        ],
-        rows: Of::Failing(failing),
+    table! { "failing_rows", Failing, |failing: &FailingRow|
+        "run" Text = &failing.run,
+        "job" Text = &failing.job,
+        "check_name" Text = &failing.check,
+        "checked" Text = &failing.on,
+        "label" Text = &failing.label,
+        "rule" Text = &failing.rule,
+        "row" Text = &failing.row,
     },
 ];
 
-fn run(record: &RunRecord, state: &str) -> Row {
-    let totals = record.totals();
-    let parts = |state: PartState| record.exports.iter().filter(|part| part.state == state).count();
-    let day = |day: Option<_>| day.map_or(Value::Null, |day| Value::Day(Date32Type::from_naive_date(day)));
-    let took = record.finished.map(|finished| Value::Real((finished - record.started) as f64 / 1e6));
-    vec![
-        (&record.run).into(),
-        (&record.job).into(),
-        state.into(),
-        Value::Time(record.now),
-        Value::Time(record.started),
-        record.finished.map_or(Value::Null, Value::Time),
-        took.unwrap_or(Value::Null),
-        record.error.as_ref().into(),
-        record.continues.as_ref().into(),
-        day(record.asked.from),
-        day(record.asked.to),
-        record.asked.force.into(),
-        record.asked.rebuild.into(),
-        totals.rows_read.into(),
-        totals.rows_accepted.into(),
-        totals.rows_filtered.into(),
-        totals.rows_rejected.into(),
-        totals.cells.into(),
-        totals.bytes_in.into(),
-        totals.bytes_out.into(),
-        parts(PartState::Published).into(),
-        (parts(PartState::Failed) + parts(PartState::Checks)).into(),
-        record.attempts.len().into(),
-    ]
+fn day(date: NaiveDate) -> Value {
+    Value::Day(Date32Type::from_naive_date(date))
 }
 
-fn loads(record: &RunRecord, rows: &mut Vec<Row>) {
-    rows.extend(record.loads.iter().map(|load| {
-        let stats = &load.stats;
-        vec![
-            (&record.run).into(),
-            (&record.job).into(),
-            (&load.table).into(),
-            (&load.source).into(),
-            load.before.into(),
-            load.version.into(),
-            load.count_all().into(),
-            load.rebuilt.len().into(),
-            load.ssts.len().into(),
-            stats.rows_read.into(),
-            stats.rows_accepted.into(),
-            stats.rows_filtered.into(),
-            stats.rows_rejected.into(),
-            stats.rows_written.into(),
-            stats.cells.into(),
-            stats.overwritten.into(),
-            stats.bytes_in.into(),
-            stats.bytes_out.into(),
-            load.count(InputState::Unchanged).into(),
-            stats.repeated_times.into(),
-            stats.cut_times.into(),
-        ]
-    }));
-}
-
-fn inputs(record: &RunRecord, rows: &mut Vec<Row>) {
-    let inputs = record.loads.iter().flat_map(|load| load.inputs.iter().map(move |input| (load, input)));
-    rows.extend(inputs.map(|(load, input)| {
-        vec![
-            (&record.run).into(),
-            (&record.job).into(),
-            (&load.table).into(),
-            (&input.path).into(),
-            input.state.name().into(),
-            input.same_as.as_ref().into(),
-        ]
-    }));
-}
-
-fn partitions(record: &RunRecord, rows: &mut Vec<Row>) {
-    rows.extend(record.exports.iter().map(|part| {
-        vec![
-            (&record.run).into(),
-            (&record.job).into(),
-            (&part.export).into(),
-            (&part.label).into(),
-            (&part.part).into(),
-            (&part.reason).into(),
-            part.state.name().into(),
-            part.rows.into(),
-            part.bytes.into(),
-            part.error.as_ref().into(),
-        ]
-    }));
-}
-
-fn checks(record: &RunRecord, rows: &mut Vec<Row>) {
-    rows.extend(record.checks.iter().map(|check| {
-        let severity = match check.severity {
-            Severity::Error => "error",
-            Severity::Warn => "warn",
-        };
-        vec![
-            (&record.run).into(),
-            (&record.job).into(),
-            (&check.check).into(),
-            (&check.on).into(),
-            (&check.label).into(),
-            (&check.rule).into(),
-            severity.into(),
-            Value::Number(check.measured),
-            check.passed.into(),
-        ]
-    }));
-}
-
-fn attempts(record: &RunRecord, rows: &mut Vec<Row>) {
-    rows.extend(record.attempts.iter().map(|attempt| {
-        vec![
-            (&record.run).into(),
-            (&record.job).into(),
-            (&attempt.stage).into(),
-            (&attempt.name).into(),
-            u64::from(attempt.attempt).into(),
-            Value::Time(attempt.failed),
-            attempt.wait.into(),
-            (&attempt.error).into(),
-        ]
-    }));
-}
-
-fn reject(record: &RunRecord, reject: &RejectedRow) -> Row {
-    vec![
-        (&record.run).into(),
-        (&record.job).into(),
-        (&reject.file).into(),
-        reject.line.into(),
-        reject.table.as_ref().into(),
-        reject.column.as_ref().into(),
-        (&reject.reason).into(),
-        (&reject.raw).into(),
-    ]
-}
-
-fn failing(found: &FailingRow) -> Row {
-    let FailingRow { run, job, check, on, label, rule, row } = found;
-    [run, job, check, on, label, rule, row].into_iter().map(Value::from).collect()
+/// Count of parts of exports in one of these states.
+fn parts(record: &RunRecord, states: &[PartState]) -> usize {
+    record.exports.iter().filter(|part| states.contains(&part.state)).count()
 }
 
 #[cfg(test)]
@@ -371,10 +227,10 @@ mod tests {
         for table in TABLES {
             let mut rows = Vec::new();
             match table.rows {
-                Of::Run(of) => rows.push(of(&record, "ok")),
-                Of::Parts(of) => of(&record, &mut rows),
-                Of::Rejects(of) => rows.push(of(&record, &row)),
-                Of::Failing(of) => rows.push(of(&FailingRow::default())),
+                RowsOf::Run(of) => rows.push(of(&record, "ok")),
+                RowsOf::Listed(of) => of(&record, &mut rows),
+                RowsOf::Rejected(of) => rows.push(of(&record, &row)),
+                RowsOf::Failing(of) => rows.push(of(&FailingRow::default())),
             }
             assert_eq!((rows.len(), rows[0].len()), (1, table.columns.len()), "{}", table.name);
             for ((column, kind), value) in table.columns.iter().zip(&rows[0]) {

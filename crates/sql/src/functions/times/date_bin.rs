@@ -1,5 +1,5 @@
-//! `date_bin` of microseconds, by integers. The engine's (DataFusion 55.2) goes by nanoseconds, which end in 2262, and gives
-//! nulls for later times.
+//! `date_bin` in integer microseconds. DataFusion 55.2 uses nanoseconds, which end in 2262, and gives null for later
+//! times.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 use crate::functions::argument_types::is_text;
-use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::micros::{Cut, cut};
 
 const MILLI: i64 = 1_000;
 const DAY: i64 = 86_400_000_000;
 
-/// Takes the place of the engine's function.
+/// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
-    mended(datetime::date_bin(), DateBin)
+    overridden(datetime::date_bin(), DateBin)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DateBin;
 
-impl Mend for DateBin {
+impl Override for DateBin {
     fn coerced(&self) -> Option<Coercion> {
         Some(coerced)
     }
 
-    fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
         let (ColumnarValue::Scalar(stride), times, origin) = (match args.args.as_slice() {
             [stride, times] => (stride, times, 0),
             [stride, times, ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(Some(origin), _))] => {
@@ -46,8 +46,8 @@ impl Mend for DateBin {
         }
     }
 
-    /// It takes origins in nanoseconds.
-    fn for_engine(&self, mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    /// DataFusion takes origins in nanoseconds.
+    fn inner_args(&self, mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
         if let [_, _, origin] = args.args.as_mut_slice()
             && let DataType::Timestamp(_, zone) = origin.data_type()
         {
@@ -57,12 +57,16 @@ impl Mend for DateBin {
     }
 }
 
-/// Times and their origin in one unit and zone: that of the times, or microseconds.
+/// Coerces times and origin to the unit and zone of the times, or to microseconds.
 fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
     let (stride, times, origin) = match kinds {
         [stride, times] => (stride, times, None),
         [stride, times, origin] => (stride, times, Some(origin)),
-        _ => return plan_err!("date_bin takes an interval, times, and where a bin begins, if it is not 1970-01-01"),
+        _ => {
+            return plan_err!(
+                "date_bin takes an interval, times and optionally an origin, as in date_bin(INTERVAL '1 hour', ts)"
+            );
+        }
     };
     let stride = match stride {
         DataType::Interval(IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => stride.clone(),
@@ -80,16 +84,16 @@ fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
     Ok([Some(stride), Some(times.clone()), origin.map(|_| times)].into_iter().flatten().collect())
 }
 
-/// Bins of one width.
+/// Bins of equal width.
 enum Bins {
-    /// So many microseconds, from where one begins.
+    /// Width and origin in microseconds.
     Even(i64, i64),
-    /// So many months, from where one begins.
+    /// Width in months, and origin.
     Months(i64, DateTime<Utc>),
 }
 
 impl Bins {
-    /// `None` for what the engine refuses, or does not count in microseconds.
+    /// `None` for widths that DataFusion refuses or that are not whole microseconds.
     fn new(stride: &ScalarValue, origin: i64) -> Option<Self> {
         let (months, micros) = match stride {
             ScalarValue::IntervalDayTime(Some(stride)) => {
@@ -132,7 +136,7 @@ impl Cut for Bins {
                 };
                 let bin = since.div_euclid(*stride);
                 let found = start(bin)?;
-                // The origin may lie within its month after the time in its own.
+                // The origin may be later in its month than the time is in its own.
                 let found = if found > at { start(bin - 1)? } else { found };
                 Some(found.timestamp_micros())
             }

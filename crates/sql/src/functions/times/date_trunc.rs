@@ -1,5 +1,5 @@
-//! `date_trunc` of microseconds, by integers. The engine's (DataFusion 55.2) goes by nanoseconds, which end in 2262, so that
-//! one later time would stop a query.
+//! `date_trunc` in integer microseconds. DataFusion 55.2 uses nanoseconds, which end in 2262, so that one later time
+//! fails a query.
 
 use std::sync::Arc;
 
@@ -8,45 +8,45 @@ use datafusion::error::Result;
 use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::overridden::{Coercion, Override, overridden};
 use crate::functions::times::micros::{Cut, cut};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// Takes the place of the engine's function.
+/// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
-    mended(datetime::date_trunc(), DateTrunc)
+    overridden(datetime::date_trunc(), DateTrunc)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DateTrunc;
 
-impl Mend for DateTrunc {
+impl Override for DateTrunc {
     fn coerced(&self) -> Option<Coercion> {
         None
     }
 
-    fn work_out(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
         let [ColumnarValue::Scalar(unit), times] = args.args.as_slice() else { return Ok(None) };
-        match unit.try_as_str().flatten().and_then(Step::named) {
+        match unit.try_as_str().flatten().and_then(TruncUnit::named) {
             Some(step) => cut(times, true, &step),
             None => Ok(None),
         }
     }
 }
 
-/// What times are cut to.
+/// The unit to truncate to.
 #[derive(Debug, Clone, Copy)]
-enum Step {
-    /// So many microseconds from the epoch.
+enum TruncUnit {
+    /// Multiples of these microseconds since the epoch.
     Micros(i64),
     Week,
-    /// So many months from the first of January.
+    /// Multiples of these months since the first of January.
     Months(u32),
 }
 
-impl Step {
+impl TruncUnit {
     fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "microsecond" => Self::Micros(1),
@@ -64,7 +64,7 @@ impl Step {
     }
 }
 
-impl Cut for Step {
+impl Cut for TruncUnit {
     fn even(&self) -> Option<(i64, i64)> {
         match self {
             Self::Micros(step) => Some((*step, 0)),

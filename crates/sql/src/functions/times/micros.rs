@@ -1,4 +1,4 @@
-//! Times in microseconds that are cut to the beginning of what they lie in.
+//! Truncates microseconds to the start of a unit or bin.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use crate::functions::times::zones::{Clock, beyond, is_utc, zone};
+use crate::functions::times::zones::{Clock, beyond_calendar, is_utc, zone};
 
-/// Where what a time lies in begins.
+/// A truncation of times.
 pub(crate) trait Cut {
-    /// If all are as long: their length, and where one of them begins.
+    /// For units of equal length: length and origin.
     fn even(&self) -> Option<(i64, i64)>;
 
-    /// `None` beyond the calendar.
+    /// Start of the unit that contains `time`; `None` beyond the calendar.
     fn start(&self, time: i64) -> Option<i64>;
 }
 
-/// `times`, cut; `None` if they are no microseconds. Those of a zone are cut `by_clocks` of it, or as moments.
+/// Truncates `times`; `None` if they are not in microseconds. With `by_clocks`, times with a zone are truncated in
+/// local time.
 ///
 /// # Errors
-/// If one lies beyond the calendar.
+/// If a time is beyond the calendar.
 pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Result<Option<ColumnarValue>> {
     let DataType::Timestamp(TimeUnit::Microsecond, name) = times.data_type() else { return Ok(None) };
     let mut clock = match name.as_deref().filter(|name| by_clocks && !is_utc(name)) {
@@ -38,7 +39,7 @@ pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Resu
             Some(clock) => clock.cut(time, |local| to.start(local)),
             None => to.start(time),
         };
-        start.ok_or_else(|| beyond(time))
+        start.ok_or_else(|| beyond_calendar(time))
     };
     Ok(Some(match times {
         ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(time, _)) => {

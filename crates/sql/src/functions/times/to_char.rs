@@ -1,5 +1,4 @@
-//! `to_char` of times in their own unit. The engine (DataFusion 55.2) would make nanoseconds of those with a zone, which end in
-//! 2262.
+//! `to_char` of times in their own unit. DataFusion 55.2 casts those with a zone to nanoseconds, which end in 2262.
 
 use std::sync::Arc;
 
@@ -10,22 +9,22 @@ use datafusion::functions::datetime;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 use crate::functions::argument_types::is_text;
-use crate::functions::mended::{Coercion, Mend, mended};
+use crate::functions::overridden::{Coercion, Override, overridden};
 
-/// Takes the place of the engine's function.
+/// Wraps DataFusion's function.
 pub(crate) fn function() -> Arc<ScalarUDF> {
-    mended(datetime::to_char(), ToChar)
+    overridden(datetime::to_char(), ToChar)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ToChar;
 
-impl Mend for ToChar {
+impl Override for ToChar {
     fn coerced(&self) -> Option<Coercion> {
         Some(coerced)
     }
 
-    fn work_out(&self, _: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+    fn result(&self, _: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
         Ok(None)
     }
 }
@@ -42,7 +41,7 @@ fn coerced(kinds: &[DataType]) -> Result<Vec<DataType>> {
         other => return plan_err!("to_char takes a time, not {other}"),
     };
     if !(is_text(format) || *format == Null) {
-        return plan_err!("to_char takes a text for its format, not {format}");
+        return plan_err!("to_char takes a format as text, not {format}");
     }
     Ok(vec![value, Utf8])
 }

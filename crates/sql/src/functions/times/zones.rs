@@ -1,4 +1,4 @@
-//! Zones: moments as their clocks show them, and the moments that their clocks show.
+//! Time zones: conversion between instants and local times.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::functions::times::time_counts::count_times;
 
 const MICROS: i64 = 1_000_000;
 
-/// A zone as people name it: `Europe/Paris`, `UTC`, `+02:00`.
+/// Parses a zone: `Europe/Paris`, `UTC`, `+02:00`.
 pub(crate) fn zone(name: &str) -> Option<Tz> {
     name.trim().parse().ok()
 }
@@ -32,11 +32,11 @@ pub(crate) fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Etc/UTC" | "Z" | "+00:00" | "+00" | "GMT")
 }
 
-/// The offsets of a zone.
+/// The offsets of a zone, with a cache.
 pub(crate) struct Clock {
     zone: Tz,
     name: String,
-    /// An hour since the epoch in which the offset does not change, and that offset in seconds.
+    /// Cached hour since the epoch with a constant offset, and that offset in seconds.
     known: Option<(i64, i64)>,
 }
 
@@ -45,7 +45,7 @@ impl Clock {
         Self { zone, name: name.to_owned(), known: None }
     }
 
-    /// What the clocks show, in microseconds; `None` beyond the calendar.
+    /// Local time of an instant, microseconds; `None` beyond the calendar.
     fn local(&mut self, moment: i64) -> Option<i64> {
         let hour = moment.div_euclid(3_600 * MICROS);
         let offset = match self.known {
@@ -60,21 +60,21 @@ impl Clock {
         moment.checked_add(offset * MICROS)
     }
 
-    /// The moment at which the clocks show `local`, by the rule of [`LocalTime`]: the first of two, and none for one that they
-    /// skip, as for one beyond the calendar.
+    /// The instant of the local time `local`, by the rule of [`LocalTime`]: the first of two; `None` if skipped or
+    /// beyond the calendar.
     pub(crate) fn moment(&self, local: i64) -> Option<i64> {
         local.checked_sub(self.meant(local.div_euclid(MICROS))? * MICROS)
     }
 
-    /// The offset that is meant by what the clocks show, in seconds.
+    /// The offset of a local time, seconds.
     fn meant(&self, local: i64) -> Option<i64> {
         let meant = LocalTime::of(&self.zone, &DateTime::from_timestamp(local, 0)?.naive_utc());
         count_times(TimeCounts { repeated: u64::from(matches!(meant, LocalTime::Twice(_))), cut: 0 });
         meant.offset().map(i64::from)
     }
 
-    /// The moment at which the clocks show what `cut` makes of what they show at `moment`. Of two it is the one with the offset
-    /// of `moment`; where they skip it, it is when they went forward.
+    /// Truncates an instant in local time. Of two instants the result is the one with the offset of `moment`; if the
+    /// local time is skipped, it is the transition.
     pub(crate) fn cut(&mut self, moment: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
         let local = self.local(moment)?;
         let (offset, cut) = (local - moment, cut(local)?);
@@ -85,7 +85,7 @@ impl Clock {
         if let Some(found) = self.moment(cut) {
             return Some(found);
         }
-        // By the offset before they went forward.
+        // With the offset before the transition.
         let before = self.offset(cut.div_euclid(MICROS).checked_sub(86_400)?)?;
         cut.checked_sub(before * MICROS)
     }
@@ -101,8 +101,8 @@ impl Clock {
     }
 }
 
-/// `timezone(zone, time)`, which `time AT TIME ZONE zone` stands for: of a moment what the clocks of the zone show then, without a
-/// zone; of a time without a zone the moment at which they show it. As in PostgreSQL and DuckDB.
+/// `timezone(zone, time)`, or `time AT TIME ZONE zone`: converts an instant to local time without a zone, and local
+/// time to an instant. As in PostgreSQL and DuckDB.
 pub(crate) fn at_time_zone() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(AtTimeZone { signature: Signature::user_defined(Volatility::Immutable) }))
 }
@@ -191,14 +191,14 @@ impl ScalarUDFImpl for AtTimeZone {
 
 fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
     if is_moment {
-        return clock.local(time).ok_or_else(|| beyond(time));
+        return clock.local(time).ok_or_else(|| beyond_calendar(time));
     }
     clock
         .moment(time)
-        .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond(time)))
+        .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond_calendar(time)))
 }
 
-pub(crate) fn beyond(time: i64) -> DataFusionError {
+pub(crate) fn beyond_calendar(time: i64) -> DataFusionError {
     exec_datafusion_err!("the time {time} (microseconds since 1970) is beyond the calendar")
 }
 
@@ -210,16 +210,16 @@ fn known_zone(name: &str) -> Result<Tz> {
     })
 }
 
-/// `expr` with a function in its place, if it casts a time without a zone to one with a zone that has clocks of its own.
-pub(crate) fn by_clocks(expr: Expr, schema: &DFSchema) -> Expr {
-    converted::<ByClocks>(expr, schema)
+/// Replaces `expr` by the function, if it casts local time to a time with a zone other than UTC.
+pub(crate) fn local_to_instant(expr: Expr, schema: &DFSchema) -> Expr {
+    converted::<LocalToInstant>(expr, schema)
 }
 
-/// Times without a zone as moments at which the clocks of a zone show them.
+/// Casts local times to instants of a zone.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ByClocks;
+struct LocalToInstant;
 
-impl Conversion for ByClocks {
+impl Conversion for LocalToInstant {
     const NAME: &str = "by_clocks";
 
     fn is_for(from: &DataType, to: &DataType) -> bool {
@@ -234,14 +234,14 @@ impl Conversion for ByClocks {
         let options = CastOptions { safe: or_null, ..CastOptions::default() };
         let local = cast_with_options(times, &DataType::Timestamp(*unit, None), &options)?;
         let local = cast(&local, &DataType::Int64)?;
-        let (clock, per_second) = (Clock::new(known_zone(name)?, name), per_second(*unit));
+        let (clock, per_second) = (Clock::new(known_zone(name)?, name), ticks_per_second(*unit));
         let one = |local: i64| {
             let seconds = local.div_euclid(per_second);
             let moment = clock.meant(seconds).and_then(|offset| local.checked_sub(offset * per_second));
             match moment {
                 None if !or_null => {
                     let skipped = clock.skipped(DateTime::from_timestamp(seconds, 0));
-                    Err(skipped.unwrap_or_else(|| beyond(seconds.saturating_mul(MICROS))))
+                    Err(skipped.unwrap_or_else(|| beyond_calendar(seconds.saturating_mul(MICROS))))
                 }
                 moment => Ok(moment),
             }
@@ -255,7 +255,8 @@ impl Conversion for ByClocks {
     }
 }
 
-fn per_second(unit: TimeUnit) -> i64 {
+/// Ticks of a second in this unit.
+pub(crate) fn ticks_per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

@@ -1,4 +1,4 @@
-//! Averages of decimals, rounded half away from zero at the last of their digits.
+//! `avg` of decimals, rounded half away from zero.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use datafusion::functions_aggregate::average::Avg;
 use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{Mended, Results, finished};
+use crate::functions::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
 /// `avg`.
 pub(crate) fn average() -> AggregateUDF {
-    AggregateUDF::from(Mended::<_, Rounds>::new(Avg::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, DecimalAverage>::new(Avg::new()))
 }
 
-/// The decimals that averages are rounded to.
+/// Result type of an average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Rounds {
+struct DecimalAverage {
     precision: u8,
     scale: i8,
 }
 
-impl Rounds {
-    /// `sum / count`, of a sum that has this scale.
+impl DecimalAverage {
+    /// `sum / count`; `scale` is that of `sum`.
     fn average(self, sum: i256, scale: i8, count: u64) -> Result<i128> {
         let ten = i256::from_i128(10);
         let finer = (self.scale - scale).max(0).cast_unsigned();
@@ -37,17 +37,22 @@ impl Rounds {
             let one = i256::from_i128(if sum.is_negative() { -1 } else { 1 });
             if up { whole.checked_add(one) } else { Some(whole) }
         });
-        let average = average.and_then(i256::to_i128).ok_or_else(too_great)?;
-        if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) { Ok(average) } else { Err(too_great()) }
+        let average = average.and_then(i256::to_i128).ok_or_else(average_overflow)?;
+        if average.unsigned_abs() < 10_u128.pow(self.precision.min(38).into()) {
+            Ok(average)
+        } else {
+            Err(average_overflow())
+        }
     }
 
-    /// The average of all rows, whose state is how many there are and their sum, or the distinct values.
+    /// The average of all rows. `state`: count and sum, or the distinct values.
     fn of_all(self, state: &[ScalarValue], distinct: bool) -> Result<ScalarValue> {
         let (sum, own, count) = match (state, distinct) {
             ([ScalarValue::List(values)], true) => {
                 let (values, own) = wide(values.values())?;
                 let values = values.as_primitive::<Decimal256Type>();
-                let sum = values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(too_great)?;
+                let sum =
+                    values.iter().flatten().try_fold(i256::ZERO, i256::checked_add).ok_or_else(average_overflow)?;
                 (Some(sum), own, (values.len() - values.null_count()) as u64)
             }
             ([ScalarValue::UInt64(count), sum], false) => {
@@ -64,11 +69,11 @@ impl Rounds {
     }
 }
 
-fn too_great() -> DataFusionError {
-    exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST what is averaged to DOUBLE")
+fn average_overflow() -> DataFusionError {
+    exec_datafusion_err!("an average does not fit into a decimal of 38 digits: CAST the argument to DOUBLE")
 }
 
-/// Decimals in 256 bits, and their scale.
+/// Widens decimals to 256 bits; with their scale.
 fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
     let scale = match decimals.data_type() {
         DataType::Decimal32(_, scale)
@@ -80,7 +85,7 @@ fn wide(decimals: &ArrayRef) -> Result<(ArrayRef, i8)> {
     Ok((cast(decimals, &DataType::Decimal256(76, scale))?, scale))
 }
 
-impl Results for Rounds {
+impl ResultOverride for DecimalAverage {
     fn of(kind: &DataType) -> Option<Self> {
         match kind {
             DataType::Decimal128(precision, scale) => Some(Self { precision: *precision, scale: *scale }),
@@ -92,22 +97,22 @@ impl Results for Rounds {
         None
     }
 
-    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
-        finished(engine, move |state| self.of_all(state, distinct))
+    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+        finished(inner, move |state| self.of_all(state, distinct))
     }
 
-    fn groups(self, engine: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(OfGroups { engine, rounds: self })
+    fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
+        Box::new(GroupAverages { inner, rounds: self })
     }
 }
 
-/// The averages of groups.
-struct OfGroups {
-    engine: Box<dyn GroupsAccumulator>,
-    rounds: Rounds,
+/// Averages by group.
+struct GroupAverages {
+    inner: Box<dyn GroupsAccumulator>,
+    rounds: DecimalAverage,
 }
 
-impl GroupsAccumulator for OfGroups {
+impl GroupsAccumulator for GroupAverages {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -115,15 +120,15 @@ impl GroupsAccumulator for OfGroups {
         only: Option<&BooleanArray>,
         total: usize,
     ) -> Result<()> {
-        self.engine.update_batch(values, groups, only, total)
+        self.inner.update_batch(values, groups, only, total)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.engine.merge_batch(states, groups, total)
+        self.inner.merge_batch(states, groups, total)
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let state = self.engine.state(emit_to)?;
+        let state = self.inner.state(emit_to)?;
         let [counts, sums] = state.as_slice() else { return internal_err!("avg has another state") };
         let (sums, own) = wide(sums)?;
         let counts = counts.as_primitive_opt::<UInt64Type>();
@@ -138,14 +143,14 @@ impl GroupsAccumulator for OfGroups {
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.engine.state(emit_to)
+        self.inner.state(emit_to)
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], only: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.engine.convert_to_state(values, only)
+        self.inner.convert_to_state(values, only)
     }
 
     fn size(&self) -> usize {
-        self.engine.size()
+        self.inner.size()
     }
 }

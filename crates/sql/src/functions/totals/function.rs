@@ -1,4 +1,4 @@
-//! An aggregate function of the engine, with results of ours for some types.
+//! Wraps a DataFusion aggregate function to override its results for some types.
 
 use std::fmt::{self, Debug, Formatter};
 use std::hash::Hash;
@@ -13,133 +13,133 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
 };
 
-/// What is worked out here for results of one type.
-pub(crate) trait Results: Sized {
-    /// For results of this type; `None` where those of the engine are right.
+/// The overrides for one result type.
+pub(crate) trait ResultOverride: Sized {
+    /// For results of this type; `None` for DataFusion's.
     fn of(kind: &DataType) -> Option<Self>;
 
-    /// What is passed on between stages; `None` for what the engine passes on.
+    /// The state fields; `None` for DataFusion's.
     fn state(&self, args: &StateFieldsArgs<'_>) -> Option<Vec<FieldRef>>;
 
-    /// Of all rows, or those of a window, in the place of `engine` or around it.
-    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator>;
+    /// Accumulator of all rows or of a window; replaces or wraps `inner`.
+    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator>;
 
-    /// Of groups, in the place of `engine` or around it.
-    fn groups(self, engine: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator>;
+    /// Accumulator of groups; replaces or wraps `inner`.
+    fn groups(self, inner: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator>;
 }
 
-/// The function `E` with the results `R`.
+/// DataFusion's function `E` with the results `R`.
 #[derive(PartialEq, Eq, Hash)]
-pub(crate) struct Mended<E, R> {
-    engine: E,
+pub(crate) struct OverriddenAggregate<E, R> {
+    inner: E,
     results: std::marker::PhantomData<fn() -> R>,
 }
 
-impl<E, R> Mended<E, R> {
-    pub(crate) fn new(engine: E) -> Self {
-        Self { engine, results: std::marker::PhantomData }
+impl<E, R> OverriddenAggregate<E, R> {
+    pub(crate) fn new(inner: E) -> Self {
+        Self { inner, results: std::marker::PhantomData }
     }
 }
 
-impl<E: Debug, R> Debug for Mended<E, R> {
+impl<E: Debug, R> Debug for OverriddenAggregate<E, R> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Mended").field(&self.engine).finish()
+        f.debug_tuple("OverriddenAggregate").field(&self.inner).finish()
     }
 }
 
-impl<E, R> AggregateUDFImpl for Mended<E, R>
+impl<E, R> AggregateUDFImpl for OverriddenAggregate<E, R>
 where
     E: AggregateUDFImpl + PartialEq + Eq + Hash,
-    R: Results + PartialEq + Eq + Hash + 'static,
+    R: ResultOverride + PartialEq + Eq + Hash + 'static,
 {
     fn name(&self) -> &str {
-        self.engine.name()
+        self.inner.name()
     }
 
     fn aliases(&self) -> &[String] {
-        self.engine.aliases()
+        self.inner.aliases()
     }
 
     fn signature(&self) -> &Signature {
-        self.engine.signature()
+        self.inner.signature()
     }
 
     fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.engine.return_type(kinds)
+        self.inner.return_type(kinds)
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         match R::of(args.return_type()).and_then(|results| results.state(&args)) {
             Some(fields) => Ok(fields),
-            None => self.engine.state_fields(args),
+            None => self.inner.state_fields(args),
         }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let (results, distinct) = (R::of(args.return_type()), args.is_distinct);
-        let engine = self.engine.accumulator(args)?;
+        let inner = self.inner.accumulator(args)?;
         Ok(match results {
-            Some(results) => results.all(engine, distinct),
-            None => engine,
+            Some(results) => results.all(inner, distinct),
+            None => inner,
         })
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let (results, distinct) = (R::of(args.return_type()), args.is_distinct);
-        let engine = self.engine.create_sliding_accumulator(args)?;
+        let inner = self.inner.create_sliding_accumulator(args)?;
         Ok(match results {
-            Some(results) => results.all(engine, distinct),
-            None => engine,
+            Some(results) => results.all(inner, distinct),
+            None => inner,
         })
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.engine.groups_accumulator_supported(args)
+        self.inner.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
         let results = R::of(args.return_type());
-        let engine = self.engine.create_groups_accumulator(args)?;
+        let inner = self.inner.create_groups_accumulator(args)?;
         Ok(match results {
-            Some(results) => results.groups(engine),
-            None => engine,
+            Some(results) => results.groups(inner),
+            None => inner,
         })
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
-        self.engine.reverse_expr()
+        self.inner.reverse_expr()
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.engine.order_sensitivity()
+        self.inner.order_sensitivity()
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        self.engine.documentation()
+        self.inner.documentation()
     }
 
     fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
-        self.engine.set_monotonicity(kind)
+        self.inner.set_monotonicity(kind)
     }
 }
 
-/// An accumulator of the engine, of whose state something else is made.
+/// A DataFusion accumulator with another final step.
 struct Finished<F> {
-    engine: Box<dyn Accumulator>,
+    inner: Box<dyn Accumulator>,
     finish: F,
 }
 
-/// `engine`, of whose state `finish` makes the result.
-pub(crate) fn finished<F>(engine: Box<dyn Accumulator>, finish: F) -> Box<dyn Accumulator>
+/// Wraps `inner`; `finish` evaluates its state.
+pub(crate) fn finished<F>(inner: Box<dyn Accumulator>, finish: F) -> Box<dyn Accumulator>
 where
     F: Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,
 {
-    Box::new(Finished { engine, finish })
+    Box::new(Finished { inner, finish })
 }
 
 impl<F> Debug for Finished<F> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Finished").field(&self.engine).finish()
+        f.debug_tuple("Finished").field(&self.inner).finish()
     }
 }
 
@@ -148,30 +148,30 @@ where
     F: Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,
 {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.engine.update_batch(values)
+        self.inner.update_batch(values)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.engine.merge_batch(states)
+        self.inner.merge_batch(states)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.engine.state()
+        self.inner.state()
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        (self.finish)(&self.engine.state()?)
+        (self.finish)(&self.inner.state()?)
     }
 
     fn size(&self) -> usize {
-        self.engine.size()
+        self.inner.size()
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.engine.retract_batch(values)
+        self.inner.retract_batch(values)
     }
 
     fn supports_retract_batch(&self) -> bool {
-        self.engine.supports_retract_batch()
+        self.inner.supports_retract_batch()
     }
 }

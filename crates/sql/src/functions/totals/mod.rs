@@ -1,5 +1,5 @@
-//! `sum` and `avg` as PostgreSQL and DuckDB give them, in place of the engine's (DataFusion 55.2): sums of integers fail where
-//! they do not fit, and averages of decimals are rounded. The engine's wrap around, and cut.
+//! `sum` and `avg` as in PostgreSQL and DuckDB: sums of integers fail on overflow, and averages of decimals are
+//! rounded. DataFusion 55.2 wraps around and truncates.
 
 pub(crate) mod average;
 pub(crate) mod function;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 
-pub(crate) use sum::too_great;
+pub(crate) use sum::sum_overflow;
 
-/// Puts them in the place of the engine's.
+/// Replaces DataFusion's functions.
 pub(crate) fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder;
     let functions = [sum::sum(), average::average()];

@@ -1,4 +1,4 @@
-//! Sums of integers, added up in 128 bits: more than there are rows to fill.
+//! `sum` of integers and decimals in 128 bits.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
-use crate::functions::totals::function::{Mended, Results, finished};
+use crate::functions::totals::function::{OverriddenAggregate, ResultOverride, finished};
 
-/// A sum of integers on its way.
+/// Type of integer sums in progress.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// `sum`.
 pub(crate) fn sum() -> AggregateUDF {
-    AggregateUDF::from(Mended::<_, Sums>::new(Sum::new()))
+    AggregateUDF::from(OverriddenAggregate::<_, ExactSum>::new(Sum::new()))
 }
 
-/// Sums of this type.
+/// Result type of a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Sums {
+struct ExactSum {
     kind: DataType,
 }
 
-impl Results for Sums {
-    /// What is added up here: values of 64 bits, which no number of rows takes beyond 128, and decimals of 128, of which each
-    /// step is looked at.
+impl ResultOverride for ExactSum {
+    /// Integers of 64 bits, whose sum over any number of rows fits 128 bits, and decimals of 128 bits, whose steps are
+    /// checked.
     fn of(kind: &DataType) -> Option<Self> {
         let is_ours = matches!(kind, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..));
         is_ours.then(|| Self { kind: kind.clone() })
@@ -42,41 +42,41 @@ impl Results for Sums {
         (!args.is_distinct).then(|| vec![Arc::new(field())])
     }
 
-    fn all(self, engine: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
+    fn all(self, inner: Box<dyn Accumulator>, distinct: bool) -> Box<dyn Accumulator> {
         let kind = self.kind;
         if distinct {
-            return finished(engine, move |state| of_distinct(state, &kind));
+            return finished(inner, move |state| of_distinct(state, &kind));
         }
-        Box::new(Total { sum: 0, count: 0, kind })
+        Box::new(RowSum { sum: 0, count: 0, kind })
     }
 
     fn groups(self, _: Box<dyn GroupsAccumulator>) -> Box<dyn GroupsAccumulator> {
-        Box::new(Totals { sums: Vec::new(), seen: None, kind: self.kind })
+        Box::new(GroupSums { sums: Vec::new(), seen: None, kind: self.kind })
     }
 }
 
-/// A sum on its way to this type.
+/// Type of a sum in progress for this result type.
 fn state(kind: &DataType) -> DataType {
     if kind.is_integer() { WIDE } else { kind.clone() }
 }
 
-/// The sum of distinct values, which the engine collects.
+/// The sum of distinct values, which DataFusion collects.
 fn of_distinct(state: &[ScalarValue], kind: &DataType) -> Result<ScalarValue> {
     let (mut sum, mut count) = (0, 0);
     for state in state {
-        let ScalarValue::List(list) = state else { return internal_err!("distinct values are no list") };
+        let ScalarValue::List(list) = state else { return internal_err!("distinct values are not a list") };
         count += add(&mut sum, list.values())?;
     }
     value((count > 0).then_some(sum), kind)
 }
 
-/// Adds the values of `array` that are there to `sum`; how many there are.
+/// Adds the non-null values of `array` to `sum`; returns their count.
 fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
     let count = array.len() - array.null_count();
     let more = match array.data_type() {
         DataType::Int64 => {
             let values = array.as_primitive::<Int64Type>();
-            // Moved up by 2^63, so that none is below zero.
+            // Biased by 2^63, so that none is negative.
             let moved = |value: i64| value.cast_unsigned() ^ (1 << 63);
             sum_of(values.values(), values.nulls(), moved) - ((count as i128) << 63)
         }
@@ -91,17 +91,17 @@ fn add(sum: &mut i128, array: &ArrayRef) -> Result<usize> {
                 (more, over) = (next, over | passed);
             }
             if over {
-                return Err(too_great());
+                return Err(sum_overflow());
             }
             more
         }
         other => return internal_err!("sum of {other}"),
     };
-    *sum = sum.checked_add(more).ok_or_else(too_great)?;
+    *sum = sum.checked_add(more).ok_or_else(sum_overflow)?;
     Ok(count)
 }
 
-/// So many halves of integers add up within 64 bits.
+/// Number of 32-bit halves whose sum fits 64 bits.
 const HALVES: usize = 1 << 30;
 
 fn sum_of<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, moved: impl Fn(T) -> u64) -> i128 {
@@ -116,7 +116,7 @@ fn sum_of<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, moved: impl Fn(T) -
     parts.sum()
 }
 
-/// The halves of integers are added up apart, several at a time.
+/// Adds low and high halves separately, so that the loop vectorizes.
 fn halves(values: impl Iterator<Item = u64>) -> i128 {
     let (mut low, mut high) = (0_u64, 0_u64);
     for value in values {
@@ -126,11 +126,11 @@ fn halves(values: impl Iterator<Item = u64>) -> i128 {
     (i128::from(high) << 32) + i128::from(low)
 }
 
-pub(crate) fn too_great() -> DataFusionError {
-    exec_datafusion_err!("a sum does not fit into {WIDE}: CAST what is added up to DOUBLE")
+pub(crate) fn sum_overflow() -> DataFusionError {
+    exec_datafusion_err!("a sum does not fit into {WIDE}: CAST the argument to DOUBLE")
 }
 
-/// `sum` as a value of `kind`, if it fits.
+/// Checks that `sum` fits `kind`.
 fn fitting(sum: i128, kind: &DataType) -> Result<i128> {
     let fits = match kind {
         DataType::Int64 => i64::try_from(sum).is_ok(),
@@ -143,7 +143,7 @@ fn fitting(sum: i128, kind: &DataType) -> Result<i128> {
             "the sum {sum} does not fit into {}: write sum(CAST(.. AS DECIMAL(38, 0)))",
             kind.to_string().to_lowercase()
         ),
-        _ => Err(too_great()),
+        _ => Err(sum_overflow()),
     }
 }
 
@@ -157,15 +157,15 @@ fn value(sum: Option<i128>, kind: &DataType) -> Result<ScalarValue> {
     })
 }
 
-/// The sum of all rows, or of those of a window.
+/// Accumulator of all rows, or of a window.
 #[derive(Debug)]
-struct Total {
+struct RowSum {
     sum: i128,
     count: usize,
     kind: DataType,
 }
 
-impl Accumulator for Total {
+impl Accumulator for RowSum {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
         self.count += add(&mut self.sum, values)?;
@@ -192,7 +192,7 @@ impl Accumulator for Total {
         let [values] = values else { return internal_err!("sum of {} columns", values.len()) };
         let mut gone = 0;
         self.count -= add(&mut gone, values)?;
-        self.sum = self.sum.checked_sub(gone).ok_or_else(too_great)?;
+        self.sum = self.sum.checked_sub(gone).ok_or_else(sum_overflow)?;
         Ok(())
     }
 
@@ -201,16 +201,16 @@ impl Accumulator for Total {
     }
 }
 
-/// The sums of groups.
-struct Totals {
+/// ExactSum by group.
+struct GroupSums {
     sums: Vec<i128>,
-    /// The groups that have a value; `None` while all have.
+    /// Groups with a value; `None` while all have one.
     seen: Option<BooleanBufferBuilder>,
     kind: DataType,
 }
 
-impl Totals {
-    /// Makes room for `total` groups, of which a batch without nulls has those of its rows.
+impl GroupSums {
+    /// Grows to `total` groups. `has_all`: whether every row of the batch has a value.
     fn grow(&mut self, groups: &[usize], total: usize, has_all: bool) {
         let before = self.sums.len();
         self.sums.resize(total, 0);
@@ -244,7 +244,7 @@ impl Totals {
         match &mut self.seen {
             None => pairs().for_each(|(group, value)| one(group, value)),
             Some(seen) => {
-                // A filter that is null lets nothing pass.
+                // A null filter does not pass.
                 let only = only.map(|only| match only.nulls() {
                     Some(nulls) => only.values() & nulls.inner(),
                     None => only.values().clone(),
@@ -268,7 +268,7 @@ impl Totals {
                 }
             }
         }
-        if over { Err(too_great()) } else { Ok(()) }
+        if over { Err(sum_overflow()) } else { Ok(()) }
     }
 
     fn emit(&mut self, emit_to: EmitTo, kind: &DataType) -> Result<ArrayRef> {
@@ -284,7 +284,7 @@ impl Totals {
             NullBuffer::new(seen.slice(0, sums.len()))
         });
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-        // The sum of a group without a value is 0.
+        // Groups without a value have sum 0, which fits.
         let fit = match kind {
             DataType::Int64 => sums.iter().all(|sum| i64::try_from(*sum).is_ok()),
             DataType::UInt64 => sums.iter().all(|sum| u64::try_from(*sum).is_ok()),
@@ -307,12 +307,12 @@ impl Totals {
     }
 }
 
-/// The groups that there are after a batch: those before it, and those that follow them in it in their order.
+/// Number of groups after a batch, as long as new groups appear in it in order.
 fn follow(groups: &[usize], before: usize) -> usize {
     groups.iter().fold(before, |next, group| next + usize::from(*group == next))
 }
 
-impl GroupsAccumulator for Totals {
+impl GroupsAccumulator for GroupSums {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -365,16 +365,16 @@ mod tests {
 
     use super::*;
 
-    fn totals() -> Totals {
-        Totals { sums: Vec::new(), seen: None, kind: DataType::Int64 }
+    fn totals() -> GroupSums {
+        GroupSums { sums: Vec::new(), seen: None, kind: DataType::Int64 }
     }
 
-    fn emitted(totals: &mut Totals, emit_to: EmitTo) -> Vec<Option<i64>> {
+    fn emitted(totals: &mut GroupSums, emit_to: EmitTo) -> Vec<Option<i64>> {
         totals.evaluate(emit_to).unwrap().as_primitive::<Int64Type>().iter().collect()
     }
 
     #[test]
-    fn sums_of_all_do_not_depend_on_signs_or_nulls() {
+    fn total_sums_handle_signs_and_nulls() {
         let values = [i64::MIN, -1, 0, 1, i64::MAX, i64::MAX, 1 << 31, -(1 << 33)];
         let some = values.iter().enumerate().map(|(at, value)| (at % 3 != 1).then_some(*value));
         for array in [Int64Array::from(values.to_vec()), some.collect()] {
@@ -389,9 +389,9 @@ mod tests {
     }
 
     #[test]
-    fn groups_without_a_value_are_null_and_stay_in_their_place() {
+    fn groups_without_a_value_are_null() {
         let mut totals = totals();
-        let batch = |totals: &mut Totals, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
+        let batch = |totals: &mut GroupSums, values: Vec<Option<i64>>, groups: &[usize], total: usize| {
             totals.update_batch(&[Arc::new(Int64Array::from(values))], groups, None, total).unwrap();
         };
         batch(&mut totals, vec![Some(1), Some(2), Some(3)], &[0, 1, 0], 2);
@@ -400,13 +400,13 @@ mod tests {
         batch(&mut totals, vec![Some(7)], &[3], 4);
         assert_eq!(emitted(&mut totals, EmitTo::First(2)), [Some(4), Some(7)]);
         assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(7)]);
-        // A group of which the batch has no row.
+        // A group without rows in the batch.
         batch(&mut totals, vec![Some(1)], &[1], 2);
         assert_eq!(emitted(&mut totals, EmitTo::All), [None, Some(1)]);
     }
 
     #[test]
-    fn filtered_rows_count_for_nothing() {
+    fn filtered_rows_are_not_added() {
         let mut totals = totals();
         let values = Int64Array::from(vec![Some(1), Some(2), None, Some(8), Some(16)]);
         let only = BooleanArray::from(vec![Some(true), Some(false), Some(true), None, Some(true)]);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_a_group_that_does_not_fit_fails() {
+    fn overflow_of_a_group_fails() {
         let mut totals = totals();
         let values = Arc::new(Int64Array::from(vec![i64::MAX, 1, 1])) as ArrayRef;
         totals.update_batch(&[Arc::clone(&values)], &[0, 0, 1], None, 2).unwrap();

@@ -1,13 +1,13 @@
 //! Coerces decimals to floats where both meet; row "Decimals and floats" of `docs/datafusion-workarounds.md`.
 //!
-//! `kwh = 17.4` over a column of floats compares with the float nearest to 17.4, as in PostgreSQL, DuckDB and GoogleSQL.
-//! DataFusion 55.2 coerces the floats to decimals of 15 fractional digits instead: 17.4 becomes 17.399999999999999, and 1e300 is
-//! an error.
+//! `kwh = 17.4` over a column of floats compares with the float nearest to 17.4, as in PostgreSQL, DuckDB and
+//! GoogleSQL. DataFusion 55.2 coerces the floats to decimals of 15 fractional digits instead: 17.4 becomes
+//! 17.399999999999999, and 1e300 is an error.
 //!
-//! Coercion runs bottom-up, with DataFusion's own rewriter after each node: an expression, or a column of a subquery, that is not
-//! coerced yet reports the type of its first operand.
+//! Coercion runs bottom-up, with DataFusion's own rewriter after each node: an expression, or a column of a subquery,
+//! that is not coerced yet reports the type of its first operand.
 
-pub(crate) mod meeting;
+pub(crate) mod coerce;
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
-use crate::session::meaning::compared_times;
-pub(crate) use crate::workarounds::floats::meeting::in_expression;
-use crate::workarounds::floats::meeting::{common_float, meet};
+use crate::session::semantics::compared_times;
+pub(crate) use crate::workarounds::floats::coerce::coerce_expression;
+use crate::workarounds::floats::coerce::{coerce_to_float, common_float, with_floats};
 
-/// The engine's rules, after [`DecimalsAsFloats`]: it looks at types before they are brought together.
+/// DataFusion's analyzer rules, with [`DecimalsAsFloats`] before type coercion.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     let place = rules.iter().position(|rule| rule.name() == "type_coercion").unwrap_or(rules.len());
@@ -48,7 +48,7 @@ impl AnalyzerRule for DecimalsAsFloats {
     }
 }
 
-/// A plan, from its leaves up; inner queries after the outer columns that they name.
+/// Coerces a plan bottom-up; correlated subqueries after the outer columns that they reference.
 fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     let done = |plan: LogicalPlan| in_plan(plan).map(Transformed::yes);
     let plan = match plan {
@@ -63,7 +63,7 @@ fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(of_node(plan)?.data)
 }
 
-/// A node, once its inputs are done.
+/// Coerces a node whose inputs are coerced.
 fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
@@ -75,7 +75,7 @@ fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         let refreshed = expr.transform_up(|expr| with_subquery(expr, &schema))?;
         refreshed
-            .transform_data(|expr| in_expression(expr, &schema))
+            .transform_data(|expr| coerce_expression(expr, &schema))
             .map(|done| done.update_data(|expr| name.restore(expr)))
     })?
     .transform_data(between_inputs)?
@@ -83,7 +83,7 @@ fn of_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     .map_data(LogicalPlan::recompute_schema)
 }
 
-/// An expression with a subquery, done where columns of the outer query have the types of `schema`.
+/// Coerces the subquery of an expression; outer columns have the types of `schema`.
 fn with_subquery(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let subquery = match &mut expr {
         Expr::ScalarSubquery(subquery) => subquery,
@@ -97,7 +97,7 @@ fn with_subquery(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>>
     Ok(Transformed::yes(expr))
 }
 
-/// Subqueries that are joined to rows of `schema`, with the types of those.
+/// Updates outer column types in lateral subqueries to those of `schema`.
 fn laterals(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     let changed = plan.transform_up(|plan| match plan {
         LogicalPlan::Subquery(mut subquery) => {
@@ -109,7 +109,7 @@ fn laterals(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
     Ok(changed.data)
 }
 
-/// The plan of a subquery, in which columns of the outer query have the types that they have by now.
+/// The plan of a subquery with outer column types updated to those of `schema`.
 fn with_outer_types(subquery: &mut Subquery, schema: &DFSchema) -> Result<LogicalPlan> {
     for outer in &mut subquery.outer_ref_columns {
         *outer = outer_column(std::mem::take(outer), schema).data;
@@ -134,14 +134,14 @@ fn outer_column(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// Columns of two inputs that are matched, or follow one another.
+/// Coerces columns of two inputs: join keys and unions.
 fn between_inputs(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Join(mut join) => {
             let mut changed = false;
             for (left, right) in &mut join.on {
                 let types = [left.get_type(join.left.schema())?, right.get_type(join.right.schema())?];
-                changed |= meet(&mut [left, right], &types) || compared_times(&mut [left, right], &types);
+                changed |= coerce_to_float(&mut [left, right], &types) || compared_times(&mut [left, right], &types);
             }
             Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
         }
@@ -167,15 +167,4 @@ fn of_union(union: Union) -> Result<Transformed<LogicalPlan>> {
     });
     let (inputs, schema) = (inputs.collect::<Result<_>>()?, Arc::new(with_floats(&union.schema, &floats)?));
     Ok(Transformed::yes(LogicalPlan::Union(Union { inputs, schema })))
-}
-
-/// `schema` with floats for those of its decimals that have one in `floats`.
-fn with_floats(schema: &DFSchema, floats: &[Option<DataType>]) -> Result<DFSchema> {
-    let fields = schema.iter().zip(floats).map(|((relation, field), float)| {
-        let float = float.as_ref().filter(|_| field.data_type().is_decimal());
-        let field = float
-            .map_or_else(|| Arc::clone(field), |float| Arc::new(field.as_ref().clone().with_data_type(float.clone())));
-        (relation.cloned(), field)
-    });
-    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }

@@ -1,6 +1,6 @@
-//! What expressions mean where the engine (DataFusion 55.2) means something else than PostgreSQL and DuckDB, once their types are
-//! known: text is a time in every form that people write, times of several units meet without overflow, fractions are
-//! rounded when they become integers, and integers do not wrap around.
+//! Rewrites typed expressions whose meaning in DataFusion 55.2 differs from PostgreSQL and DuckDB: text is parsed as a
+//! time in more forms, times of several units are compared without overflow, casts of fractions to integers round, and
+//! integer overflow is an error.
 
 use std::str::FromStr;
 
@@ -11,20 +11,20 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 
 use crate::functions::argument_types::is_text;
-use crate::functions::{as_nanos, by_clocks, checked, read_text, rounded};
+use crate::functions::{as_nanos, checked_arithmetic, local_to_instant, parse_time_casts, rounding_cast};
 
-/// `expr`, whose types were brought together by the engine, with functions of ours where the engine's do something else.
+/// Replaces parts of `expr`, which DataFusion has coerced, by functions of this crate.
 ///
 /// # Errors
-/// If a constant is no time.
-pub(crate) fn as_meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    // Casts that the engine put around what it brought together.
+/// If a constant text is not a time.
+pub(crate) fn with_own_semantics(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    // Casts inserted by coercion.
     let expr = expr.map_children(|child| read(child, schema))?;
     let Transformed { data, transformed, .. } = expr;
     let Transformed { data, transformed: was_read, .. } = read(data, schema)?;
     let data = match data {
-        cast @ (Expr::Cast(_) | Expr::TryCast(_)) => rounded(cast, schema),
-        other => checked(other, schema),
+        cast @ (Expr::Cast(_) | Expr::TryCast(_)) => rounding_cast(cast, schema),
+        other => checked_arithmetic(other, schema),
     };
     let is_ours = matches!(data, Expr::ScalarFunction(_));
     Ok(Transformed::new_transformed(data, transformed || was_read || is_ours))
@@ -33,7 +33,7 @@ pub(crate) fn as_meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr
 fn read(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(_) | Expr::TryCast(_) => {
-            let expr = by_clocks(read_text(expr, schema)?, schema);
+            let expr = local_to_instant(parse_time_casts(expr, schema)?, schema);
             let changed = matches!(expr, Expr::ScalarFunction(_));
             Ok(Transformed::new_transformed(expr, changed))
         }
@@ -41,8 +41,8 @@ fn read(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Brings what is compared to the unit and the zone of the times among it: text and dates, where the engine would make nanoseconds
-/// of all, which end in 2262.
+/// Casts compared operands to the unit and zone of the times among them; DataFusion would cast text and dates to
+/// nanoseconds, which end in 2262.
 pub(crate) fn compared_times(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
     let Some(common) = common_time(types) else { return false };
     let mut changed = false;
@@ -61,7 +61,8 @@ pub(crate) fn compared_times(exprs: &mut [&mut Expr], types: &[DataType]) -> boo
     changed
 }
 
-/// The finest unit and the first zone of the times among `types`; `None` if there is none, or what cannot be compared with times.
+/// The finest unit and the first zone of the times among `types`; `None` without times, or with types not comparable to
+/// times.
 fn common_time(types: &[DataType]) -> Option<DataType> {
     let mut common: Option<(TimeUnit, Option<std::sync::Arc<str>>)> = None;
     for kind in types {
@@ -77,12 +78,12 @@ fn common_time(types: &[DataType]) -> Option<DataType> {
             _ => return None,
         }
     }
-    // Text and days have parts of seconds; nothing is as fine as text can be, and columns are in microseconds.
+    // Text may have any fraction of a second; columns are in microseconds.
     common.map(|(unit, zone)| DataType::Timestamp(unit.max(TimeUnit::Microsecond), zone))
 }
 
-/// Functions as the casts that they stand for: `arrow_cast`, so that it converts as casts do, and `to_timestamp(text)` and
-/// `to_timestamp(seconds)` in microseconds, for the engine's nanoseconds end in 2262.
+/// Rewrites functions to casts: `arrow_cast`, so that it converts as casts do, and `to_timestamp(text)` and
+/// `to_timestamp(seconds)` to microseconds, because DataFusion's nanoseconds end in 2262.
 pub(crate) fn as_cast(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = &expr else { return Transformed::no(expr) };
     let micros = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));

@@ -1,4 +1,4 @@
-//! Expressions in which decimals meet floats.
+//! Coercion of expressions that combine decimals and floats.
 
 use std::sync::Arc;
 
@@ -11,17 +11,16 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subque
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 
-use super::with_floats;
-use crate::session::meaning::{as_cast, as_meant, compared_times};
+use crate::session::semantics::{as_cast, compared_times, with_own_semantics};
 
-/// Functions that give one of their arguments, or compare them.
-const MEETINGS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
+/// Functions that return or compare their arguments.
+const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "greatest", "least", "make_array", "nullif", "nvl"];
 
-/// `expr` over columns of `schema`, with floats for the decimals that meet floats, and its types brought together.
+/// Coerces `expr` over `schema`, casting decimals to floats where both meet.
 ///
 /// # Errors
-/// Those of the engine.
-pub(crate) fn in_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+/// Those of DataFusion.
+pub(crate) fn coerce_expression(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.rewrite(&mut FloatsFirst { schema, coercion: TypeCoercionRewriter::new(schema) })
 }
 
@@ -34,40 +33,46 @@ impl TreeNodeRewriter for FloatsFirst<'_> {
     type Node = Expr;
 
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
-        one(expr, self.schema)?
+        coerce_node(expr, self.schema)?
             .transform_data(|expr| self.coercion.f_up(expr))?
-            .transform_data(|expr| as_meant(expr, self.schema))
+            .transform_data(|expr| with_own_semantics(expr, self.schema))
     }
 }
 
-fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Transformed { data: mut expr, transformed: was_other, .. } =
         as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => compared(&mut [left, right], schema),
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => apart(left, right, schema),
-        Expr::Between(between) => compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            coerce_compared(&mut [left, right], schema)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => {
+            coerce_time_difference(left, right, schema)
+        }
+        Expr::Between(between) => {
+            coerce_compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema)
+        }
         Expr::InList(list) => {
             let mut members: Vec<&mut Expr> = list.list.iter_mut().collect();
             members.push(&mut list.expr);
-            let changed = compared(&mut members, schema);
+            let changed = coerce_compared(&mut members, schema);
             changed | with_both_zeroes(&list.expr, &mut list.list, schema)
         }
         Expr::Case(case) => {
             let (mut tests, mut given): (Vec<&mut Expr>, Vec<&mut Expr>) =
                 case.when_then_expr.iter_mut().map(|(when, then)| (when.as_mut(), then.as_mut())).unzip();
             given.extend(case.else_expr.as_deref_mut());
-            let given = alike(&mut given, schema);
+            let given = coerce_same_type(&mut given, schema);
             match case.expr.as_deref_mut() {
                 Some(base) => {
                     tests.push(base);
-                    compared(&mut tests, schema) | given
+                    coerce_compared(&mut tests, schema) | given
                 }
                 None => given,
             }
         }
-        Expr::ScalarFunction(function) if MEETINGS.contains(&function.name()) => {
-            alike(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
+        Expr::ScalarFunction(function) if SAME_TYPE_FUNCTIONS.contains(&function.name()) => {
+            coerce_same_type(&mut function.args.iter_mut().collect::<Vec<_>>(), schema)
         }
         Expr::InSubquery(inside) => beside_subquery(&mut inside.expr, &mut inside.subquery, schema)?,
         Expr::SetComparison(compared) => beside_subquery(&mut compared.expr, &mut compared.subquery, schema)?,
@@ -95,33 +100,33 @@ fn beside_subquery(expr: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) 
     Ok(true)
 }
 
-/// Expressions whose values are compared.
-fn compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+/// Coerces expressions that are compared.
+fn coerce_compared(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
-    types.is_ok_and(|types| meet(exprs, &types) || compared_times(exprs, &types))
+    types.is_ok_and(|types| coerce_to_float(exprs, &types) || compared_times(exprs, &types))
 }
 
-/// Two times, one of which is taken from the other; text beside a time is an interval.
-fn apart(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
+/// Coerces the operands of a difference of times; text beside a time is an interval.
+fn coerce_time_difference(left: &mut Expr, right: &mut Expr, schema: &DFSchema) -> bool {
     let (Ok(one), Ok(other)) = (left.get_type(schema), right.get_type(schema)) else { return false };
     let is_time = |kind: &DataType| matches!(kind, DataType::Timestamp(..) | DataType::Date32);
     is_time(&one) && is_time(&other) && compared_times(&mut [left, right], &[one, other])
 }
 
-/// Expressions whose values meet. What has no type yet is for the engine to complain of.
-fn alike(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+/// Coerces expressions that are combined. DataFusion reports those without a type.
+fn coerce_same_type(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Result<Vec<DataType>> = exprs.iter().map(|expr| expr.get_type(schema)).collect();
-    types.is_ok_and(|types| meet(exprs, &types))
+    types.is_ok_and(|types| coerce_to_float(exprs, &types))
 }
 
-pub(crate) fn meet(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
+pub(crate) fn coerce_to_float(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
     let Some(float) = common_float(types) else { return false };
     let decimals = exprs.iter_mut().zip(types).filter(|(_, kind)| kind.is_decimal());
     decimals.for_each(|(expr, _)| as_float(expr, &float));
     true
 }
 
-/// The float that decimals among `types` become: the widest of those they meet. `None` if there is nothing to be done.
+/// The widest float among `types`, if there are also decimals to cast.
 pub(crate) fn common_float(types: &[DataType]) -> Option<DataType> {
     if !types.iter().any(DataType::is_decimal) {
         return None;
@@ -129,8 +134,19 @@ pub(crate) fn common_float(types: &[DataType]) -> Option<DataType> {
     types.iter().filter(|kind| kind.is_floating()).max_by_key(|kind| kind.primitive_width()).cloned()
 }
 
-/// `nvl2(tested, there, absent)` as the CASE that it stands for: the engine would bring all three together, and of the first it
-/// is only asked whether there is one.
+/// Replaces decimals of `schema` by the floats in `floats`.
+pub(crate) fn with_floats(schema: &DFSchema, floats: &[Option<DataType>]) -> Result<DFSchema> {
+    let fields = schema.iter().zip(floats).map(|((relation, field), float)| {
+        let float = float.as_ref().filter(|_| field.data_type().is_decimal());
+        let field = float
+            .map_or_else(|| Arc::clone(field), |float| Arc::new(field.as_ref().clone().with_data_type(float.clone())));
+        (relation.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
+}
+
+/// Rewrites `nvl2(tested, there, absent)` to CASE: DataFusion would coerce all three together, but `tested` is only
+/// tested for null.
 fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "nvl2" => {
@@ -145,7 +161,7 @@ fn as_case(expr: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// In a list the engine tells zeroes apart, elsewhere not.
+/// Adds the other zero to a list: DataFusion distinguishes `0.0` and `-0.0` in lists only.
 fn with_both_zeroes(expr: &Expr, list: &mut Vec<Expr>, schema: &DFSchema) -> bool {
     let is_float = || expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
     if !list.iter().any(is_zero) || !is_float() {
@@ -166,7 +182,7 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
-/// A literal becomes the float nearest to what was written. A cast is as good for most, and keeps the name of an expression.
+/// Replaces a literal by the nearest float, if a cast gives another; otherwise casts, which preserves expression names.
 fn as_float(expr: &mut Expr, float: &DataType) {
     let exact = match expr {
         Expr::Literal(value, _) if *float == DataType::Float64 => nearest(value),
@@ -178,7 +194,7 @@ fn as_float(expr: &mut Expr, float: &DataType) {
     };
 }
 
-/// The float nearest to a literal, where a cast gives another.
+/// The float nearest to a literal, if a cast gives another.
 fn nearest(value: &ScalarValue) -> Option<f64> {
     let nearest = digits(value)?.parse().ok()?;
     let cast = value.cast_to(&DataType::Float64).ok();

@@ -1,0 +1,75 @@
+//! Specification of a partial aggregation in a scan.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_plan::PhysicalExpr;
+
+use crate::aggregate::row_states::RowState;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// A partial aggregation. All expressions are over the table's columns.
+#[derive(Debug)]
+pub(crate) struct ScanAggregate {
+    /// Group expressions in output order.
+    pub(crate) groups: Vec<(Expr, GroupOf)>,
+    pub(crate) aggregates: Vec<Aggregate>,
+    /// The event time.
+    pub(crate) time: Option<usize>,
+    /// Whether only the newest record of each row decides the result.
+    pub(crate) newest_only: bool,
+    /// Groups, then aggregate states, as DataFusion's partial stage outputs them.
+    pub(crate) schema: SchemaRef,
+}
+
+/// What a group expression depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupOf {
+    /// The row key.
+    Row,
+    /// The event time.
+    Time,
+}
+
+/// An aggregate function.
+#[derive(Debug)]
+pub(crate) struct Aggregate {
+    pub(crate) function: Arc<AggregateFunctionExpr>,
+    /// Its arguments and its ordering expressions.
+    pub(crate) arguments: Vec<Expr>,
+    /// The `FILTER` clause.
+    pub(crate) filter: Option<Expr>,
+}
+
+impl ScanAggregate {
+    /// The states by row; `None` if a row may have several groups, or a function needs single records.
+    pub(crate) fn row_states(&self) -> Option<Vec<RowState>> {
+        let one_group_each = self.groups.iter().all(|(_, of)| *of == GroupOf::Row);
+        let state = |aggregate: &Aggregate| {
+            let state = RowState::of(&aggregate.function, &aggregate.arguments);
+            state.filter(|_| aggregate.filter.is_none())
+        };
+        (one_group_each && !self.newest_only).then(|| self.aggregates.iter().map(state).collect()).flatten()
+    }
+}
+
+impl fmt::Display for ScanAggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("by=[")?;
+        for (at, (expr, of)) in self.groups.iter().enumerate() {
+            let of = match of {
+                GroupOf::Row => "row",
+                GroupOf::Time => "time",
+            };
+            write!(f, "{}{expr} of {of}", if at == 0 { "" } else { ", " })?;
+        }
+        f.write_str("], aggregates=[")?;
+        for (at, aggregate) in self.aggregates.iter().enumerate() {
+            write!(f, "{}{}", if at == 0 { "" } else { ", " }, aggregate.function.name())?;
+        }
+        f.write_str(if self.newest_only { "], newest records only" } else { "]" })
+    }
+}

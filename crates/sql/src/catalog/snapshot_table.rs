@@ -1,0 +1,219 @@
+//! Table provider of `records.T`, `cells.T` and `rows.T`.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::datasource::TableType;
+use datafusion::datasource::physical_plan::FileScanConfigBuilder;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use tidetable_layout::error::Advice;
+use tidetable_layout::time::window_of;
+use tidetable_layout::{KeyRange, Window};
+use tidetable_store::{ScanRange, Snapshot};
+
+use crate::catalog::schema::{CELL_TIMESTAMP, RowView, cells_schema, families};
+use crate::error::{SqlError, external};
+use crate::pushdown::filter::bounds;
+use crate::pushdown::key_ranges::{key_ranges, keys_of};
+use crate::pushdown::value_sets::{ALWAYS, Bounds, field_bounds, intersect_bounds, is_empty, time_range};
+use crate::scan::file_groups::{file_groups, is_small_scan, split, statistics};
+use crate::scan::source::SstSource;
+use crate::scan::spec::{EvenBatches, ScanOutput, TableScan};
+use crate::shared_scan::SharedScanPeriod;
+use crate::views::options::CellsShown;
+
+/// A table version as records (all, or those in a range of event time), cells or rows.
+#[derive(Debug)]
+pub(crate) struct SnapshotTable {
+    snapshot: Snapshot,
+    schema: SchemaRef,
+    output: ScanOutput,
+    /// Event times shown, microseconds, half-open.
+    time: Range<i64>,
+    shared_scan: Option<SharedScanPeriod>,
+    push_down: bool,
+}
+
+/// What a query reads of the table.
+struct Selection {
+    keys: Vec<KeyRange>,
+    time: Range<i64>,
+    ranges: Vec<ScanRange>,
+}
+
+impl SnapshotTable {
+    pub(crate) fn records(
+        snapshot: Snapshot,
+        time: Range<i64>,
+        shared_scan: Option<SharedScanPeriod>,
+        push_down: bool,
+    ) -> Self {
+        let schema = snapshot.layout().records_schema();
+        Self { snapshot, schema, output: ScanOutput::Records { within: None }, time, shared_scan, push_down }
+    }
+
+    pub(crate) fn cells(snapshot: Snapshot, push_down: bool) -> Self {
+        let schema = Arc::new(cells_schema());
+        Self { snapshot, schema, output: ScanOutput::Cells, time: ALWAYS, shared_scan: None, push_down }
+    }
+
+    pub(crate) fn rows(snapshot: Snapshot, shown: CellsShown, push_down: bool) -> Self {
+        let snapshot = if shown.include_expired { snapshot.including_expired() } else { snapshot };
+        let view = RowView { families: families(snapshot.layout()), shown };
+        let schema = Arc::new(view.schema());
+        Self { snapshot, schema, output: ScanOutput::Rows(view), time: ALWAYS, shared_scan: None, push_down }
+    }
+
+    /// The row key is the first column of cells and rows.
+    fn key_column(&self) -> &str {
+        self.schema.field(0).name()
+    }
+
+    /// Name of the event-time column.
+    fn time_field(&self) -> Option<&str> {
+        let source = self.snapshot.layout().source();
+        source.fields.get(source.time).map(|field| field.name.as_str())
+    }
+
+    /// The event times of cells that can satisfy `bounds` on the decoded event time.
+    fn event_times(&self, bounds: &Bounds) -> Range<i64> {
+        let set = self.time_field().and_then(|name| bounds.get(name));
+        let Some(read_back) = set.map(time_range) else { return ALWAYS };
+        let coarse = self.snapshot.layout().warnings().iter().any(
+            |warning| matches!(&warning.advice, Advice::CoarseTime { column } if self.time_field() == Some(column)),
+        );
+        // A truncated event time is earlier than the event, by less than the layout's unit.
+        if coarse { read_back.start..i64::MAX } else { read_back }
+    }
+
+    fn select(&self, filters: &[Expr]) -> Selection {
+        if !matches!(self.output, ScanOutput::Records { .. }) {
+            let keys = keys_of(filters, self.key_column(), self.push_down);
+            // Ranges span all windows: a row may have cells in several, with any timestamps.
+            let ranges = keys.iter().filter_map(|range| self.snapshot.whole(range)).collect();
+            return Selection { keys, time: ALWAYS, ranges };
+        }
+        let mut all = Bounds::new();
+        if self.push_down {
+            filters
+                .iter()
+                .filter_map(|filter| bounds(filter, &self.schema))
+                .for_each(|more| intersect_bounds(&mut all, more));
+        }
+        let keys = if all.values().any(is_empty) {
+            Vec::new()
+        } else {
+            self.snapshot.layout().key_ranges(&field_bounds(&all))
+        };
+        let times = self.event_times(&all);
+        let time = times.start.max(self.time.start)..times.end.min(self.time.end);
+        let ranges = if time.is_empty() { Vec::new() } else { self.snapshot.slices(&keys, &time) };
+        Selection { keys, time, ranges }
+    }
+
+    /// The column and range by which each record must still be checked.
+    fn within(&self) -> Result<Option<(usize, Range<i64>)>, SqlError> {
+        if self.time == ALWAYS {
+            return Ok(None);
+        }
+        let layout = self.snapshot.layout();
+        let window = layout.spec().window;
+        let aligned = |time: i64| time == i64::MIN || time == i64::MAX || window_of(window, time) == time;
+        let whole_windows = aligned(self.time.start) && aligned(self.time.end);
+        if window != Window::None && whole_windows && layout.rows_keep_to_windows() {
+            return Ok(None);
+        }
+        let time = self.time_field().and_then(|name| self.schema.index_of(name).ok());
+        match time {
+            Some(time) => Ok(Some((time, self.time.clone()))),
+            None => Err(SqlError::NoTime { table: self.snapshot.table().name().to_owned() }),
+        }
+    }
+
+    /// The output order of a scan range, as the layout guarantees it.
+    fn ordering(&self) -> Option<LexOrdering> {
+        let fields = match self.output {
+            ScanOutput::Records { .. } => self.snapshot.layout().record_order(),
+            ScanOutput::Cells => vec![0, 1, 2, CELL_TIMESTAMP],
+            ScanOutput::Rows(_) => vec![0],
+        };
+        LexOrdering::new(fields.into_iter().filter_map(|field| {
+            let name = self.schema.fields().get(field)?.name();
+            // The newest cell comes first.
+            let descending = matches!(self.output, ScanOutput::Cells) && field == CELL_TIMESTAMP;
+            let options = SortOptions { descending, nulls_first: descending };
+            Some(PhysicalSortExpr::new(Arc::new(Column::new(name, field)), options))
+        }))
+    }
+}
+
+#[async_trait]
+impl TableProvider for SnapshotTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    /// Inexact for filters that narrow what is read: for records those that bound single columns, for cells and rows
+    /// those on the row key. Others are unsupported.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let narrows = |filter: &Expr| match self.output {
+            ScanOutput::Records { .. } => bounds(filter, &self.schema).is_some(),
+            ScanOutput::Cells | ScanOutput::Rows(_) => key_ranges(filter, self.key_column()).is_some(),
+        };
+        let support = |filter: &&Expr| match self.push_down && narrows(filter) {
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Selection { keys, time, ranges } = self.select(filters);
+        let output = match &self.output {
+            ScanOutput::Records { .. } => ScanOutput::Records { within: self.within().map_err(external)? },
+            output => output.clone(),
+        };
+        let partitions = if is_small_scan(&self.snapshot, &ranges) { 1 } else { state.config().target_partitions() };
+        let ranges = split(&self.snapshot, ranges, partitions).map_err(external)?;
+        let ssts: BTreeSet<&String> = ranges.iter().flat_map(|range| &range.ssts).collect();
+        let counts = (ranges.len(), ssts.len());
+        let statistics = statistics(&self.snapshot, &ranges, &self.schema);
+        // Windows share keys, so only single scan ranges are sorted.
+        let ordering = self.ordering();
+        let orderings = ordering.clone().filter(|_| ranges.len() <= partitions);
+        let groups = file_groups(&self.snapshot, ranges, partitions);
+        let (snapshot, shared_scan, push_down) = (self.snapshot.clone(), self.shared_scan.clone(), self.push_down);
+        let even = state.config().get_extension::<EvenBatches>().is_some();
+        let scan = TableScan { snapshot, output, keys, time, shared_scan, even, push_down };
+        let source = Arc::new(SstSource::new(scan, Arc::clone(&self.schema), ordering, counts));
+        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
+            .with_file_groups(groups)
+            .with_statistics(statistics)
+            .with_output_ordering(orderings.into_iter().collect())
+            .with_limit(limit)
+            .with_projection_indices(projection.cloned())?
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}

@@ -1,0 +1,89 @@
+//! Wraps a DataFusion function to override its coercion or some of its results.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::error::Result;
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// Coerces argument types.
+pub(crate) type Coercion = fn(&[DataType]) -> Result<Vec<DataType>>;
+
+/// The overrides of a function.
+pub(crate) trait Override: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+    /// The coercion of arguments; `None` for DataFusion's.
+    fn coerced(&self) -> Option<Coercion>;
+
+    /// The result; `None` for DataFusion's.
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>>;
+
+    /// Converts the arguments for DataFusion's function.
+    fn inner_args(&self, args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+        Ok(args)
+    }
+}
+
+/// Wraps DataFusion's function `inner`.
+pub(crate) fn overridden(inner: Arc<ScalarUDF>, overrides: impl Override) -> Arc<ScalarUDF> {
+    let signature = match overrides.coerced() {
+        Some(_) => Signature::user_defined(Volatility::Immutable),
+        None => inner.signature().clone(),
+    };
+    Arc::new(ScalarUDF::new_from_impl(Overridden { inner, signature, overrides }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Overridden<M> {
+    inner: Arc<ScalarUDF>,
+    signature: Signature,
+    overrides: M,
+}
+
+impl<M: Override> ScalarUDFImpl for Overridden<M> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        match self.overrides.coerced() {
+            Some(coerced) => coerced(kinds),
+            None => self.inner.coerce_types(kinds),
+        }
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(kinds)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {
+        self.inner.output_ordering(input)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match self.overrides.result(&args)? {
+            Some(done) => Ok(done),
+            None => self.inner.invoke_with_args(self.overrides.inner_args(args)?),
+        }
+    }
+}

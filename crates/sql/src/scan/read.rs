@@ -1,0 +1,223 @@
+//! Reads scan ranges: merged blocks become batches of records, aggregate states, cells or rows.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::error::Result;
+use tidetable_layout::{Block, Projection};
+use tidetable_store::{ScanOptions, ScanRange};
+
+use crate::aggregate::exec::RunningAggregate;
+use crate::aggregate::newest::Newest;
+use crate::aggregate::spec::ScanAggregate;
+use crate::aggregate::stripe_stats::StripeTotals;
+use crate::catalog::schema::RowView;
+use crate::error::external;
+use crate::scan::cells::{CellColumns, cells_of_block};
+use crate::scan::coalesce::Coalescer;
+use crate::scan::records::{RecordReader, Wanted};
+use crate::scan::rows::RowReader;
+use crate::scan::spec::{ScanOutput, ScanTask};
+use crate::scan::sums::SumReader;
+
+/// A read of scan ranges.
+pub(crate) struct Reading {
+    pub(crate) task: ScanTask,
+    /// Name for messages.
+    pub(crate) name: String,
+    pub(crate) ranges: Vec<ScanRange>,
+    pub(crate) options: ScanOptions,
+    /// Totals of stripes answered from their stats.
+    pub(crate) totals: Option<Arc<StripeTotals>>,
+}
+
+impl Reading {
+    /// Calls `send` with each batch until it returns false.
+    pub(crate) fn run(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        match (&self.task.scan.output, &self.task.aggregate) {
+            (ScanOutput::Records { .. }, None) => self.records(send),
+            (ScanOutput::Records { .. }, Some(aggregate)) => self.aggregate(aggregate, send),
+            (ScanOutput::Cells, _) => self.cells(send),
+            (ScanOutput::Rows(view), _) => self.rows(view, send),
+        }
+    }
+
+    fn blocks<'a>(&'a self, projection: &Projection) -> Result<impl Iterator<Item = Result<Block>> + use<'a>> {
+        let scan = |range| self.blocks_of(range, projection);
+        Ok(self.ranges.iter().map(scan).collect::<Result<Vec<_>>>()?.into_iter().flatten())
+    }
+
+    fn blocks_of(
+        &self,
+        range: &ScanRange,
+        projection: &Projection,
+    ) -> Result<impl Iterator<Item = Result<Block>> + use<>> {
+        let blocks = self.task.scan.snapshot.scan_with(range, projection, &self.options).map_err(external)?;
+        Ok(blocks.map(|block| block.map_err(external)))
+    }
+
+    fn reader(&self, wanted: &Wanted<'_>) -> Result<RecordReader> {
+        let ScanTask { scan, stored, filters, .. } = &self.task;
+        RecordReader::new(scan, &self.name, stored, filters, wanted)
+    }
+
+    fn records(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let ScanTask { scan, columns, batch_size, .. } = &self.task;
+        let mut coalescer = Coalescer::new(*batch_size, scan.even);
+        let shared = scan.shared_scan.as_ref();
+        if let Some(read) =
+            shared.and_then(|period| period.records(&self.task, &self.name, &self.ranges, &self.options))
+        {
+            for records in &read {
+                if !coalescer.push(records, send)? {
+                    return Ok(());
+                }
+            }
+            return coalescer.send(send).map(|_| ());
+        }
+        let reader = self.reader(&Wanted { fields: columns, ..Wanted::default() })?;
+        let wanted = reader.record_fields().places(columns)?;
+        for block in self.blocks(&reader.projection())? {
+            let Some(found) = reader.read(block?)? else { continue };
+            if !coalescer.push(&found.records.project(&wanted)?, send)? {
+                return Ok(());
+            }
+        }
+        coalescer.send(send).map(|_| ())
+    }
+
+    fn aggregate(&self, aggregate: &ScanAggregate, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let ScanTask { scan, stored, filters, .. } = &self.task;
+        if let Some(sums) = SumReader::new(scan, &self.name, stored, filters, aggregate)? {
+            let (rows, records) = sums.fields();
+            let running = RunningAggregate::new(aggregate, rows, records)?;
+            return self.sum_up(
+                running,
+                &sums.projection(),
+                |running, block| running.add_rows(&sums.read(&block)?),
+                send,
+            );
+        }
+        let time: Vec<usize> = aggregate.time.into_iter().collect();
+        let reader = self.reader(&aggregate.wanted(&time))?;
+        if self.totals.is_none()
+            && let Some(newest) = Newest::new(scan, &self.name, stored, filters, aggregate)?
+        {
+            return self.newest(newest, &reader, aggregate, send);
+        }
+        let running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let add = |running: &mut RunningAggregate<'_>, block| match reader.read(block)? {
+            Some(found) => running.add(found),
+            None => Ok(()),
+        };
+        self.sum_up(running, &reader.projection(), add, send)
+    }
+
+    /// Reads ranges newest first; of those after the first, only rows that may be newer than the records seen.
+    fn newest(
+        &self,
+        mut newest: Newest,
+        reader: &RecordReader,
+        aggregate: &ScanAggregate,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<()> {
+        let mut running = RunningAggregate::new(aggregate, reader.row_fields(), reader.record_fields())?;
+        let (keys, all) = (newest.projection(), reader.projection());
+        for (at, range) in self.ranges.iter().enumerate() {
+            let mut wanted = Vec::new();
+            if at == 0 {
+                wanted.push(range.keys.clone());
+            } else {
+                for block in self.blocks_of(range, &keys)? {
+                    wanted.extend(newest.may_be_newer(&block?)?);
+                }
+            }
+            for keys in wanted {
+                for block in self.blocks_of(&ScanRange { keys, ..range.clone() }, &all)? {
+                    let Some(found) = reader.read(block?)? else { continue };
+                    newest.saw(&found, (reader.row_fields(), reader.record_fields()))?;
+                    running.add(found)?;
+                    if running.is_full() && !self.send_states(&mut running, send)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        self.send_states(&mut running, send).map(|_| ())
+    }
+
+    /// Aggregates blocks and sends the states.
+    fn sum_up(
+        &self,
+        mut running: RunningAggregate<'_>,
+        projection: &Projection,
+        add: impl Fn(&mut RunningAggregate<'_>, Block) -> Result<()>,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<()> {
+        for block in self.blocks(projection)? {
+            add(&mut running, block?)?;
+            if running.is_full() && !self.send_states(&mut running, send)? {
+                return Ok(());
+            }
+        }
+        if let Some(known) = self.totals.as_ref().map(|totals| totals.states()).transpose()?.flatten() {
+            running.add_rows(&known)?;
+        }
+        self.send_states(&mut running, send).map(|_| ())
+    }
+
+    /// Sends the states of the groups so far, if there are any. Returns whether more are wanted.
+    fn send_states(
+        &self,
+        running: &mut RunningAggregate<'_>,
+        send: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<bool> {
+        Ok(match running.take()? {
+            Some(batch) => send(batch.project(&self.task.columns)?),
+            None => true,
+        })
+    }
+
+    fn rows(&self, view: &RowView, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let snapshot = &self.task.scan.snapshot;
+        let schema = Arc::clone(&self.task.schema);
+        let (columns, collects) = (&self.task.columns, snapshot.collects());
+        let mut reader = RowReader::new(snapshot.schema(), view, columns, schema, self.task.batch_size, collects);
+        for block in self.blocks(reader.projection())? {
+            if !reader.block(block?, send).map_err(external)? {
+                return Ok(());
+            }
+        }
+        if let Some(batch) = reader.rest().map_err(external)? {
+            send(batch);
+        }
+        Ok(())
+    }
+
+    fn cells(&self, send: &mut dyn FnMut(RecordBatch) -> bool) -> Result<()> {
+        let schema = self.task.scan.snapshot.schema();
+        let mut columns = CellColumns::default();
+        let mut more = true;
+        for block in self.blocks(&Projection::all(schema))? {
+            let block = block?;
+            cells_of_block(schema, &block, |cell| {
+                if !more {
+                    return Ok(());
+                }
+                columns.push(cell, &self.task.columns);
+                if columns.rows >= self.task.batch_size {
+                    more = send(columns.take(&self.task.columns, &self.task.schema)?);
+                }
+                Ok(())
+            })
+            .map_err(external)?;
+            if !more {
+                return Ok(());
+            }
+        }
+        if columns.rows > 0 {
+            send(columns.take(&self.task.columns, &self.task.schema).map_err(external)?);
+        }
+        Ok(())
+    }
+}
