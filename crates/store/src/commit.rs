@@ -8,17 +8,16 @@
 
 pub(crate) mod limits;
 pub(crate) mod prior;
-pub(crate) mod rebase;
 
 use std::collections::HashSet;
 
-use crate::compaction::Compacted;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::manifest;
 use crate::manifest::line::CHECKPOINT_EVERY;
 use crate::manifest::{Manifest, Step};
 use crate::table::Table;
+use crate::version::Compacted;
 use crate::version::{Origin, Sst, Version, VersionEdit};
 
 /// Attempts to put a commit after those of others before giving up.

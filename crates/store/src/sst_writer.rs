@@ -1,4 +1,4 @@
-//! An SST that is being written.
+//! SST writer: one output file of a load or a compaction, with its metadata.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::storage::blobs::BlobWriter;
 use crate::table::Table;
 use crate::version::{Largest, Sst};
 
-/// Bytes after which a new SST is begun.
+/// Target size of an SST, bytes.
 pub(crate) const SST_BYTES: u64 = 256 << 20;
 
-/// An SST that is being written. Nothing of it is there until [`SstFile::end`].
+/// An SST being written, invisible until [`SstFile::end`].
 pub(crate) struct SstFile<'a> {
     table: &'a Table,
     schema: Arc<StoredSchema>,
@@ -27,7 +27,7 @@ pub(crate) struct SstFile<'a> {
     emptied: bool,
 }
 
-/// A stripe to be written, and the bytes that no row of it goes over.
+/// A stripe to write, with an upper bound on the bytes of its rows.
 pub(crate) struct SizedStripe {
     pub(crate) stripe: EncodedStripe,
     pub(crate) largest_row: u64,
@@ -40,7 +40,7 @@ impl<'a> SstFile<'a> {
         Self::begin_with(table, schema, options, None)
     }
 
-    /// Begins a file that also says `more` (name, text) of itself.
+    /// Begins a file with `more` (name, text) in its metadata.
     pub(crate) fn begin_with(
         table: &'a Table,
         schema: &Arc<StoredSchema>,
@@ -56,12 +56,12 @@ impl<'a> SstFile<'a> {
         Ok(Self { table, schema, id, writer, bytes: 0, largest, emptied: false })
     }
 
-    /// Whether it has grown enough.
+    /// Whether it has reached its target size.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= SST_BYTES
     }
 
-    /// Whether the whole file stays within the limit with this stripe.
+    /// Whether the file stays within its target size with this stripe.
     pub(crate) fn takes(&self, stripe: &SizedStripe) -> bool {
         self.bytes == 0 || self.bytes + size(&stripe.stripe) <= SST_BYTES
     }
@@ -74,7 +74,7 @@ impl<'a> SstFile<'a> {
         self.writer.push(stripe).map_err(|source| write_error(self.table, source))
     }
 
-    /// `None` if it would hold no row; then the file is dropped. The order is the commit's to set.
+    /// `None` if it has no rows; then the file is dropped. The commit sets the sequence number.
     pub(crate) fn end(self) -> Result<Option<Sst>> {
         let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.table, source))?;
         if summary.rows == 0 {
@@ -102,7 +102,7 @@ impl<'a> SstFile<'a> {
     }
 }
 
-/// How far from 0 the cells of sum families in a stripe are at most.
+/// Greatest absolute value of the cells of sum families in a stripe, at most.
 pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
     let groups = schema.groups.iter().zip(&stripe.columns);
     let columns = groups.flat_map(|(group, found)| group.columns.iter().zip(found));
@@ -110,13 +110,13 @@ pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
     let magnitude = |value: Scalar| match value {
         Scalar::Int64(value) => value.unsigned_abs(),
         Scalar::UInt64(value) => value,
-        // No sum has such values.
+        // Sum families have integer values only.
         Scalar::Float64(_) | Scalar::Decimal(_) | Scalar::Timestamp(_) | Scalar::Date(_) => u64::MAX,
     };
     ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
 }
 
-/// Bytes of a stripe with its share of the index and the filter, at most.
+/// Bytes of a stripe with its share of the index and the bloom filter, at most.
 fn size(stripe: &EncodedStripe) -> u64 {
     let meta = stripe.meta();
     let columns: usize = meta.columns.iter().map(Vec::len).sum();
@@ -124,10 +124,10 @@ fn size(stripe: &EncodedStripe) -> u64 {
     stripe.len() as u64 + entry as u64 + 2 * meta.rows
 }
 
-/// A failure to encode or write an SST of `table`.
+/// Converts a failure to encode or write an SST of `table`.
 pub(crate) fn write_error(table: &Table, source: WriteError) -> StoreError {
     match source {
-        // The disk's fault is not that of what was written.
+        // I/O errors are not errors of the content.
         WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.name().to_owned(), source },
         source => StoreError::Write { table: table.name().to_owned(), source },
     }

@@ -1,4 +1,4 @@
-//! A store of tables, and one table of it: where its files lie, and what it is.
+//! A store, its tables, and the paths of their files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,6 @@ use crate::version::{TableIdentity, Version};
 
 const TABLES: &str = "tables";
 
-/// All tables under one root.
-#[derive(Debug, Clone)]
-pub struct Store {
-    blobs: Arc<dyn Blobs>,
-    newest: Arc<Newest>,
-    row_limit: u64,
-}
-
 /// One table of a store.
 #[derive(Debug, Clone)]
 pub struct Table {
@@ -30,30 +22,30 @@ pub struct Table {
     row_limit: u64,
 }
 
-/// The newest versions that were read, by table. A version with a manifest never changes, and one of many windows takes long to
-/// read: a run asks for it a dozen times.
+/// Cache of the newest version of each table. A committed version never changes; one of many windows is slow to read,
+/// and a run asks for it a dozen times.
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
-    /// With what its manifest was as a file before it was read.
+    /// With the file metadata of its manifest, taken before the manifest was read.
     versions: Mutex<HashMap<String, (Version, Option<Stat>)>>,
 }
 
 impl Newest {
-    /// That of `table`, if it is the one whose manifest has this number and checksum.
+    /// The cached version of `table`, if its manifest has this number and checksum.
     pub(crate) fn get(&self, table: &str, number: u64, manifest: &str) -> Option<Version> {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         let (version, _) = versions.get(table)?;
         (version.number == number && version.origin.manifest == manifest).then(|| version.clone())
     }
 
-    /// That of `table`, if its manifest is still this very file: the first of many inputs is long, too.
+    /// The cached version of `table`, if its manifest file is unchanged. Saves reading a long full manifest, too.
     pub(crate) fn of_file(&self, table: &str, number: u64, manifest: Stat) -> Option<Version> {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         let (version, file) = versions.get(table)?;
         (version.number == number && *file == Some(manifest)).then(|| version.clone())
     }
 
-    /// Whether it may be worth asking for `number` of `table`.
+    /// Whether version `number` of `table` is cached.
     pub(crate) fn has(&self, table: &str, number: u64) -> bool {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         versions.get(table).is_some_and(|(version, _)| version.number == number)
@@ -65,75 +57,23 @@ impl Newest {
     }
 }
 
-impl Store {
-    /// The store that `blobs` holds.
-    pub fn new(blobs: Arc<dyn Blobs>) -> Self {
-        Self { blobs, newest: Arc::default(), row_limit: ROW_LIMIT }
-    }
-
-    /// The same store with another limit of the bytes of a row, for tests of it.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_row_limit(self, row_limit: u64) -> Self {
-        Self { row_limit, ..self }
-    }
-
-    /// Where its bytes lie.
-    pub fn blobs(&self) -> &Arc<dyn Blobs> {
-        &self.blobs
-    }
-
-    /// Names of the tables, ascending.
-    ///
-    /// # Errors
-    /// If the store cannot be listed.
-    pub fn tables(&self) -> Result<Vec<String>> {
-        let mut names = self.blobs.list(TABLES)?;
-        // One that cannot be read is there all the same.
-        names.retain(|name| !matches!(self.table(name).latest_number(), Ok(0)));
-        Ok(names)
-    }
-
-    /// The table `name`, whether it exists or not.
-    pub fn table(&self, name: &str) -> Table {
-        let (blobs, newest) = (Arc::clone(&self.blobs), Arc::clone(&self.newest));
-        Table { blobs, name: name.to_owned(), newest, row_limit: self.row_limit }
-    }
-
-    /// The newest version of a table that must exist.
-    ///
-    /// # Errors
-    /// [`StoreError::NoTable`], or if it cannot be read.
-    pub fn snapshot(&self, name: &str) -> Result<Snapshot> {
-        let table = self.table(name);
-        match table.latest()? {
-            Some(version) => Snapshot::new(table, Arc::new(version)),
-            None => {
-                let known = self.tables()?;
-                let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-                Err(StoreError::NoTable { name: name.to_owned(), root: self.blobs.display(), known })
-            }
-        }
-    }
-}
-
 impl Table {
-    /// Table id.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the store lies.
+    /// Storage of the store.
     pub fn blobs(&self) -> &Arc<dyn Blobs> {
         &self.blobs
     }
 
-    /// The newest versions that were read.
+    /// The cache of newest versions.
     pub(crate) fn newest(&self) -> &Newest {
         &self.newest
     }
 
-    /// Most bytes of a row.
+    /// Limit on the bytes of a row.
     pub(crate) fn row_limit(&self) -> u64 {
         self.row_limit
     }
@@ -151,7 +91,7 @@ impl Table {
         format!("{TABLES}/{}/sst", self.name)
     }
 
-    /// Where a copy of a damaged SST is kept.
+    /// Path of the quarantined copy of a damaged SST.
     pub(crate) fn quarantine_path(&self, id: &str) -> String {
         format!("{}/{id}.sst", self.quarantine_folder())
     }
@@ -176,7 +116,7 @@ impl Table {
         format!("{}/{number:020}.json", self.manifest_folder())
     }
 
-    /// The newest version, or an empty one that `identity` describes, to be committed upon.
+    /// The newest version, or an empty one with `identity`: the base of the next commit.
     ///
     /// # Errors
     /// [`StoreError::Owned`], [`StoreError::LayoutChanged`], or if it cannot be read.

@@ -205,7 +205,7 @@ impl Audit {
 
     /// The rows of `unit` that are over a limit, as the errors that say so.
     fn over(&self, unit: &Unit<'_>) -> Result<Vec<StoreError>> {
-        let shares = |sst: &Sst| unit.touched.iter().any(|other| shares_keys(sst, other));
+        let shares = |sst: &Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
         let near: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
         // What one file holds was checked when it was written.
         if near.len() < 2 {
@@ -333,10 +333,6 @@ pub(crate) fn damage_only(error: StoreError) -> Result<()> {
         StoreError::Io { ref source, .. } if source.kind() == ErrorKind::NotFound => Ok(()),
         error => Err(error),
     }
-}
-
-fn shares_keys(a: &Sst, b: &Sst) -> bool {
-    a.first_key <= b.last_key && b.first_key <= a.last_key
 }
 
 /// For each group, which of its columns are sums.

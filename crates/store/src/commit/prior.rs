@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use tidetable_sstable::tools::failpoints;
 
-use crate::compaction::Compacted;
 use crate::error::Result;
 use crate::table::Table;
+use crate::version::Compacted;
 use crate::version::{Version, VersionEdit};
 
 impl Table {

@@ -86,8 +86,7 @@ impl<'a> Inputs<'a> {
 
     fn overlapped(&self, at: usize) -> bool {
         let own = self.inputs[at].sst;
-        let shares = |other: &Sst| own.first_key <= other.last_key && other.first_key <= own.last_key;
-        self.inputs.iter().enumerate().any(|(other, input)| other != at && shares(input.sst))
+        self.inputs.iter().enumerate().any(|(other, input)| other != at && own.shares_keys(input.sst))
     }
 
     /// An input as it is, in the place of the output.

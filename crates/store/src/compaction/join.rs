@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use tidetable_layout::Window;
 use tidetable_layout::time::{window_bounds, window_of};
 
-use crate::compaction::picker::{CompactionExtent, CompactionReason, hides};
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
 use crate::sst_writer::SST_BYTES;
-use crate::version::{Sst, Version, WindowState};
+use crate::version::{Sst, Version};
 
 /// Windows that must have come after those that are joined: what is late has mostly come by then.
 const SETTLED_AFTER: i64 = 7;
@@ -104,16 +104,10 @@ impl Span<'_> {
         let late = self.own.len() >= LATE_SSTS || own.saturating_mul(LATE_SHARE) >= joined;
         match extent {
             _ if self.own.is_empty() && extent != CompactionExtent::Due => {
-                self.joined.iter().any(|sst| hides(version, sst)).then_some(CompactionReason::HiddenCells)
+                self.joined.iter().any(|sst| version.may_hide_cells(sst)).then_some(CompactionReason::HiddenCells)
             }
             CompactionExtent::Due => (late && !self.own.is_empty()).then_some(CompactionReason::SeveralSsts),
             CompactionExtent::Needed | CompactionExtent::Full => Some(CompactionReason::SeveralSsts),
         }
     }
-}
-
-/// Whether another file holds rows of this window too.
-pub(crate) fn shared<'a>(version: &'a Version, window: &WindowState) -> impl Iterator<Item = &'a Sst> {
-    let start = window.start;
-    version.ssts().filter(move |sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start)))
 }

@@ -21,7 +21,7 @@
 //!
 //! Aggregates are merged before they are judged, as in a read.
 
-pub(crate) mod edit;
+pub(crate) mod extent;
 pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod join;
@@ -33,7 +33,6 @@ pub(crate) mod subcompaction;
 pub(crate) mod tests;
 pub(crate) mod write;
 
-pub use edit::{Compacted, Replacement};
-pub use picker::{CompactionExtent, CompactionReason};
+pub use extent::{CompactionExtent, CompactionReason};
 pub use plan::{CompactionPlan, MergePlan};
 pub use run::Compaction;

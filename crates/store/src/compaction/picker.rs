@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::compaction::join::{JoinPick, shared};
-use crate::tombstone::overlaps;
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::join::JoinPick;
 use crate::version::{Sst, Version, WindowState};
 
 /// SSTs of one merge at most, so that its memory has a bound: more are merged in rounds.
@@ -16,31 +16,6 @@ const TIER: usize = 8;
 const TIER_WEIGHT: u64 = 6;
 /// A smaller run counts as if it had so many bytes: to open and search it costs as much.
 const LEAST_WEIGHT: u64 = 1 << 20;
-
-/// Why SSTs are compacted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CompactionReason {
-    /// Several are merged whenever their window is read.
-    SeveralSsts,
-    /// They are as a load wrote them: less dense than they could be.
-    Fresh,
-    /// They hold cells that drops or rules hide.
-    HiddenCells,
-    /// They are of windows to which nothing comes any more, and which are few files together.
-    Settled,
-}
-
-/// How much of a table is to be compacted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CompactionExtent {
-    /// After a load: SSTs of one window that are many and about of one size, so that in the long run every byte is
-    /// written few times. Windows in which nothing happens are left alone.
-    Due,
-    /// What readers gain from: windows of several SSTs, and those that hold hidden cells.
-    Needed,
-    /// Also windows that only become denser.
-    Full,
-}
 
 /// SSTs that may be worth it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,17 +55,12 @@ fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent
     if extent == CompactionExtent::Full && ssts.iter().any(|sst| sst.level == 0) {
         return whole(CompactionReason::Fresh);
     }
-    let alone = shared(version, window).next().is_none();
-    if alone && ssts.iter().any(|sst| hides(version, sst)) { whole(CompactionReason::HiddenCells) } else { Vec::new() }
-}
-
-/// Whether drops or rules may hide cells of an SST.
-pub(crate) fn hides(version: &Version, sst: &Sst) -> bool {
-    let dropped = version
-        .drops
-        .iter()
-        .any(|drop| sst.order < drop.order && overlaps(&drop.target.keys(), &sst.first_key, &sst.last_key));
-    dropped || !version.table.gc.is_empty()
+    let alone = version.shared_files(window.start).next().is_none();
+    if alone && ssts.iter().any(|sst| version.may_hide_cells(sst)) {
+        whole(CompactionReason::HiddenCells)
+    } else {
+        Vec::new()
+    }
 }
 
 /// The places of SSTs of one order, which share no key.

@@ -3,12 +3,14 @@
 use rayon::prelude::*;
 use tidetable_layout::{KeyRange, Projection};
 
-use crate::compaction::join::{JoinPick, joins, shared};
-use crate::compaction::picker::{CompactionExtent, CompactionReason, Pick, pick};
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::join::{JoinPick, joins};
+use crate::compaction::picker::{Pick, pick};
 use crate::error::Result;
 use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
 use crate::tombstone::cells_of;
-use crate::version::{Sst, Version, WindowState};
+use crate::version::compacted::held_windows;
+use crate::version::{Replacement, Sst, Version, WindowState};
 
 /// The merges of a version that are worth it.
 #[derive(Debug, Clone)]
@@ -113,6 +115,13 @@ impl MergePlan {
         let ssts = own..window.ssts.len();
         merge_of(version, Pick { start, reason: CompactionReason::SeveralSsts, ssts })
     }
+
+    /// What takes the place of the SSTs of this merge.
+    pub(crate) fn replacement(&self, ssts: Vec<Sst>) -> Replacement {
+        let replaced = self.ssts.iter().map(|sst| sst.id.clone()).collect();
+        let held = held_windows(self.ssts.iter());
+        Replacement { window: self.window, joins: self.joins.clone(), held, replaced, ssts }
+    }
 }
 
 /// What was picked, with its surroundings; `None` only if the pick is of another version.
@@ -122,15 +131,14 @@ fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
     let newer = window.ssts.get(pick.ssts.end);
     let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
     let (in_all, older) = (own.clone().count(), own.take_while(|sst| sst.order < ssts[0].order));
-    let shared: Vec<&Sst> = shared(version, window).collect();
+    let shared: Vec<&Sst> = version.shared_files(window.start).collect();
     let mut older = shared.iter().copied().chain(older);
-    let shares = |a: &Sst, b: &Sst| a.first_key <= b.last_key && b.first_key <= a.last_key;
     Some(MergePlan {
         window: pick.start,
         joins: Vec::new(),
         reason: pick.reason,
         order: order(version, &ssts, newer)?,
-        collects: !older.any(|older| ssts.iter().any(|sst| shares(older, sst))),
+        collects: !older.any(|older| ssts.iter().any(|sst| older.shares_keys(sst))),
         whole: ssts.len() == in_all && shared.is_empty(),
         ssts,
     })

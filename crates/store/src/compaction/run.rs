@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::compaction::edit::{Compacted, Replacement};
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::input::Inputs;
 use crate::compaction::plan::{CompactionPlan, MergePlan};
@@ -15,8 +14,7 @@ use crate::compaction::write::{Made, Output};
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::read::snapshot::Snapshot;
-use crate::version::multi_window::MultiWindow;
-use crate::version::{Sst, VersionEdit};
+use crate::version::{Compacted, MultiWindow, Replacement, Sst, VersionEdit};
 
 /// Bytes of a piece: as much as keeps all cores busy, but no less, since what a cut goes through is read twice.
 const LEAST_PIECE: u64 = 2 << 20;
@@ -76,7 +74,7 @@ impl Compaction {
                     if done.expired {
                         expired.extend(std::iter::once(&merge.window).chain(&merge.joins));
                     }
-                    compacted.replacements.push(Replacement::of(merge, done.ssts));
+                    compacted.replacements.push(merge.replacement(done.ssts));
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -166,7 +164,7 @@ impl Run<'_> {
 
     /// Removes what was written for a merge that is not committed.
     fn discard(&self, merge: &MergePlan, ssts: Vec<Sst>) {
-        let replacements = vec![Replacement::of(merge, ssts)];
+        let replacements = vec![merge.replacement(ssts)];
         let compacted = Some(Compacted { replacements, ..Compacted::default() });
         self.snapshot.table().discard(&VersionEdit { compacted, ..VersionEdit::default() });
     }

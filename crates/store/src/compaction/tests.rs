@@ -1,8 +1,8 @@
-use super::{Compacted, CompactionExtent, CompactionReason, Replacement};
+use super::{CompactionExtent, CompactionReason};
 use crate::compaction::join::joins;
 use crate::compaction::picker::{Pick, pick};
 use crate::tombstone::{AppliedDrop, DropTarget};
-use crate::version::multi_window::MultiWindow;
+use crate::version::MultiWindow;
 use crate::version::{Sst, Version, VersionEdit, WindowState};
 
 fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {

@@ -1,4 +1,4 @@
-//! One piece of an input: parsed once, then laid out for every table that wants it.
+//! Encoding: a piece of an input is parsed once, then encoded into cells for each table that reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,28 +6,28 @@ use std::ops::Range;
 use tidetable_layout::encode::EncodedBatch;
 use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
 
-use super::{Loader, MICROS_PER_DAY, Target};
 use crate::error::Result;
-use crate::load::feed::{FeedEnd, Piece};
+use crate::load::encoders::Encoders;
+use crate::load::input::feed::{FeedEnd, Piece};
+use crate::load::input::prepare::Prepared;
+use crate::load::input::read::{ReadMessage, RejectedRows};
 use crate::load::pass::Reading;
-use crate::load::prepare::Prepared;
-use crate::load::read::{ReadMessage, RejectedRows};
-use crate::load::rebuild::{ToRead, Work};
 use crate::load::sort::chunk::{Chunk, split_by_window};
-use crate::load::state::{Counts, Encoders};
+use crate::load::spec::{Loader, MICROS_PER_DAY, Target};
 use crate::load::stats::EmptyRow;
+use crate::load::work::{Counts, ToRead, Work};
 use crate::tombstone::{Hidden, LoadMask};
 
-/// What laying out one message gave.
+/// Result of encoding one message of the reader.
 pub(crate) enum Outcome {
-    /// For each use of the input, in their order, what it became.
+    /// The encoded piece for each use of the input, in order.
     Laid {
         input: usize,
-        /// Where the piece begins.
+        /// Offset of the piece in its input.
         offset: u64,
         parts: Vec<Part>,
     },
-    /// All that it holds is there already.
+    /// All its rows are in the tables already.
     Skipped,
     End {
         input: usize,
@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// A piece as one table has it.
+/// A piece encoded for one table.
 pub(crate) struct Part {
     pub(crate) counts: Counts,
     pub(crate) times: TimeCounts,
@@ -46,18 +46,18 @@ pub(crate) struct Part {
     pub(crate) first_empty: Option<EmptyRow>,
 }
 
-/// A parsed piece, its derived columns made.
+/// A parsed piece with its derived columns.
 struct Rows {
     read: u64,
     rejected: Vec<Rejected>,
     derived: Prepared,
     origin: Origin,
-    /// Times that are not quite what was written, of the files and of derived columns.
+    /// Counts of inexact times, in files and in derived columns.
     times: TimeCounts,
 }
 
 impl Loader<'_> {
-    /// Parses one piece and lays it out for all who want it.
+    /// Parses one piece and encodes it for all tables that read it.
     pub(crate) fn lay_out(
         &self,
         message: ReadMessage,
@@ -109,7 +109,7 @@ impl Loader<'_> {
     }
 }
 
-/// Lays out the rows that one table takes of a piece.
+/// Encodes the rows of a piece that one table accepts.
 fn lay_out_for(
     target: &Target<'_>,
     encoders: &Encoders<'_>,
@@ -127,7 +127,7 @@ fn lay_out_for(
     let mut laid = encoder.1.encode(&prepared.batch);
     let worker = encoder.0;
     let unpivots = !target.layout.spec().unpivot.is_empty();
-    // Before drops hide any of them.
+    // Before tombstones hide any of them.
     let cells = laid.as_ref().ok().map(|laid| rows_with_cells(laid, prepared.batch.num_rows(), unpivots));
     let mask = LoadMask::new(target.layout.stored(), &target.base.drops, to_read.sequence);
     let hidden = match &mut laid {
@@ -157,7 +157,7 @@ fn lay_out_for(
         split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
     let windows = hidden.leave_out(windows);
     let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
-    // It has decided the windows; cells have timestamps of their own.
+    // Event time was needed only for windows; cells have their own timestamps.
     laid.time = Vec::new();
     Ok(Part {
         counts,
@@ -168,15 +168,15 @@ fn lay_out_for(
     })
 }
 
-/// Rows of a batch by whether they made a cell; those that were rejected are neither.
+/// Rows of a batch with and without cells; rejected rows are in neither.
 #[derive(Default)]
 struct Cells {
     with: usize,
     without: Vec<usize>,
 }
 
-/// What became of the `rows` rows of a batch. Unpivoting makes several events of a row, or none where all its values are
-/// null; else an event is a row, and one that is neither laid out nor rejected is missing here.
+/// Which of the `rows` rows of a batch have cells. Unpivot makes several events of a row, or none where all values
+/// are null; otherwise an event is a row.
 fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
     let bare = laid.without_cells();
     let Some(row_of) = laid.rows.as_deref().filter(|_| unpivots) else {
@@ -197,7 +197,7 @@ fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
     Cells { with: rows - rejected - without.len(), without }
 }
 
-/// The UTC days of runs of `times`, which are mostly many in a row alike.
+/// The UTC days of runs of `times`; consecutive times mostly lie in one day.
 fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
     let mut days = BTreeSet::new();
     let mut last = None;

@@ -1,4 +1,4 @@
-//! Rows built of events, and merged from whatever SSTs the events came in.
+//! Rows built from events, and merged from SSTs in all splits of these.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
     Ok(rows::build(schema, &window, &order, 0..order.rows.len(), &ranks, &|_, _| false)?.block)
 }
 
-/// What a cell holds, to be compared.
+/// The value of a cell as text, to compare.
 fn shown(array: &dyn Array, at: usize) -> Option<String> {
     array.is_valid(at).then(|| match array.data_type() {
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(at).to_string(),
@@ -188,13 +188,13 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(any_event(), 0..40)
 }
 
-/// Where a list is cut into the inputs of three SSTs.
+/// Splits events into the inputs of three SSTs.
 fn cut(events: &[Event], cuts: (usize, usize)) -> [&[Event]; 3] {
     let (first, second) = (cuts.0.min(cuts.1).min(events.len()), cuts.0.max(cuts.1).min(events.len()));
     [&events[..first], &events[first..second], &events[second..]]
 }
 
-/// However the events are cut and the SSTs merged, the records are those of one load of them all.
+/// However the events are split and the SSTs merged, the records equal those of one load of all events.
 fn check_cuts(schema: &StoredSchema, events: &[Event], cuts: (usize, usize)) {
     let whole = vec![built(schema, events).unwrap()];
     let parts = cut(events, cuts).map(|part| vec![built(schema, part).unwrap()]);
@@ -207,7 +207,7 @@ fn check_cuts(schema: &StoredSchema, events: &[Event], cuts: (usize, usize)) {
     assert_eq!(records(&right), records(&whole));
 }
 
-/// The cells of a table of newest cells and aggregates, one event after another.
+/// Model of a table of newest cells and aggregates, built event by event.
 fn model(schema: &StoredSchema, events: &[Event]) -> BTreeMap<RecordKey, Vec<Option<String>>> {
     let mut values: BTreeMap<(RecordKey, usize), Vec<i64>> = BTreeMap::new();
     for event in events {
@@ -243,7 +243,7 @@ fn model(schema: &StoredSchema, events: &[Event]) -> BTreeMap<RecordKey, Vec<Opt
     out
 }
 
-/// The events of a table with upsert that are left: of each row the last of the greatest time, with values or without.
+/// Model of upsert: keeps the last event of the greatest time of each row, with or without values.
 fn newest_of_rows(events: &[Event]) -> Vec<Event> {
     let last = |row: usize| events.iter().filter(|event| event.row == row).max_by_key(|event| event.time);
     (0..ROWS.len()).filter_map(last).cloned().collect()
@@ -275,7 +275,7 @@ proptest! {
         let schema = buckets();
         check_cuts(&schema, &events, cuts);
         let whole = records(&[built(&schema, &events).unwrap()]);
-        // Every content once, whatever came in which SST.
+        // Every distinct record once, in whichever SST it came.
         let mut distinct: Vec<_> = (events.iter())
             .filter(|event| event.values[0].is_some() || event.values[1].is_some())
             .map(|event| (event.row, Reverse(event.time), event.values[0], event.values[1]))
@@ -302,7 +302,7 @@ proptest! {
         let is_stored = |(key, _): &(RecordKey, Vec<Option<String>>)| key.1 > 0;
         // Cells at timestamp 0 are those of all events, the others those of one.
         let (stored, zero): (Vec<_>, Vec<_>) = whole.into_iter().partition(is_stored);
-        // Of a row without values only its time is kept, once, and no reader sees it.
+        // A row without values keeps only its time, once, invisible to readers.
         let (emptied, stored): (Vec<_>, Vec<_>) =
             stored.into_iter().partition(|(_, values)| values.iter().all(Option::is_none));
         let newest = newest_of_rows(&events);

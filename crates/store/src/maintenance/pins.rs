@@ -8,7 +8,8 @@ use std::io::ErrorKind;
 
 use crate::error::{Result, StoreError};
 use crate::manifest;
-use crate::table::{Store, Table};
+use crate::store::Store;
+use crate::table::Table;
 use crate::version::Version;
 
 const ENDING: &str = ".pin";

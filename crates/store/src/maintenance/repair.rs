@@ -12,7 +12,8 @@ use tidetable_source::ContentHash;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::maintenance::verify::{SstReport, VerifyOptions};
-use crate::table::{Store, Table};
+use crate::store::Store;
+use crate::table::Table;
 use crate::version::{Input, Version, VersionEdit};
 
 /// What a repair takes out of the newest version of a table.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tombstone::AppliedDrop;
 use crate::version::cow_list::CowList;
-use crate::version::names::{Name, Named, put_named};
+use crate::version::inputs::{Name, Named, put_named};
 use crate::version::{Input, Sst, TableIdentity, Version, WindowState};
 
 /// What one version changes of the version before it.
@@ -171,8 +171,7 @@ fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) ->
             }
             old += 1;
         } else {
-            let empty = WindowState { start: window.start, days: BTreeMap::new(), ssts: Vec::new() };
-            steps.push(WindowStep::between(&empty, window));
+            steps.push(WindowStep::between(&WindowState::new(window.start), window));
         }
     }
     gone.extend(before.iter().skip(old).map(|window| window.start));

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Manifest, Step, encode_step, read};
 use crate::tombstone::{AppliedDrop, DropTarget};
-use crate::version::names::{Content, Name};
+use crate::version::inputs::{Content, Name};
 use crate::version::{Input, Sst, Version, WindowState};
 
 fn sst(id: u8, order: u8) -> Sst {

@@ -1,4 +1,4 @@
-//! Reading a key range of several SSTs as one ordered run of blocks.
+//! Scans: the rows of a key range in key order, merged from several SSTs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::error::{Result, StoreError};
 use crate::gc::GcFilter;
 use crate::merge::operator::Overflow;
 use crate::merge::{Merge, emptied};
+use crate::read::window_mask::WindowMask;
 use crate::tombstone::TombstoneFilter;
-use crate::version::multi_window::WindowMask;
 
-/// The blocks of a key range in key order, each row once.
+/// Iterator over the blocks of a key range in key order; each row occurs once.
 #[derive(Debug)]
 pub struct BlockScan {
     merge: Merge<Run>,
     schema: Arc<StoredSchema>,
-    /// Rules that are judged after merging.
+    /// GC filter applied after merging.
     collector: Option<Arc<GcFilter>>,
-    /// Whether rows that an upsert emptied are to be taken out.
+    /// Whether rows that an upsert emptied are removed.
     emptied: bool,
-    /// Table id, for messages.
+    /// Table name, for messages.
     table: String,
 }
 
-/// SSTs that follow one another, of which each is begun when the one before it has been read.
+/// A sorted run: SSTs with ascending key ranges, read one after the other.
 type Run = std::iter::Flatten<std::vec::IntoIter<SstScan>>;
 
 /// An SST to merge.
@@ -39,52 +39,52 @@ pub(crate) struct SstSource {
     /// For messages.
     pub(crate) path: String,
     pub(crate) reader: Reader,
-    /// What is hidden of it.
+    /// Tombstones that hide cells of it.
     pub(crate) mask: Option<TombstoneFilter>,
-    /// Which of its windows are read, if it is not all.
+    /// Which of its windows are read; `None` for all.
     pub(crate) windows: Option<WindowMask>,
     /// Whether it may hold rows that an upsert emptied.
     pub(crate) emptied: bool,
 }
 
-/// How a slice is read.
+/// Options of a scan.
 #[derive(Debug, Clone, Default)]
 pub struct ScanOptions {
-    /// Counts what is read.
+    /// Counters of the scan.
     pub counts: Option<Arc<ScanCounts>>,
-    /// Says which stripes need not be read.
+    /// Skips stripes by their stats.
     pub skip: Option<Arc<dyn StripePruner>>,
-    /// Says which records need not come. It is not asked where rows of several files are merged, nor of files of which
-    /// something is hidden.
+    /// Filters records while they are read. Not applied where rows of several files are merged, nor to files with
+    /// hidden rows.
     pub keep: Option<Arc<dyn RecordFilter>>,
-    /// Takes stripes as the stripe table tells of them. It is asked under the same conditions, and of stripes all of which
-    /// is wanted and no cell of which the rules drop.
+    /// Answers stripes from their stats. Applied under the same conditions, and only to stripes that are fully
+    /// selected and that GC leaves intact.
     pub know: Option<Arc<dyn StripeStats>>,
 }
 
-/// What the store itself reads otherwise than others do.
+/// Scan options for use inside the store.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScanMode {
-    /// What becomes of sums over 64 bits.
+    /// Handling of sums that exceed 64 bits.
     pub(crate) overflow: Overflow,
-    /// Whether rows that an upsert emptied come too.
+    /// Whether rows that an upsert emptied are returned.
     pub(crate) keeps_emptied: bool,
 }
 
-/// A reader who may need no more of a stripe than the stripe table tells.
+/// Answers a stripe from its stats, where they suffice.
 pub trait StripeStats: std::fmt::Debug + Send + Sync {
-    /// Whether that is so of this one: then it is not read.
+    /// Whether the stats of this stripe suffice: then it is not read.
     fn know(&self, stripe: &StripeMeta) -> bool;
 }
 
-/// A reader who needs only some of the records.
+/// Decides by stripe stats which stripes a scan skips.
 pub trait StripePruner: std::fmt::Debug + Send + Sync {
-    /// For each of the stripes of a file, whether the reader needs none of its records. It is not asked where rows of
-    /// several files are merged: there what a stripe holds may hide what another does.
+    /// For each stripe of a file, whether none of its records is needed. Not applied where rows of several files are
+    /// merged: there cells of one stripe may hide cells of another.
     fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool>;
 }
 
-/// What scans considered and what they read.
+/// Counters of scans: what they considered and what they read.
 #[derive(Debug, Default)]
 pub struct ScanCounts {
     files: AtomicU64,
@@ -102,22 +102,22 @@ impl ScanCounts {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// SSTs that may have held what was asked for, and of them those that their filters ruled out.
+    /// (SSTs whose key range matches, those of them that bloom filters ruled out).
     pub fn files(&self) -> (u64, u64) {
         (self.files.load(Ordering::Relaxed), self.files_pruned.load(Ordering::Relaxed))
     }
 
-    /// Stripes of those SSTs, and of them those that were read.
+    /// (stripes of those SSTs, stripes read).
     pub fn stripes(&self) -> (u64, u64) {
         (self.stripes.load(Ordering::Relaxed), self.reads.stripes())
     }
 
-    /// Pages that were read.
+    /// Pages read.
     pub fn pages(&self) -> u64 {
         self.reads.pages()
     }
 
-    /// Bytes of those SSTs, and of them those that were read.
+    /// (bytes of those SSTs, bytes read).
     pub fn bytes(&self) -> (u64, u64) {
         (self.bytes.load(Ordering::Relaxed), self.reads.bytes())
     }
@@ -145,7 +145,7 @@ impl BlockScan {
         if emptied {
             emptied::widen(&mut projection);
         }
-        // A sum says nothing of values that are hidden, dropped or replaced.
+        // Row sums are not valid where values are hidden, deleted or replaced.
         let sums = Arc::new(projection.clone());
         projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
         let narrow = Arc::new(projection.clone());
@@ -153,8 +153,9 @@ impl BlockScan {
             collector.widen(&schema, &mut projection);
         }
         let projection = Arc::new(projection);
-        // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
-        // stripe shows that they drop nothing, what they look at need not be read. Of several it always must be.
+        // With one run, its rows are complete: GC can be applied to each stripe before merging, and columns that only
+        // GC needs are read only where stripe stats cannot rule out expired cells. With several runs they are always
+        // read.
         let alone = runs.len() == 1;
         let (before, after) = if alone { (collector, None) } else { (None, collector) };
         let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
@@ -177,12 +178,12 @@ impl BlockScan {
         Self { merge, schema, collector: after, emptied, table: String::new() }
     }
 
-    /// The scan, in blocks of so many rows at most where several SSTs are merged.
+    /// Limits the rows of a block where several SSTs are merged.
     pub(crate) fn in_blocks_of(self, rows: usize) -> Self {
         Self { merge: self.merge.with_rows(rows), ..self }
     }
 
-    /// The scan, of a table of this name.
+    /// Sets the table name, for messages.
     pub(crate) fn of_table(self, name: &str) -> Self {
         Self { table: name.to_owned(), ..self }
     }
@@ -201,7 +202,8 @@ impl Iterator for BlockScan {
     }
 }
 
-/// Sources of one order that follow one another, as those of one compaction do, with that order.
+/// Groups sources into sorted runs, with their sequence numbers: SSTs of one compaction have the same number and
+/// ascending keys.
 fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
     sources.sort_by_key(|source| source.order);
     let mut runs: Vec<(u64, Vec<SstSource>)> = Vec::new();
@@ -225,9 +227,9 @@ impl SstSource {
     }
 }
 
-/// Rows of two files are combined by qualifier and timestamp, so those must be read too.
+/// Adds qualifiers and timestamps, by which rows of several files are merged.
 fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
-    // Which file a replaced row comes from shows in the timestamps of all its groups.
+    // An upsert is decided by the timestamps of all groups of a row.
     if schema.upsert && projection.groups.iter().any(Option::is_some) {
         for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
             if group.timestamps == TimestampKind::Stored && wanted.is_none() {
@@ -240,7 +242,7 @@ fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
         if let Some(wanted) = wanted {
             wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
             wanted.timestamps = true;
-            // Which of the records alike are one shows in all their columns.
+            // Dedup compares all columns.
             if group.keeps_alike() {
                 wanted.columns.fill(true);
             }
@@ -255,29 +257,29 @@ pub(crate) struct SstScan {
     source: SstSource,
     stripes: Range<usize>,
     keys: KeyRange,
-    /// What is read where the rules must look at it.
+    /// Columns read where GC must be applied.
     projection: Arc<Projection>,
-    /// What is asked for.
+    /// Columns of the query.
     narrow: Arc<Projection>,
-    /// Rules that are judged here.
+    /// GC filter applied to each stripe.
     collector: Option<Arc<GcFilter>>,
-    /// Which stripes nobody needs; empty if all may be needed.
+    /// Stripes to skip; empty if none is.
     skipped: Vec<bool>,
-    /// Which records are needed, if it is not all.
+    /// Record filter; `None` if all are needed.
     keep: Option<Arc<dyn RecordFilter>>,
-    /// Who may know enough of a stripe.
+    /// Answers stripes from their stats.
     know: Option<Arc<dyn StripeStats>>,
 }
 
 impl SstScan {
-    /// Whether a stripe, all of which is wanted, need not be read.
+    /// Whether the stats of a fully selected stripe suffice.
     fn is_known(&self, meta: &StripeMeta) -> bool {
         let keeps_all = |collector: &Arc<GcFilter>| collector.keeps_all_told(&self.schema, meta);
         let known = |know: &Arc<dyn StripeStats>| self.collector.as_ref().is_none_or(keeps_all) && know.know(meta);
         self.know.as_ref().is_some_and(known)
     }
 
-    /// The wanted rows of a stripe, and whether rules are still to be judged; `None` if none of its records is needed.
+    /// The selected rows of a stripe, and whether GC is still to be applied; `None` if no record is needed.
     fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
         let stripe = self.source.reader.stripe(index)?;
         let judged = match &self.collector {

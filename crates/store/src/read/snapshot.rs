@@ -1,4 +1,4 @@
-//! One version of a table, for reading: it stays as it is while loads and compactions go on.
+//! Snapshots: one version of a table held open for reading while loads and compactions go on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -12,12 +12,12 @@ use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
 use crate::ids::ulid_text;
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::read::window_mask::{WindowMask, window_overlaps};
 use crate::table::Table;
 use crate::tombstone::{AppliedDrop, TombstoneFilter, overlaps};
-use crate::version::multi_window::WindowMask;
-use crate::version::{Sst, Version, WindowState, multi_window};
+use crate::version::{Sst, Version, WindowState};
 
-/// All windows there are.
+/// All event times.
 pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
 
 /// A version of a table. Cheap to clone.
@@ -32,22 +32,22 @@ struct Inner {
     version: Arc<Version>,
     layout: Arc<Layout>,
     collector: Option<Arc<GcFilter>>,
-    /// Drops that hide cells: those of the version, or none where a compaction looks beneath them.
+    /// Tombstones to apply: those of the version, or none where a compaction reads the cells beneath them.
     drops: Arc<[AppliedDrop]>,
-    /// CowList by all views of the version.
+    /// Open files by SST id, shared by all views of the version.
     readers: Arc<Mutex<HashMap<String, Reader>>>,
 }
 
-/// A part of a table that one task can read: a key range and the SSTs that may hold rows of it.
+/// A unit of scanning for one task: a key range and the SSTs that may hold rows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRange {
-    /// The keys of it.
+    /// Its row keys.
     pub keys: KeyRange,
     /// Ids of the SSTs to merge.
     pub ssts: Vec<String>,
-    /// Of SSTs that hold several windows, only those that overlap this are read; microseconds.
+    /// Event time, microseconds: of multi-window files only windows that overlap it are read.
     pub time: Range<i64>,
-    /// Bytes of those SSTs that fall to the range, about.
+    /// Estimated bytes of the range in those SSTs.
     pub bytes: u64,
 }
 
@@ -63,14 +63,14 @@ impl Snapshot {
         Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, drops, readers }) })
     }
 
-    /// The same version with the cells that its rules show no more, as far as they are stored.
+    /// The same version including expired cells that are still stored.
     #[must_use]
     pub fn including_expired(&self) -> Self {
         self.seen_through(None, Arc::clone(&self.inner.drops))
     }
 
-    /// The same version with its rules judged at another logical time. What had expired at the time of a
-    /// compaction may be gone, whatever the time asked for.
+    /// The same version with its garbage-collection rules applied at another logical time. Cells that had expired
+    /// when a compaction ran may be gone even at earlier times.
     ///
     /// # Errors
     /// If this build cannot read a rule of the version.
@@ -79,12 +79,12 @@ impl Snapshot {
         Ok(self.seen_through(collector, Arc::clone(&self.inner.drops)))
     }
 
-    /// The same version with all that its SSTs hold, dropped or not.
+    /// The same version without garbage-collection rules and tombstones.
     pub(crate) fn as_stored(&self) -> Self {
         self.seen_through(None, Arc::default())
     }
 
-    /// The rules of the version at `now`; `None` if it has none.
+    /// The GC filter at logical time `now`; `None` if the version has no rules.
     pub(crate) fn collector_at(&self, now: i64) -> Result<Option<GcFilter>> {
         collector(self.table(), self.version(), self.layout(), now)
     }
@@ -112,13 +112,13 @@ impl Snapshot {
         &self.inner.layout
     }
 
-    /// What the table stores.
+    /// The stored schema.
     pub fn schema(&self) -> &Arc<StoredSchema> {
         self.inner.layout.stored()
     }
 
-    /// Whether rules, drops or upserts may leave a row without cells: then its cells must be read to know
-    /// whether it is there.
+    /// Whether rules, tombstones or upserts may leave a row without cells. Then a row's existence shows only in its
+    /// cells.
     pub fn collects(&self) -> bool {
         let drops = self.inner.drops.iter().any(|drop| !drop.target.takes_rows());
         self.inner.collector.is_some() || drops || self.version().ssts().any(|sst| sst.emptied)
@@ -129,9 +129,9 @@ impl Snapshot {
         &self.inner.table
     }
 
-    /// Cuts what `ranges` and `time` (microseconds, half-open) select into slices. No row lies in
-    /// two of them. Windows are slices of their own where a row cannot lie in two windows, but for those that share
-    /// files; a window outside `time` is left out there.
+    /// Splits `ranges` and `time` (microseconds, half-open) into scan ranges; no row is in two of them. Where row
+    /// keys name the window, each window is a scan range of its own, except those that share files, and windows
+    /// outside `time` are left out.
     pub fn slices(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
         if !self.inner.layout.rows_keep_to_windows() {
             return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
@@ -140,12 +140,12 @@ impl Snapshot {
         parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| slice(keys, part, time))).collect()
     }
 
-    /// The SSTs of each window that overlaps `time`, or of those together that share files; by time.
+    /// The SSTs of each window that overlaps `time`, in order of time; windows that share files are grouped.
     fn parts(&self, time: &Range<i64>) -> Vec<Vec<&Sst>> {
         let unit = self.inner.layout.spec().window;
-        let wanted = |start: &&i64| multi_window::overlaps(unit, **start, time);
+        let wanted = |start: &&i64| window_overlaps(unit, **start, time);
         let mut parts: Vec<(i64, Vec<&Sst>)> = Vec::new();
-        // Where a window that shares files is among them.
+        // Index in `parts` of each window that shares files.
         let mut places: HashMap<i64, usize> = HashMap::new();
         for sst in self.version().ssts() {
             let Some(joined) = &sst.joined else { continue };
@@ -168,7 +168,7 @@ impl Snapshot {
         parts.into_iter().map(|(_, ssts)| ssts).collect()
     }
 
-    /// What one window holds of `keys`.
+    /// The scan ranges of one window for `keys`.
     pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<ScanRange> {
         if self.inner.layout.rows_keep_to_windows() {
             let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
@@ -177,12 +177,12 @@ impl Snapshot {
         slice(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
     }
 
-    /// All rows of `keys` in key order, whatever windows they lie in, as one slice.
+    /// One scan range over all windows, for rows of `keys` in key order; `None` if no SST overlaps `keys`.
     pub fn whole(&self, keys: &KeyRange) -> Option<ScanRange> {
         slice(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
     }
 
-    /// Reads a slice in key order, a block at a time.
+    /// Scans a range in key order, a block at a time.
     ///
     /// # Errors
     /// If an SST cannot be opened.
@@ -190,7 +190,7 @@ impl Snapshot {
         self.scan_with(slice, projection, &ScanOptions::default())
     }
 
-    /// As [`Self::scan`], with counts of what is read, and perhaps without stripes that a reader says it needs nothing of.
+    /// As [`Self::scan`], with counters, stripe pruning and record filters.
     ///
     /// # Errors
     /// As [`Self::scan`].
@@ -198,7 +198,7 @@ impl Snapshot {
         self.scan_in(slice, projection, options, ScanMode::default())
     }
 
-    /// As [`Self::scan_with`], in a mode of the store's own.
+    /// As [`Self::scan_with`], with internal options.
     pub(crate) fn scan_in(
         &self,
         slice: &ScanRange,
@@ -212,10 +212,10 @@ impl Snapshot {
         let (files, only) = (sources.len(), slice.keys.only_key());
         let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
         let bytes: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
-        // A slice may be a part of its files; the other parts count the rest.
+        // A scan range may cover a part of its files; it counts its share of their stripes.
         let share = u128::from(slice.bytes.min(bytes)) * stripes as u128;
         let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
-        // A file that certainly lacks the one row asked for holds nothing of it that could be merged.
+        // Point lookup: bloom filters rule out files without the key.
         sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
         if let Some(counts) = &options.counts {
             counts.considered(files, files - sources.len(), stripes, slice.bytes.min(bytes));
@@ -227,7 +227,7 @@ impl Snapshot {
         Ok(scan.of_table(self.inner.table.name()))
     }
 
-    /// An SST of this version with what hides cells of it, to be merged; of one that holds several windows, those that
+    /// An SST of this version as a merge source, with its tombstones; of a multi-window file only windows that
     /// overlap `time`.
     pub(crate) fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
         let joined = sst.joined.as_ref();
@@ -241,8 +241,8 @@ impl Snapshot {
         })
     }
 
-    /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose
-    /// key range and filter admit it.
+    /// Point lookup of one row with the cells of `projection`; `None` if it does not exist. Reads SSTs whose key
+    /// range and bloom filter match.
     ///
     /// # Errors
     /// If an SST cannot be read.
@@ -260,7 +260,7 @@ impl Snapshot {
         self.scan(&slice, projection)?.next().transpose()
     }
 
-    /// The open reader of an SST of this version.
+    /// The reader of an SST of this version, opened once.
     ///
     /// # Errors
     /// If it is missing, damaged, or not the file the manifest names.
@@ -300,7 +300,7 @@ impl Table {
     }
 }
 
-/// The garbage-collection rules of a version at a logical time.
+/// The GC filter of a version at a logical time.
 fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<GcFilter>> {
     let mut rules = BTreeMap::new();
     for (family, text) in &version.table.gc {
@@ -313,7 +313,7 @@ fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Res
     Ok(GcFilter::new(layout.stored(), &rules, now))
 }
 
-/// Those of `ssts` that overlap `keys`; `None` if none does.
+/// The scan range of `keys` in those of `ssts` that overlap it; `None` if none does.
 fn slice(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<ScanRange> {
     let found: Vec<&Sst> = ssts.iter().copied().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key)).collect();
     if found.is_empty() {

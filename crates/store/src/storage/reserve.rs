@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 
 use crate::error::{Result, StoreError};
-use crate::table::Store;
+use crate::store::Store;
 
 /// Hidden, so that no listing shows it.
 const PATH: &str = ".reserve";

@@ -119,7 +119,7 @@ mod tests {
     use crate::storage::disk::DiskFile;
     use crate::storage::disk::OsDisk;
     use crate::storage::local::LocalBlobs;
-    use crate::table::Store;
+    use crate::store::Store;
 
     /// A disk that cannot exchange names.
     #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow::array::BooleanArray;
 use tidetable_layout::{Block, Group, GroupBlock, KeyRange, Projection, StoredSchema};
 
-use super::{AppliedDrop, DropTarget, overlaps};
+use super::{AppliedDrop, DropTarget};
 use crate::error::Result;
 use crate::gc::{remove, widen_group};
 use crate::merge::keep_rows;
@@ -23,10 +23,7 @@ pub(crate) struct TombstoneFilter {
 impl TombstoneFilter {
     /// Those of `drops` that are newer than `sst` and about keys it may hold; `None` if none is.
     pub(crate) fn of_sst(drops: &[AppliedDrop], sst: &Sst) -> Option<Self> {
-        let holds = |drop: &&AppliedDrop| {
-            sst.order < drop.order && overlaps(&drop.target.keys(), &sst.first_key, &sst.last_key)
-        };
-        Self::new(drops.iter().filter(holds).map(|drop| &drop.target))
+        Self::new(drops.iter().filter(|drop| drop.may_hide(sst)).map(|drop| &drop.target))
     }
 
     /// A mask of `targets`; `None` if there is none.

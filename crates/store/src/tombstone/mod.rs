@@ -24,6 +24,7 @@ use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Group, KeyRange};
 
 use crate::manifest::hex::hex_bytes;
+use crate::version::Sst;
 pub(crate) use count::cells_of;
 pub(crate) use filter::TombstoneFilter;
 pub(crate) use load::{Hidden, LoadMask};
@@ -82,6 +83,13 @@ pub struct AppliedDrop {
     pub version: u64,
     /// Logical time of that version, microseconds since the epoch.
     pub now: i64,
+}
+
+impl AppliedDrop {
+    /// Whether it is newer than `sst` and their key ranges overlap.
+    pub(crate) fn may_hide(&self, sst: &Sst) -> bool {
+        sst.order < self.order && overlaps(&self.target.keys(), &sst.first_key, &sst.last_key)
+    }
 }
 
 impl DropTarget {

@@ -1,15 +1,15 @@
-//! The rules every version keeps, each a function. A reader checks them all, and a commit before it writes those that
-//! what it changes could break.
+//! Invariants of a version, a function each. A reader checks all of them; a commit checks, before it writes, those
+//! that its edit could break.
 
 use crate::tombstone::AppliedDrop;
 use crate::version::cow_list::CowList;
-use crate::version::names::Named;
+use crate::version::inputs::Named;
 use crate::version::{Sst, Version, WindowState};
 
-/// Checks every rule of `version`.
+/// Checks every invariant of `version`.
 ///
 /// # Errors
-/// The first broken rule, in words.
+/// The first violation, as text.
 pub fn check(version: &Version) -> Result<(), String> {
     sequences_ascend(&version.inputs)?;
     sequences_ascend(&version.names)?;
@@ -23,10 +23,10 @@ pub fn check(version: &Version) -> Result<(), String> {
     drops_name_rows(version)
 }
 
-/// Checks the rules of `next`, which was made of `before`: windows that both share are as they were.
+/// Checks the invariants of `next`, made from `before`; windows that both share are skipped.
 ///
 /// # Errors
-/// The first broken rule, in words.
+/// The first violation, as text.
 pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
     sequences_ascend(&next.inputs)?;
     sequences_ascend(&next.names)?;
@@ -59,7 +59,7 @@ fn sequences_ascend<T: Named>(items: &CowList<T>) -> Result<(), String> {
     }
 }
 
-/// A name stands once among inputs and other names, with a sequence of its own.
+/// A path occurs once among inputs and other names, with its own sequence number.
 fn names_differ(version: &Version) -> Result<(), String> {
     let inputs = version.inputs.iter().map(|input| (input.path(), input.sequence()));
     let all = inputs.chain(version.names.iter().map(|name| (name.path(), name.sequence())));
@@ -68,7 +68,7 @@ fn names_differ(version: &Version) -> Result<(), String> {
         if !paths.insert(path) {
             return Err(format!("{path} is named twice"));
         }
-        // Those of one list ascend.
+        // Each list is ascending by itself.
         if !version.names.is_empty()
             && let Some(other) = sequences.insert(sequence, path)
         {
@@ -99,8 +99,8 @@ fn orders_ascend(window: &WindowState) -> Result<(), String> {
     }
 }
 
-/// The files of one join share an order and no key; what one window shares with others lies in them alone, and is older
-/// than what it has of its own.
+/// The multi-window files of one compaction have the same sequence number and share no key. A window lies in the
+/// files of one such compaction only, and they are older than its own SSTs.
 fn windows_are_joined_once(version: &Version) -> Result<(), String> {
     let mut homes: std::collections::HashMap<i64, (i64, u64)> = std::collections::HashMap::new();
     for window in &version.windows {

@@ -1,7 +1,7 @@
-//! Values out of the arrays of several chunks, in another order.
+//! Takes values from the arrays of several chunks, in sorted order.
 //!
-//! Most columns of telemetry are numbers without nulls. For them a loop over slices takes a third of the time that
-//! arrow's `interleave` does, which is the way of all others.
+//! Most columns of telemetry are numbers without nulls. For them a loop over slices takes a third of the time of
+//! arrow's `interleave`, which handles all others.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow::compute::interleave;
 use crate::error::Result;
 use crate::merge::operator::AlikeSets;
 
-/// The values at `places`, (chunk, number in it).
+/// The values at `places`, each (chunk, index in it).
 pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
     macro_rules! numbers {
         ($type:ty) => {
@@ -39,7 +39,7 @@ fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef], places: &[(usize, usize)]
     Some(Arc::new(PrimitiveArray::<T>::new(picked.into(), None).with_data_type(kind.clone())))
 }
 
-/// The values at `places`, but for records made of several events those that are folded.
+/// The values at `places`; for records of several events, their merged values.
 pub(crate) fn pick_folded(
     values: &[ArrayRef],
     folded: ArrayRef,

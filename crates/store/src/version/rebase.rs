@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tidetable_sstable::tools::failpoints;
 
-use crate::version::names::Name;
+use crate::version::inputs::Name;
 use crate::version::{Input, Version, VersionEdit};
 
 impl Version {

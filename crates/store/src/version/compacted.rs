@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::compaction::plan::MergePlan;
-use crate::version::{Sst, Version};
+use crate::version::sst::Sst;
+use crate::version::state::Version;
 
 /// SSTs put in the place of others.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,20 +34,13 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// What takes the place of the SSTs of `merge`.
-    pub(crate) fn of(merge: &MergePlan, ssts: Vec<Sst>) -> Self {
-        let replaced = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
-        let held = held(merge.ssts.iter());
-        Self { window: merge.window, joins: merge.joins.clone(), held, replaced, ssts }
-    }
-
     fn put(&self, next: &mut Version) -> Result<(), String> {
         let ids: HashSet<&str> = self.replaced.iter().map(String::as_str).collect();
         let there: HashSet<&str> = next.ssts().map(|sst| sst.id.as_str()).collect();
         if let Some(gone) = ids.iter().find(|id| !there.contains(*id)) {
             return Err(format!("SST {gone} was replaced meanwhile"));
         }
-        if self.held != held(next.ssts().filter(|sst| ids.contains(sst.id.as_str()))) {
+        if self.held != held_windows(next.ssts().filter(|sst| ids.contains(sst.id.as_str()))) {
             return Err(format!("a window of SST {} was built anew meanwhile", self.replaced.join(", ")));
         }
         let window = next.window(self.window);
@@ -103,7 +96,7 @@ impl Compacted {
 }
 
 /// The windows that files of several hold together.
-fn held<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Vec<i64> {
+pub(crate) fn held_windows<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Vec<i64> {
     let windows: BTreeSet<i64> =
         ssts.filter_map(|sst| sst.joined.as_ref()).flat_map(|joined| &joined.windows).copied().collect();
     windows.into_iter().collect()

@@ -1,7 +1,7 @@
-//! Names of inputs that bring no rows of their own.
+//! Names of inputs that hold no rows: copies, and removed inputs.
 //!
-//! A sequence belongs to a name from the time it is first seen, so that order and drops stay what they were whatever
-//! becomes of the file. The names whose rows a table holds are its [`crate::Input`]s; these are the others.
+//! A name keeps the sequence number that it got when it was first seen, so that order and tombstones stay valid
+//! whatever happens to the file. The names whose rows a table holds are its [`crate::Input`]s; these are the others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,35 +10,58 @@ use tidetable_source::ContentHash;
 
 use crate::version::cow_list::CowList;
 
-/// A name that was seen and under which the table holds no rows.
+/// An input the table holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Input sequence number: among equal cells the one with the greatest wins.
+    pub sequence: u64,
+    /// Path or URL, as in the job.
+    pub path: String,
+    /// Bytes as stored.
+    pub size: u64,
+    /// Fingerprint of the file, to detect changes; see [`tidetable_source::InputFile::version`].
+    pub version: String,
+    /// Hash of the bytes as stored.
+    pub hash: ContentHash,
+    /// Rows read, including rejected ones.
+    pub read: u64,
+    /// Rows rejected.
+    pub rejected: u64,
+    /// UTC days its cells lie in, days since the epoch, ascending.
+    pub days: Vec<i32>,
+    /// Starts of the windows its cells lie in, microseconds, ascending.
+    pub windows: Vec<i64>,
+}
+
+/// A name that was seen and for which the table holds no rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
-    /// Place among the inputs, as for those whose rows the table holds.
+    /// Input sequence number.
     pub sequence: u64,
-    /// Path or URL, as the job sees it.
+    /// Path or URL, as in the job.
     pub path: String,
-    /// What it held when it was last seen: the content of an input. `None` for an input that was taken out, which
-    /// counts for nothing until it comes back.
+    /// Its content when last seen, a copy of an input's. `None` for a removed input, which is ignored until it comes
+    /// back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
 }
 
-/// What a file held.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// Bytes as stored.
     pub size: u64,
-    /// Fingerprint of the file, as of [`crate::Input::version`].
+    /// Fingerprint of the file, as in [`crate::Input::version`].
     pub version: String,
     /// Hash of the bytes as stored.
     pub hash: ContentHash,
 }
 
-/// What has a name among the inputs of a version.
+/// An input or another name of a version.
 pub(crate) trait Named {
     /// Path or URL.
     fn path(&self) -> &str;
-    /// Place among the inputs.
+    /// Input sequence number.
     fn sequence(&self) -> u64;
 }
 
@@ -52,7 +75,7 @@ impl Named for Name {
     }
 }
 
-impl Named for crate::version::Input {
+impl Named for Input {
     fn path(&self) -> &str {
         &self.path
     }
@@ -62,7 +85,7 @@ impl Named for crate::version::Input {
     }
 }
 
-/// Takes items out by path, puts others in or in the place of those of the same path, and orders them by sequence.
+/// Removes items by path, inserts or replaces others by path, and sorts by sequence number.
 pub(crate) fn put_named<T: Named>(items: &mut CowList<T>, gone: &[String], put: Vec<T>) {
     if !gone.is_empty() {
         let gone: HashSet<&str> = gone.iter().map(String::as_str).collect();

@@ -1,9 +1,9 @@
-//! What a load has to do about each input. Pure, but for the hashes it asks for.
+//! Input plan: what a load does with each input. Pure, except for hashing files.
 //!
-//! A sequence belongs to a name from the time it is first seen. A content is read once, under the least sequence of the
-//! names that hold it now; the others are its copies, and one of them takes over when that name changes or goes. A name
-//! that is gone keeps its rows while nobody else holds its content. Where a name not seen before does, the input was
-//! renamed: the new name takes the place of the old one.
+//! A name keeps the sequence number that it got when it was first seen. Content is loaded once, under the least
+//! sequence number of the names that hold it now; the others are copies, and one of them takes over when that name
+//! changes or vanishes. A vanished name keeps its rows while no other name holds its content. If an unseen name does,
+//! the input was renamed, and the new name replaces the old one.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,69 +11,70 @@ use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
 
-use crate::version::names::{Content, Name};
+use crate::version::inputs::{Content, Name};
 use crate::version::{Input, Version};
 
-/// An input that brings more than it did: what the table holds of it stays.
+/// An input that has grown: its loaded rows stay, new rows are appended.
 #[derive(Debug, Clone)]
 pub struct Grown {
-    /// What is there now.
+    /// The file as it is now.
     pub file: InputFile,
-    /// What the table holds.
+    /// The input as recorded.
     pub held: Input,
-    /// Where what it brings begins, see [`Piece`](super::Piece); 0 if all that is there now comes beside what is held.
+    /// Offset of the new rows, see [`Piece`](crate::Piece); 0 if all its rows are appended to those held.
     pub from: u64,
-    /// What it must hold now, if that is known.
+    /// Expected hash of its content, if known.
     pub hash: Option<ContentHash>,
 }
 
-/// The inputs of a source compared with those a table holds.
+/// The inputs of a source compared with those that a table holds.
 #[derive(Debug, Clone, Default)]
 pub struct InputPlan {
-    /// Not seen before, each with the sequence it gets. Of a table that is built anew: all inputs.
+    /// Unseen inputs, each with its new sequence number. For a rebuilt table: all inputs.
     pub new: Vec<(u64, InputFile)>,
-    /// Same path, other content: what is there now, and what the table holds.
+    /// Same path, other content: the file now, and the input as recorded.
     pub changed: Vec<(InputFile, Input)>,
-    /// As `changed`, but what the table holds of it stays beside what comes: files whose old content is the start of the
-    /// new, and what the caller adds, since it may know more than a comparison of contents.
+    /// As `changed`, but loaded rows stay: files whose old content is a prefix of the new, and inputs that the caller
+    /// adds because it knows more.
     pub grown: Vec<Grown>,
-    /// Names that were seen before and bring rows only now, each with its sequence: the windows they touch are built anew.
+    /// Names seen before without rows that now bring rows, each with its sequence number; the windows they touch are
+    /// rebuilt.
     pub resumed: Vec<(u64, InputFile)>,
-    /// Held as they are, with what the next version says of each.
+    /// Unchanged inputs, each with its record for the next version.
     pub unchanged: Vec<(InputFile, Arc<Input>)>,
-    /// Held as they are under another name: the one before and the one now.
+    /// Unchanged inputs under a new name: the old name and the new one.
     pub renamed: Vec<(String, String)>,
-    /// Same content as another input, whose path comes second: not loaded again.
+    /// Copies, not loaded, each with the path of the input with the same content.
     pub same: Vec<(InputFile, String)>,
-    /// Held, but no longer there. Their cells stay.
+    /// Held inputs whose files are gone. Their cells stay.
     pub vanished: Vec<Input>,
-    /// Held, and to be taken out: the windows they touched are built anew without them. Among them are inputs that
-    /// changed into copies of others, which are in `same` too.
+    /// Held inputs to remove: the windows they touched are rebuilt without them. Includes inputs that became copies
+    /// of others, which are in `same` too.
     pub given_up: Vec<Input>,
-    /// Names without rows that the next version has others of.
+    /// Names without rows that are new or changed in the next version.
     pub names: Vec<Name>,
-    /// Paths that others took the place of.
+    /// Paths that others replace.
     pub forgotten: Vec<String>,
-    /// Inputs of `unchanged` of which the next version says something else than this one. Where that is only the fingerprint
-    /// it is said with the next commit, whatever that is for: the hash has told that nothing changed.
+    /// Inputs of `unchanged` whose record changes. If only the fingerprint does, it is saved with the next commit
+    /// made for another reason: the hash proves that the content is the same.
     pub restated: Vec<Input>,
-    /// Whether `names` says more than fingerprints.
+    /// Whether `names` changes more than fingerprints.
     renames: bool,
 }
 
-/// How a file has grown since a table held this of it, if it has and only that.
+/// Detects growth: `Some` if the content recorded for a file is a prefix of what it holds now.
 pub type GrowthOf<'a> = dyn Fn(&InputFile, &Input) -> Result<Option<Growth>, SourceError> + 'a;
 
-/// How a plan looks at inputs.
+/// Options of an input plan.
 #[derive(Clone, Copy)]
 pub struct Looking<'a> {
-    /// Whether an input that is gone is to be taken out. Asked by path.
+    /// Whether the vanished input with this path shall be removed.
     pub without: &'a dyn Fn(&str) -> bool,
-    /// Whether an input that was not seen before is wanted; one that is not stays unseen.
+    /// Whether an unseen input shall be loaded; otherwise it stays unseen.
     pub wants: &'a dyn Fn(&InputFile) -> bool,
-    /// Asked of larger files.
+    /// Called for files that are larger than before.
     pub growth: &'a GrowthOf<'a>,
-    /// Whether all of them are to be read, into a table without rows.
+    /// Whether all inputs are loaded, into an emptied table.
     pub anew: bool,
 }
 
@@ -90,8 +91,8 @@ impl std::fmt::Debug for Looking<'_> {
 }
 
 impl InputPlan {
-    /// Compares `found` with the inputs of `version`. A hash is asked for only where path, size
-    /// and fingerprint do not settle the matter.
+    /// Compares `found` with the inputs of `version`. A file is hashed only where path, size and fingerprint do not
+    /// decide.
     ///
     /// # Errors
     /// Those of `hash`.
@@ -108,7 +109,7 @@ impl InputPlan {
             let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
             carrier.filter(|carrier| *carrier != at).map(|carrier| entries[carrier].path.clone().into_owned())
         };
-        // For each that another has the content of, the path of that.
+        // For each copy, the path of the input with its content.
         let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
         for (entry, of) in entries.into_iter().zip(copies) {
             match (&entry.file, of) {
@@ -121,7 +122,7 @@ impl InputPlan {
         Ok(plan)
     }
 
-    /// An input whose rows the table shall hold.
+    /// Plans an input whose rows the table shall hold.
     fn carry(&mut self, entry: Entry<'_>, looking: Looking<'_>) -> Result<(), SourceError> {
         let Entry { sequence, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
         match held {
@@ -144,7 +145,7 @@ impl InputPlan {
                 self.unchanged.push((file, now));
             }
             Some(held) => {
-                // What a repair or an older build left of an input in parts must be read as a whole.
+                // An input left incomplete by a repair or an older build must be read as a whole.
                 let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
                 let held = Input::clone(held);
                 match if may_have_grown { (looking.growth)(&file, &held)? } else { None } {
@@ -158,7 +159,7 @@ impl InputPlan {
         Ok(())
     }
 
-    /// A file that holds what another holds.
+    /// Plans a copy of another input.
     fn copy(&mut self, entry: Entry<'_>, of: String, looking: Looking<'_>) {
         let Entry { sequence, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
         let before = known.filter(|known| known.path == file.path && !looking.anew);
@@ -176,7 +177,7 @@ impl InputPlan {
         self.same.push((file, of));
     }
 
-    /// A name that is gone; `is_own` if no file holds its content.
+    /// Plans a vanished name; `is_own` if no file holds its content.
     fn miss(&mut self, entry: Entry<'_>, is_own: bool, looking: Looking<'_>) {
         let Entry { sequence, path, held, known, .. } = entry;
         let left_out = (looking.without)(&path);
@@ -201,14 +202,13 @@ impl InputPlan {
         self.renames = true;
     }
 
-    /// Takes those of `paths` that have grown for changed, so that the windows they touch are built anew.
+    /// Treats grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
     pub fn rebuild_grown(&mut self, paths: &[String]) {
         let is_asked = |grown: &mut Grown| paths.contains(&grown.file.path);
         self.changed.extend(self.grown.extract_if(.., is_asked).map(|grown| (grown.file, grown.held)));
     }
 
-    /// Takes those of `paths` that are as they were, or have grown, for changed, so that the windows they touch are built
-    /// anew.
+    /// Treats unchanged and grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
     pub fn read_again(&mut self, paths: &[String]) {
         if paths.is_empty() {
             return;
@@ -221,33 +221,33 @@ impl InputPlan {
         self.changed.extend(again.into_iter().map(|(file, held)| (file, Input::clone(&held))));
     }
 
-    /// Whether the table holds everything already, and knows every name.
+    /// Whether nothing is to be loaded or recorded.
     pub fn is_empty(&self) -> bool {
         !self.changes_rows() && self.forgotten.is_empty() && !self.renames
     }
 
-    /// Whether rows come or go.
+    /// Whether rows are added or removed.
     pub fn changes_rows(&self) -> bool {
         let brings = !self.new.is_empty() || !self.changed.is_empty() || !self.grown.is_empty();
         brings || !self.resumed.is_empty() || !self.given_up.is_empty()
     }
 }
 
-/// A name, and what there is of it.
+/// A name with its file and its record.
 struct Entry<'a> {
     sequence: u64,
     path: Cow<'a, str>,
-    /// Not seen before.
+    /// Whether the name is unseen.
     is_new: bool,
-    /// What is there now; `None` if it is gone.
+    /// The file now; `None` if it vanished.
     file: Option<InputFile>,
-    /// What the table holds of it.
+    /// Its record as an input.
     held: Option<&'a Arc<Input>>,
-    /// What the version knows of it, if it has no rows.
+    /// Its record as a name without rows.
     known: Option<&'a Name>,
-    /// What it holds, or held before it was gone; `None` if that is like nothing else.
+    /// Hash of its present or last content; `None` if no other name can have the same.
     content: Option<ContentHash>,
-    /// The name it had.
+    /// Its old name, if it was renamed.
     renamed: Option<String>,
 }
 
@@ -264,8 +264,7 @@ impl<'a> Entry<'a> {
         Self { sequence, path, is_new: false, file: None, held: None, known: None, content: None, renamed: None }
     }
 
-    /// Size, fingerprint and hash of what it held when it was last seen. What a repair or an older build left of an input
-    /// in parts is no content.
+    /// Recorded size, fingerprint and hash. `None` for an input left incomplete by a repair or an older build.
     fn before(&self) -> Option<(u64, &'a str, ContentHash)> {
         let of_input = self.held.map(|input| (input.size, input.version.as_str(), input.hash));
         let of_name = self.known.and_then(|name| name.content.as_ref());
@@ -274,7 +273,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// All names, those of the version first, with what they hold.
+/// All names with their content, those of the version first.
 fn compare<'a>(
     version: &'a Version,
     found: Vec<InputFile>,
@@ -289,7 +288,7 @@ fn compare<'a>(
         inputs.chain(version.names.iter().map(|name| name.path.as_str())).zip(0..).collect()
     };
     let mut fresh = Vec::new();
-    // Known names whose content is another, and may be that of others.
+    // Known names with changed content, which may be that of others.
     let mut open = Vec::new();
     for file in found {
         let Some(at) = places.get(file.path.as_str()) else {
@@ -341,7 +340,7 @@ fn compare<'a>(
     Ok(entries)
 }
 
-/// For each content that is there the least sequence of the files that hold it, and which entry that is of.
+/// For each present content, the least sequence number of its files, and the entry of that file.
 fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
     let mut carriers: HashMap<ContentHash, (u64, usize)> = HashMap::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
@@ -352,7 +351,7 @@ fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
     carriers
 }
 
-/// Which sizes files share: only those can hold the same.
+/// Counts of files by size: only files of the same size can be copies.
 struct Sizes {
     counts: HashMap<u64, usize>,
     gone: HashSet<u64>,
@@ -379,7 +378,7 @@ impl Sizes {
         sizes
     }
 
-    /// Of the size of a file that is counted itself.
+    /// Whether another file has the size of a counted file.
     fn has_others(&self, size: u64) -> bool {
         self.counts.get(&size).is_some_and(|count| *count > 1)
     }
@@ -389,7 +388,7 @@ impl Sizes {
     }
 }
 
-/// Names that are gone, by what they held, the latest first.
+/// Vanished names by content, the latest first.
 struct Gone(HashMap<ContentHash, Vec<(u64, usize)>>);
 
 impl Gone {
@@ -404,7 +403,7 @@ impl Gone {
         Self(gone)
     }
 
-    /// The one of this content that was seen first, which is gone no more.
+    /// Removes and returns the name of this content that was seen first.
     fn take(&mut self, content: ContentHash) -> Option<usize> {
         self.0.get_mut(&content)?.pop().map(|(_, at)| at)
     }
