@@ -16,6 +16,7 @@ mod manifest;
 mod merge;
 mod published;
 mod read;
+mod sst_store;
 mod sst_writer;
 mod storage;
 mod store;
@@ -61,7 +62,7 @@ pub mod fuzzing {
     //! Encoding and decoding of manifests, for a fuzz target and for tests of old formats.
     use crate::manifest;
     use crate::manifest::Manifest;
-    use crate::manifest::Step;
+    use crate::manifest::ManifestDelta;
     pub use crate::manifest::{decode, encode};
     use crate::version::Version;
     use crate::version::invariants;
@@ -70,11 +71,11 @@ pub mod fuzzing {
     ///
     /// # Errors
     /// The reason why the bytes are invalid.
-    pub fn decode_step(bytes: &[u8], number: u64, before: &Version) -> Result<Version, String> {
+    pub fn decode_delta(bytes: &[u8], number: u64, before: &Version) -> Result<Version, String> {
         match manifest::read(bytes, number)?.0 {
-            Manifest::Whole(_) => Err("it holds a version".to_owned()),
-            Manifest::Step(step) => {
-                let next = step.apply(before.clone())?;
+            Manifest::Full(_) => Err("it holds a version".to_owned()),
+            Manifest::Delta(delta) => {
+                let next = delta.apply(before.clone())?;
                 invariants::check(&next).map(|()| next)
             }
         }
@@ -93,8 +94,8 @@ pub mod fuzzing {
     ///
     /// # Errors
     /// If JSON cannot represent it.
-    pub fn encode_step(before: &Version, next: &Version) -> Result<Vec<u8>, String> {
-        manifest::encode_step(&Step::between(before, "", next)).map(|(bytes, _)| bytes)
+    pub fn encode_delta(before: &Version, next: &Version) -> Result<Vec<u8>, String> {
+        manifest::encode_delta(&ManifestDelta::between(before, "", next)).map(|(bytes, _)| bytes)
     }
 
     /// Encodes a checkpoint.

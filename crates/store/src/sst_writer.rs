@@ -9,8 +9,8 @@ use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOpti
 
 use crate::error::{Result, StoreError};
 use crate::ids::ulid_text;
+use crate::sst_store::SstStore;
 use crate::storage::blobs::BlobWriter;
-use crate::table::Table;
 use crate::version::{Largest, Sst};
 
 /// Target size of an SST, bytes.
@@ -18,7 +18,7 @@ pub(crate) const SST_BYTES: u64 = 256 << 20;
 
 /// An SST being written, invisible until [`SstFile::end`].
 pub(crate) struct SstFile<'a> {
-    table: &'a Table,
+    store: &'a SstStore,
     schema: Arc<StoredSchema>,
     id: String,
     writer: Writer<Box<dyn BlobWriter>>,
@@ -36,24 +36,24 @@ pub(crate) struct SizedStripe {
 }
 
 impl<'a> SstFile<'a> {
-    pub(crate) fn begin(table: &'a Table, schema: &Arc<StoredSchema>, options: &WriteOptions) -> Result<Self> {
-        Self::begin_with(table, schema, options, None)
+    pub(crate) fn begin(store: &'a SstStore, schema: &Arc<StoredSchema>, options: &WriteOptions) -> Result<Self> {
+        Self::begin_with(store, schema, options, None)
     }
 
     /// Begins a file with `more` (name, text) in its metadata.
     pub(crate) fn begin_with(
-        table: &'a Table,
+        store: &'a SstStore,
         schema: &Arc<StoredSchema>,
         options: &WriteOptions,
         more: Option<(String, String)>,
     ) -> Result<Self> {
         let id = ulid_text(options.uid);
-        let out = table.blobs().writer(&table.sst_path(&id))?;
-        let metadata = [("table".to_owned(), table.name().to_owned())].into_iter().chain(more).collect();
+        let out = store.blobs().writer(&store.path(&id))?;
+        let metadata = [("table".to_owned(), store.table().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
-            .map_err(|source| write_error(table, source))?;
+            .map_err(|source| write_error(store.table(), source))?;
         let (schema, largest) = (Arc::clone(schema), Largest::default());
-        Ok(Self { table, schema, id, writer, bytes: 0, largest, emptied: false })
+        Ok(Self { store, schema, id, writer, bytes: 0, largest, emptied: false })
     }
 
     /// Whether it has reached its target size.
@@ -71,16 +71,16 @@ impl<'a> SstFile<'a> {
         self.emptied |= emptied;
         self.bytes += size(&stripe);
         self.largest = self.largest.max(Largest { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
-        self.writer.push(stripe).map_err(|source| write_error(self.table, source))
+        self.writer.push(stripe).map_err(|source| write_error(self.store.table(), source))
     }
 
     /// `None` if it has no rows; then the file is dropped. The commit sets the sequence number.
     pub(crate) fn end(self) -> Result<Option<Sst>> {
-        let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.table, source))?;
+        let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.store.table(), source))?;
         if summary.rows == 0 {
             return Ok(None);
         }
-        let path = self.table.sst_path(&self.id);
+        let path = self.store.path(&self.id);
         out.flush().map_err(|source| StoreError::Io { action: "write", path, source })?;
         out.finish()?;
         Ok(Some(Sst {
@@ -125,10 +125,10 @@ fn size(stripe: &EncodedStripe) -> u64 {
 }
 
 /// Converts a failure to encode or write an SST of `table`.
-pub(crate) fn write_error(table: &Table, source: WriteError) -> StoreError {
+pub(crate) fn write_error(table: &str, source: WriteError) -> StoreError {
     match source {
         // I/O errors are not errors of the content.
-        WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.name().to_owned(), source },
-        source => StoreError::Write { table: table.name().to_owned(), source },
+        WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.to_owned(), source },
+        source => StoreError::Write { table: table.to_owned(), source },
     }
 }

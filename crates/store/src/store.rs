@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use crate::error::{Result, StoreError};
+use crate::ids::TABLES;
 use crate::maintenance::size::ROW_LIMIT;
+use crate::manifest::newest::NewestVersions;
 use crate::read::snapshot::Snapshot;
 use crate::storage::blobs::Blobs;
-use crate::table::{Newest, TABLES, Table};
+use crate::table::Table;
 
 /// All tables under one root.
 #[derive(Debug, Clone)]
 pub struct Store {
     blobs: Arc<dyn Blobs>,
-    newest: Arc<Newest>,
+    newest: Arc<NewestVersions>,
     row_limit: u64,
 }
 
@@ -47,8 +49,7 @@ impl Store {
 
     /// The table `name`, whether it exists or not.
     pub fn table(&self, name: &str) -> Table {
-        let (blobs, newest) = (Arc::clone(&self.blobs), Arc::clone(&self.newest));
-        Table { blobs, name: name.to_owned(), newest, row_limit: self.row_limit }
+        Table::new(&self.blobs, name, &self.newest, self.row_limit)
     }
 
     /// A snapshot of the newest version of a table that must exist.

@@ -1,76 +1,46 @@
-//! A store, its tables, and the paths of their files.
+//! One table of a store.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tidetable_layout::Layout;
 
 use crate::error::{Result, StoreError};
-use crate::maintenance::size::ROW_LIMIT;
-use crate::read::snapshot::Snapshot;
-use crate::storage::blobs::{Blobs, Stat};
-use crate::version::{TableIdentity, Version};
-
-const TABLES: &str = "tables";
+use crate::manifest::newest::NewestVersions;
+use crate::manifest::store::ManifestStore;
+use crate::sst_store::SstStore;
+use crate::storage::blobs::Blobs;
+use crate::version::{TableIdentity, Version, VersionEdit};
 
 /// One table of a store.
 #[derive(Debug, Clone)]
 pub struct Table {
-    blobs: Arc<dyn Blobs>,
-    name: String,
-    newest: Arc<Newest>,
+    manifests: ManifestStore,
+    ssts: SstStore,
     row_limit: u64,
 }
 
-/// Cache of the newest version of each table. A committed version never changes; one of many windows is slow to read,
-/// and a run asks for it a dozen times.
-#[derive(Debug, Default)]
-pub(crate) struct Newest {
-    /// With the file metadata of its manifest, taken before the manifest was read.
-    versions: Mutex<HashMap<String, (Version, Option<Stat>)>>,
-}
-
-impl Newest {
-    /// The cached version of `table`, if its manifest has this number and checksum.
-    pub(crate) fn get(&self, table: &str, number: u64, manifest: &str) -> Option<Version> {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (version, _) = versions.get(table)?;
-        (version.number == number && version.origin.manifest == manifest).then(|| version.clone())
-    }
-
-    /// The cached version of `table`, if its manifest file is unchanged. Saves reading a long full manifest, too.
-    pub(crate) fn of_file(&self, table: &str, number: u64, manifest: Stat) -> Option<Version> {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (version, file) = versions.get(table)?;
-        (version.number == number && *file == Some(manifest)).then(|| version.clone())
-    }
-
-    /// Whether version `number` of `table` is cached.
-    pub(crate) fn has(&self, table: &str, number: u64) -> bool {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.get(table).is_some_and(|(version, _)| version.number == number)
-    }
-
-    pub(crate) fn put(&self, table: &str, version: &Version, file: Option<Stat>) {
-        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.insert(table.to_owned(), (version.clone(), file));
-    }
-}
-
 impl Table {
+    pub(crate) fn new(blobs: &Arc<dyn Blobs>, name: &str, newest: &Arc<NewestVersions>, row_limit: u64) -> Self {
+        let manifests = ManifestStore::new(Arc::clone(blobs), name.to_owned(), Arc::clone(newest));
+        Self { manifests, ssts: SstStore::new(Arc::clone(blobs), name.to_owned()), row_limit }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.ssts.table()
     }
 
     /// Storage of the store.
     pub fn blobs(&self) -> &Arc<dyn Blobs> {
-        &self.blobs
+        self.ssts.blobs()
     }
 
-    /// The cache of newest versions.
-    pub(crate) fn newest(&self) -> &Newest {
-        &self.newest
+    pub(crate) fn manifests(&self) -> &ManifestStore {
+        &self.manifests
+    }
+
+    pub(crate) fn ssts(&self) -> &SstStore {
+        &self.ssts
     }
 
     /// Limit on the bytes of a row.
@@ -80,40 +50,61 @@ impl Table {
 
     /// Path of an SST inside the store.
     pub fn sst_path(&self, id: &str) -> String {
-        format!("{TABLES}/{}/sst/{id}.sst", self.name)
+        self.ssts.path(id)
     }
 
-    pub(crate) fn folder(&self) -> String {
-        format!("{TABLES}/{}", self.name)
+    /// Number of the newest version; 0 if there is none.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed, or one is missing among them.
+    pub fn latest_number(&self) -> Result<u64> {
+        self.manifests.latest_number()
     }
 
-    pub(crate) fn sst_folder(&self) -> String {
-        format!("{TABLES}/{}/sst", self.name)
+    /// The newest version; `None` if the table was never made.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub fn latest(&self) -> Result<Option<Version>> {
+        self.manifests.latest()
     }
 
-    /// Path of the quarantined copy of a damaged SST.
-    pub(crate) fn quarantine_path(&self, id: &str) -> String {
-        format!("{}/{id}.sst", self.quarantine_folder())
+    /// Numbers of all versions, ascending.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed.
+    pub fn version_numbers(&self) -> Result<Vec<u64>> {
+        self.manifests.version_numbers()
     }
 
-    pub(crate) fn quarantine_folder(&self) -> String {
-        format!("{TABLES}/{}/quarantine", self.name)
+    /// Version `number`.
+    ///
+    /// # Errors
+    /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if there is none; or if its manifest, or one that it
+    /// follows, cannot be read.
+    pub fn version(&self, number: u64) -> Result<Version> {
+        self.manifests.version(number)
     }
 
-    pub(crate) fn manifest_folder(&self) -> String {
-        format!("{TABLES}/{}/manifest", self.name)
+    /// The newest version whose commit has a logical time of `time` (microseconds) or before it.
+    ///
+    /// # Errors
+    /// [`StoreError::NoVersionAt`] if there is none, or if a manifest cannot be read.
+    pub fn version_at(&self, time: i64) -> Result<Version> {
+        self.manifests.version_at(time)
     }
 
-    pub(crate) fn checkpoint_folder(&self) -> String {
-        format!("{TABLES}/{}/checkpoint", self.name)
+    /// Path and bytes of the files of a table that has `version` and none before it, but for its SSTs.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub fn files_of(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
+        self.manifests.files_of(version)
     }
 
-    pub(crate) fn checkpoint_path(&self, number: u64) -> String {
-        format!("{}/{number:020}.json", self.checkpoint_folder())
-    }
-
-    pub(crate) fn manifest_path(&self, number: u64) -> String {
-        format!("{}/{number:020}.json", self.manifest_folder())
+    /// Removes the SSTs of an edit that will not be committed.
+    pub fn discard(&self, edit: &VersionEdit) {
+        self.ssts.delete(edit.written());
     }
 
     /// The newest version, or an empty one with `identity`: the base of the next commit.
@@ -125,10 +116,10 @@ impl Table {
             return Ok(Version::empty(identity.clone()));
         };
         if version.table.job != identity.job {
-            return Err(StoreError::Owned { table: self.name.clone(), owner: version.table.job });
+            return Err(StoreError::Owned { table: self.name().to_owned(), owner: version.table.job });
         }
         if version.table.layout != identity.layout {
-            return Err(StoreError::LayoutChanged { table: self.name.clone() });
+            return Err(StoreError::LayoutChanged { table: self.name().to_owned() });
         }
         Ok(version)
     }
@@ -139,7 +130,7 @@ impl Table {
     /// If this build cannot compile it.
     pub fn layout(&self, version: &Version) -> Result<Layout> {
         Layout::compile(&version.table.spec, &version.table.source).map_err(|errors| StoreError::Layout {
-            table: self.name.clone(),
+            table: self.name().to_owned(),
             reason: errors.first().map(ToString::to_string).unwrap_or_default(),
         })
     }

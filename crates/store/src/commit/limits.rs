@@ -1,12 +1,11 @@
-//! What no single SST shows: rows that several of them make larger than Bigtable holds, and sums over 64 bits.
+//! Limits across SSTs: rows that exceed Bigtable's size limit, and sums that exceed 64 bits, when merged.
 //!
-//! A commit that brings or replaces SSTs is checked against the version it makes, whatever loads, windows and files the
-//! cells of a row came in. So every row that is committed can be read, and merged by a compaction. The manifest alone
-//! decides nearly always: it has a bound for each SST ([`Largest`]), and only where these add up to more than the limit
-//! are stripe tables looked at, then cells.
+//! A commit that adds or replaces SSTs is checked against the version it makes, so that every committed row can be
+//! read and compacted. The manifest alone nearly always suffices: it has upper bounds for each SST ([`Largest`]).
+//! Only where their sum exceeds a limit, stripe stats are read, then cells.
 //!
-//! Where rows lie in several windows, both the part of a window and the whole must keep to the limits: the part is what
-//! a compaction of the window writes.
+//! Where rows lie in several windows, both the whole row and its part in each window must keep to the limits: a
+//! compaction of a window writes the part.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
@@ -26,94 +25,92 @@ use crate::table::Table;
 use crate::tombstone::{DropTarget, overlaps};
 use crate::version::{Largest, Sst, Version, VersionEdit};
 
-/// Rows that are reported of one audit.
+/// Rows that an audit reports at most.
 const MOST_FOUND: usize = 16;
-/// Most bytes that a cell of a file without bounds takes beside its text: family, qualifier, timestamp, a number.
+/// Upper bound on the bytes of a cell except text values, for files without bounds: family, qualifier, timestamp, a
+/// number.
 const CELL_BYTES: u64 = 256;
 
 /// SSTs that may hold cells of the same rows.
 struct Unit<'a> {
     ssts: Vec<&'a Sst>,
-    /// Those whose rows are looked at.
+    /// Those whose rows are checked.
     touched: Vec<&'a Sst>,
-    /// What is read of SSTs that hold several windows.
+    /// Event time that is read of multi-window files.
     time: Range<i64>,
 }
 
-impl Table {
-    /// Checks the rows that `edit`, committed upon `base`, changes in `next`.
-    ///
-    /// # Errors
-    /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row that would go over a limit; those
-    /// of reading, but for damage, which is not this commit's.
-    pub(crate) fn check_limits(&self, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
-        let uncovering: Vec<KeyRange> =
-            edit.drops.iter().filter(|drop| drop.may_uncover()).map(DropTarget::keys).collect();
-        let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
-        if brings_nothing && uncovering.is_empty() {
-            return Ok(());
-        }
-        let audit = Audit::new(self, next)?;
-        let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
-        let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
-        for window in &next.windows {
-            let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
-            let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
-            let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
-            if !changed.is_empty() {
-                touched.entry(window.start).or_default().extend(changed);
-            }
-        }
-        // What a rebuilt window held may have kept a sum low, or hidden an older version of a cell.
-        let replaced = ByWindow::new(base);
-        for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
-            touched.entry(*start).or_default().extend(replaced.of(*start));
-        }
-        let units = audit.units(touched);
-        let checked = match brings_nothing {
-            true => self.check_uncovered(base, &audit, &units),
-            false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
-        };
-        checked.map_err(|error| error.of_table(self.name()))
+/// Checks the rows that `edit` changes between `base` and `next`.
+///
+/// # Errors
+/// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row over a limit; those of reading,
+/// except damage, which does not block commits.
+pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
+    let uncovering: Vec<KeyRange> = edit.drops.iter().filter(|drop| drop.may_uncover()).map(DropTarget::keys).collect();
+    let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
+    if brings_nothing && uncovering.is_empty() {
+        return Ok(());
     }
-
-    /// Checks the rows that a drop upon `base` changes. One that was over a limit before, which only a build that did not
-    /// check has left, may still be deleted bit by bit; and no sum grows by what a drop hides.
-    fn check_uncovered(&self, base: &Version, audit: &Audit, units: &[Unit<'_>]) -> Result<()> {
-        let before = Audit::new(self, base)?;
-        for unit in units {
-            let large = |found: Vec<StoreError>| {
-                found.into_iter().filter_map(|error| match error {
-                    StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
-                    _ => None,
-                })
-            };
-            let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
-            if uncovered.is_empty() {
-                continue;
-            }
-            large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
-            if let Some((row, (table, bytes))) = uncovered.pop_first() {
-                return Err(StoreError::Uncovers { table, row, bytes });
-            }
+    let audit = Audit::new(table, next)?;
+    let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
+    let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
+    for window in &next.windows {
+        let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
+        let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
+        let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
+        if !changed.is_empty() {
+            touched.entry(window.start).or_default().extend(changed);
         }
-        Ok(())
     }
-
-    /// The rows of `version` that go over a limit, so that they cannot be read or merged: only a build that did not
-    /// check has left any.
-    pub(crate) fn rows_over_limits(&self, version: &Version) -> Result<Vec<StoreError>> {
-        let audit = Audit { trusts: false, ..Audit::new(self, version)? };
-        let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
-        let units = audit.units(windows.collect());
-        let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.over(unit)).collect::<Result<_>>()?;
-        let mut seen = HashSet::new();
-        let found = found.into_iter().flatten().map(|error| error.of_table(self.name()));
-        Ok(found.filter(|error| seen.insert(error.to_string())).take(MOST_FOUND).collect())
+    // Replaced cells of a rebuilt window may have lowered a sum, or hidden older versions of cells.
+    let replaced = ByWindow::new(base);
+    for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
+        touched.entry(*start).or_default().extend(replaced.of(*start));
     }
+    let units = audit.units(touched);
+    let checked = match brings_nothing {
+        true => check_uncovered(table, base, &audit, &units),
+        false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+    };
+    checked.map_err(|error| error.of_table(table.name()))
 }
 
-/// The bounds of an SST: what its manifest says, or its file where a build wrote it that did not.
+/// Checks the rows that a delete after `base` changes. A row that an older build, without this check, left over a
+/// limit may still be deleted step by step; and deletes never raise a sum.
+fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[Unit<'_>]) -> Result<()> {
+    let before = Audit::new(table, base)?;
+    for unit in units {
+        let large = |found: Vec<StoreError>| {
+            found.into_iter().filter_map(|error| match error {
+                StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
+                _ => None,
+            })
+        };
+        let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
+        if uncovered.is_empty() {
+            continue;
+        }
+        large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
+        if let Some((row, (table, bytes))) = uncovered.pop_first() {
+            return Err(StoreError::Uncovers { table, row, bytes });
+        }
+    }
+    Ok(())
+}
+
+/// The rows of `version` that exceed a limit, so that they cannot be read or merged: left by builds without this
+/// check.
+pub(crate) fn rows_over_limits(table: &Table, version: &Version) -> Result<Vec<StoreError>> {
+    let audit = Audit { trusts: false, ..Audit::new(table, version)? };
+    let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
+    let units = audit.units(windows.collect());
+    let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.over(unit)).collect::<Result<_>>()?;
+    let mut seen = HashSet::new();
+    let found = found.into_iter().flatten().map(|error| error.of_table(table.name()));
+    Ok(found.filter(|error| seen.insert(error.to_string())).take(MOST_FOUND).collect())
+}
+
+/// The bounds of an SST, from the manifest, or from the file if an older build wrote it.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -124,7 +121,7 @@ pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
     }
 }
 
-/// The bounds of an SST as its file has them.
+/// The bounds of an SST from its file.
 fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
     let (schema, reader) = (snapshot.schema(), snapshot.reader(sst)?);
     let damaged = |source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source };
@@ -142,15 +139,15 @@ fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
     Ok(largest)
 }
 
-/// Bytes that no row of a stripe goes over, if it has several: then it keeps to the limits of stripes.
+/// Upper bound on the bytes of a row of a stripe with several rows, from the limits of stripes.
 fn most_of_several(stripe: &StripeMeta) -> Option<u64> {
     (stripe.rows > 1).then(|| StripeLimits::default().bytes as u64 + stripe.cells.saturating_mul(CELL_BYTES))
 }
 
-/// SSTs by the window whose rows they hold.
+/// SSTs by window.
 struct ByWindow<'a> {
     version: &'a Version,
-    /// Those that hold several.
+    /// Multi-window files.
     joined: Vec<&'a Sst>,
 }
 
@@ -168,14 +165,14 @@ impl<'a> ByWindow<'a> {
     }
 }
 
-/// Looks for rows over a limit.
+/// Finds rows over a limit.
 struct Audit {
     snapshot: Snapshot,
-    /// Most bytes of a row.
+    /// Limit on the bytes of a row.
     row_limit: u64,
-    /// Whether any cells are summed.
+    /// Whether the table has sum families.
     sums: bool,
-    /// Whether the bounds that manifests have are taken as they are.
+    /// Whether the bounds in manifests are trusted.
     trusts: bool,
 }
 
@@ -186,7 +183,7 @@ impl Audit {
         Ok(Self { snapshot, row_limit: table.row_limit(), sums, trusts: true })
     }
 
-    /// What is to be looked at for SSTs that changed, by window.
+    /// The units to check for changed SSTs, by window.
     fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<Unit<'a>> {
         let (version, layout) = (self.snapshot.version(), self.snapshot.layout());
         let keeps = layout.rows_keep_to_windows();
@@ -203,11 +200,11 @@ impl Audit {
         units
     }
 
-    /// The rows of `unit` that are over a limit, as the errors that say so.
+    /// The errors of the rows of `unit` that exceed a limit.
     fn over(&self, unit: &Unit<'_>) -> Result<Vec<StoreError>> {
         let shares = |sst: &Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
         let near: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
-        // What one file holds was checked when it was written.
+        // Rows within one file were checked when it was written.
         if near.len() < 2 {
             return Ok(Vec::new());
         }
@@ -238,7 +235,7 @@ impl Audit {
         Ok(found)
     }
 
-    /// The ranges of keys, among those of touched SSTs, in which what stripes weigh adds up to more than `limit`.
+    /// The key ranges, among those of touched SSTs, in which the bounds of stripes add up to more than `limit`.
     fn heavy(
         &self,
         unit: &Unit<'_>,
@@ -297,7 +294,7 @@ impl Audit {
 
     fn large_sums(&self, unit: &Unit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let projection = sums_of(self.snapshot.schema());
-        // A merge ends with the first row that it cannot fold, so it begins again behind that one.
+        // A merge fails at the first overflowing row, so it is started again after that row.
         loop {
             let mut scan = self.snapshot.scan(&Self::slice(unit, &keys), &projection)?;
             let error = match scan.find_map(std::result::Result::err) {
@@ -326,7 +323,7 @@ impl Audit {
     }
 }
 
-/// Damage is for verify to report: it hinders no commit.
+/// Ignores damage, which verify reports and which does not block a commit.
 pub(crate) fn damage_only(error: StoreError) -> Result<()> {
     match error {
         StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
@@ -335,14 +332,14 @@ pub(crate) fn damage_only(error: StoreError) -> Result<()> {
     }
 }
 
-/// For each group, which of its columns are sums.
+/// For each column group, which of its columns are sums.
 fn is_sum(schema: &StoredSchema) -> Vec<Vec<bool>> {
     let columns =
         |group: &tidetable_layout::Group| group.columns.iter().map(|column| column.merge == Merge::Sum).collect();
     schema.groups.iter().map(columns).collect()
 }
 
-/// The sums of a table and nothing else.
+/// Projection of the sum columns only.
 fn sums_of(schema: &StoredSchema) -> Projection {
     let group = |columns: Vec<bool>| {
         let wanted = columns.iter().any(|sum| *sum);
@@ -351,7 +348,7 @@ fn sums_of(schema: &StoredSchema) -> Projection {
     Projection { groups: is_sum(schema).into_iter().map(group).collect() }
 }
 
-/// Rows from `first` to `last`, both inclusive, none of which weighs more than this.
+/// Key range `first` to `last`, both inclusive, with an upper bound on the weight of a row.
 #[derive(Debug)]
 struct Span {
     first: Vec<u8>,
@@ -359,9 +356,9 @@ struct Span {
     weight: u64,
 }
 
-/// The ranges of keys in which spans that overlap weigh more than `limit` together.
+/// The key ranges in which overlapping spans together exceed `limit`.
 fn heavy_ranges(spans: &[Span], limit: u64) -> Vec<KeyRange> {
-    // At one key spans begin before others end, for both hold it.
+    // At equal keys starts sort before ends: ranges are inclusive.
     let begins = spans.iter().map(|span| (span.first.as_slice(), false, span.weight));
     let mut edges: Vec<(&[u8], bool, u64)> =
         begins.chain(spans.iter().map(|span| (span.last.as_slice(), true, span.weight))).collect();

@@ -163,7 +163,7 @@ impl<'a> Inputs<'a> {
         let options = WriteOptions { level: Compression::Dense, ..WriteOptions::new(0) };
         for rows in stripe_splits(schema, &block, &options.stripe) {
             let stripe = encode_rows(schema, &options, &block, rows);
-            let stripe = stripe.map_err(|source| write_error(self.snapshot.table(), source))?;
+            let stripe = stripe.map_err(|source| write_error(self.snapshot.table().name(), source))?;
             stripes.push(SizedStripe { stripe, largest_row, emptied });
         }
         Ok(())

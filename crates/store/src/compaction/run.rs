@@ -177,7 +177,7 @@ impl Run<'_> {
         let limit = (bytes(&merge.ssts) / (cores * PIECES_A_CORE)).clamp(LEAST_PIECE, MOST_PIECE);
         let pieces = cut(inputs.parts(), limit);
         let collected = judge.and_then(CompactionFilter::stamp);
-        let output = Mutex::new(Output::new(table, self.snapshot.schema(), self.ids, collected));
+        let output = Mutex::new(Output::new(table.ssts(), self.snapshot.schema(), self.ids, collected));
         let state = Progress::default();
         let work = || {
             while !state.failed.load(Ordering::Relaxed) {

@@ -8,8 +8,8 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions};
 
 use crate::error::Result;
 use crate::ids::Ids;
+use crate::sst_store::SstStore;
 use crate::sst_writer::{SizedStripe, SstFile};
-use crate::table::Table;
 use crate::version::Sst;
 
 /// What became of a piece.
@@ -22,7 +22,7 @@ pub(crate) enum Made {
 
 /// The files of one merge as they are written.
 pub(crate) struct Output<'a> {
-    table: &'a Table,
+    store: &'a SstStore,
     schema: &'a Arc<StoredSchema>,
     ids: &'a dyn Ids,
     /// What files say of the rules that were applied to them.
@@ -38,12 +38,12 @@ pub(crate) struct Output<'a> {
 
 impl<'a> Output<'a> {
     pub(crate) fn new(
-        table: &'a Table,
+        store: &'a SstStore,
         schema: &'a Arc<StoredSchema>,
         ids: &'a dyn Ids,
         collected: Option<&'a str>,
     ) -> Self {
-        Self { table, schema, ids, collected, open: None, ssts: Vec::new(), next: 0, waiting: BTreeMap::new() }
+        Self { store, schema, ids, collected, open: None, ssts: Vec::new(), next: 0, waiting: BTreeMap::new() }
     }
 
     /// Takes piece `at`, and writes all that can be.
@@ -72,7 +72,7 @@ impl<'a> Output<'a> {
                 let options =
                     WriteOptions { uid: self.ids.next(), level: Compression::Dense, stripe: StripeLimits::default() };
                 let collected = self.collected.map(|collected| (COLLECTED.to_owned(), collected.to_owned()));
-                SstFile::begin_with(self.table, self.schema, &options, collected)?
+                SstFile::begin_with(self.store, self.schema, &options, collected)?
             }
         };
         file.push(stripe)?;

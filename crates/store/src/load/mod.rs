@@ -1,9 +1,9 @@
 //! Loading: turns inputs into sorted SSTs and version edits.
 //!
-//! An input is read once for all the tables that want it ([`pass`]), in chunks, which are parsed and encoded on all
-//! cores ([`encode`]). When enough have come, their cells are ordered by counting ([`sort`]), built into blocks and
-//! written, one SST or more a window. A load commits nothing: it returns a [`VersionEdit`](crate::VersionEdit) for
-//! each table.
+//! An input is read once for all tables that load it ([`pass`]). Its pieces are parsed and encoded into cells on all
+//! cores ([`encode`]). When the memory for cells is full, they are sorted by counting ([`sort`]), built into blocks
+//! and written, one SST or more per window. A load commits nothing: it returns a [`VersionEdit`](crate::VersionEdit)
+//! for each table.
 
 pub(crate) mod batcher;
 pub(crate) mod encode;

@@ -112,7 +112,7 @@ impl LoadStats {
 pub struct EmptyRow {
     /// The input.
     pub file: String,
-    /// Line where the record starts, from 1; of what is no text, the row, from 1.
+    /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
 }
 

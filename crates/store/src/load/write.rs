@@ -118,7 +118,7 @@ impl<'t> SstWriter<'t> {
             .into_par_iter()
             .map(|rows| {
                 let stripe = encode_rows(self.schema, options, &block, rows);
-                let stripe = stripe.map_err(|source| write_error(self.table, source))?;
+                let stripe = stripe.map_err(|source| write_error(self.table.name(), source))?;
                 Ok(SizedStripe { stripe, largest_row: sizes.most, emptied })
             })
             .collect::<Result<_>>()?;
@@ -151,7 +151,7 @@ impl Files<'_, '_> {
                 Some(open) => open,
                 None => {
                     let SstWriter { table, schema, ids, .. } = self.writer;
-                    self.open.insert(SstFile::begin(table, schema, &self.writer.options(ids.next()))?)
+                    self.open.insert(SstFile::begin(table.ssts(), schema, &self.writer.options(ids.next()))?)
                 }
             };
             file.push(stripe)?;

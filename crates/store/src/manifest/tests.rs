@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Manifest, Step, encode_step, read};
+use super::{Manifest, ManifestDelta, encode_delta, read};
 use crate::tombstone::{AppliedDrop, DropTarget};
 use crate::version::inputs::{Content, Name};
 use crate::version::{Input, Sst, Version, WindowState};
@@ -48,7 +48,7 @@ fn dropped(order: u8) -> AppliedDrop {
     AppliedDrop { target, sequence: 1, order: order.into(), version: 1, now: 0 }
 }
 
-/// Any version: not all of them keep the rules, and a step need not know them.
+/// Any version, valid or not: deltas do not depend on the invariants.
 fn any_version(number: u64) -> impl Strategy<Value = Version> {
     let ssts = prop::collection::vec((0u8..6, 0u8..2), 0..6);
     let days = prop::collection::btree_map(0i32..3, 0u64..3, 0..3);
@@ -89,29 +89,29 @@ proptest! {
 
     #[test]
     fn a_step_leads_from_any_version_to_any_other(before in any_version(4), next in any_version(5)) {
-        let step = Step::between(&before, "before", &next);
-        let (bytes, checksum) = encode_step(&step).unwrap();
+        let delta = ManifestDelta::between(&before, "before", &next);
+        let (bytes, checksum) = encode_delta(&delta).unwrap();
         let (read, stated) = read(&bytes, 5).unwrap();
         prop_assert_eq!(stated, checksum);
-        prop_assert_eq!(&read, &Manifest::Step(Box::new(step)));
-        let Manifest::Step(step) = read else { return Ok(()) };
-        prop_assert_eq!(&step.apply(before).unwrap(), &next);
+        prop_assert_eq!(&read, &Manifest::Delta(Box::new(delta)));
+        let Manifest::Delta(delta) = read else { return Ok(()) };
+        prop_assert_eq!(&delta.apply(before).unwrap(), &next);
     }
 
-    /// From another version a step is refused, or leads somewhere; it never panics.
+    /// A delta applied to another version is refused or gives some version, but never panics.
     #[test]
     fn a_step_upon_another_version_does_no_harm(
         (before, next, other) in (any_version(4), any_version(5), any_version(4))
     ) {
-        drop(Step::between(&before, "", &next).apply(other));
+        drop(ManifestDelta::between(&before, "", &next).apply(other));
         let off = Version { number: 7, ..before.clone() };
-        prop_assert!(Step::between(&before, "", &next).apply(off).is_err());
+        prop_assert!(ManifestDelta::between(&before, "", &next).apply(off).is_err());
     }
 
     #[test]
     fn what_did_not_change_is_not_said(before in any_version(4)) {
         let next = Version { number: 5, ..before.clone() };
-        let (bytes, _) = encode_step(&Step::between(&before, "", &next)).unwrap();
+        let (bytes, _) = encode_delta(&ManifestDelta::between(&before, "", &next)).unwrap();
         prop_assert!(bytes.len() < 250, "{}", String::from_utf8_lossy(&bytes));
     }
 }

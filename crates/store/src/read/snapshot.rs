@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
 use tidetable_sstable::Reader;
-use tidetable_sstable::tools::failpoints;
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
-use crate::ids::ulid_text;
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
 use crate::read::window_mask::{WindowMask, window_overlaps};
+use crate::sst_store::OpenSsts;
 use crate::table::Table;
 use crate::tombstone::{AppliedDrop, TombstoneFilter, overlaps};
 use crate::version::{Sst, Version, WindowState};
@@ -35,7 +34,7 @@ struct Inner {
     /// Tombstones to apply: those of the version, or none where a compaction reads the cells beneath them.
     drops: Arc<[AppliedDrop]>,
     /// Open files by SST id, shared by all views of the version.
-    readers: Arc<Mutex<HashMap<String, Reader>>>,
+    readers: Arc<OpenSsts>,
 }
 
 /// A unit of scanning for one task: a key range and the SSTs that may hold rows of it.
@@ -265,38 +264,7 @@ impl Snapshot {
     /// # Errors
     /// If it is missing, damaged, or not the file the manifest names.
     pub fn reader(&self, sst: &Sst) -> Result<Reader> {
-        let mut readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = readers.get(&sst.id) {
-            return Ok(reader.clone());
-        }
-        let reader = self.inner.table.open_sst(sst)?;
-        readers.insert(sst.id.clone(), reader.clone());
-        Ok(reader)
-    }
-}
-
-impl Table {
-    /// Opens an SST and checks that it is the one `sst` describes.
-    ///
-    /// # Errors
-    /// If it is missing, damaged, or another file.
-    pub fn open_sst(&self, sst: &Sst) -> Result<Reader> {
-        let path = self.sst_path(&sst.id);
-        let file = self.blobs().open(&path)?;
-        let length = file.len();
-        let damaged = |source| StoreError::Sst { path: path.clone(), source };
-        let reader = Reader::open(file).map_err(damaged)?;
-        let swapped = |reason| StoreError::Swapped { path: path.clone(), reason };
-        if failpoints::is(failpoints::Bug::AcceptAnyFile) {
-            return Ok(reader);
-        }
-        if length != sst.bytes {
-            return Err(swapped("it has another length"));
-        }
-        if ulid_text(reader.uid()) != sst.id {
-            return Err(swapped("it has another id"));
-        }
-        Ok(reader)
+        self.inner.readers.get(self.inner.table.ssts(), sst)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Names of files that are not complete, and making names durable.
+//! Names of temporary files, and syncing of directories.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,10 @@ use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::storage::disk::Disk;
 
-/// Temporary files start with this, so that a listing never shows them.
+/// Prefix of temporary files; listings hide them.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
-/// Syncs the folder that holds `path`.
+/// Syncs the directory of `path`.
 pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     if failpoints::is(Bug::SkipFolderFsync) {
         return Ok(());

@@ -1,8 +1,8 @@
-//! A store on a local disk.
+//! Local storage: files in a directory, made durable by fsync.
 //!
-//! A file is written under a hidden temporary name, synced, linked under its own name (which fails
-//! if that is taken), and the folder is synced. `object_store` does the link before the bytes are
-//! safe, and never syncs, so it is not used here.
+//! A file is written under a hidden temporary name, synced, linked to its own name (which fails if that is taken),
+//! and the directory is synced. `object_store` links before the bytes are durable and never syncs, so it is not used
+//! here.
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -22,23 +22,23 @@ use crate::storage::staging::LocalAside;
 
 const WRITE_BUFFER: usize = 1 << 20;
 
-/// A folder of the local disk.
+/// A directory of the local disk.
 #[derive(Debug)]
 pub struct LocalBlobs {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     next: AtomicU64,
-    /// Folders whose names are known to be durable.
+    /// Directories whose names are known to be durable.
     durable: Mutex<HashSet<PathBuf>>,
 }
 
 impl LocalBlobs {
-    /// The folder `root`, which is made when the first file is written.
+    /// Storage in the directory `root`, which is created with the first file.
     pub fn new(root: PathBuf) -> Self {
         Self::on(Arc::new(OsDisk), root)
     }
 
-    /// The folder `root` of another disk.
+    /// Storage in the directory `root` of `disk`.
     pub fn on(disk: Arc<dyn Disk>, root: PathBuf) -> Self {
         Self { disk, root, next: AtomicU64::new(0), durable: Mutex::default() }
     }
@@ -55,8 +55,8 @@ impl LocalBlobs {
         Ok(LocalWriter { out: Some(out), disk, root, temporary, target, path, publish })
     }
 
-    /// Makes a folder of the root and its ancestors, each name durable in the folder above it. One that is there may
-    /// have been left by a process that ended before it synced the name, so each is synced once all the same.
+    /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
+    /// from a process that ended before it synced, so each is synced once.
     fn make_folder(&self, folder: &Path, path: &str) -> Result<()> {
         let failed = || io_error("make the folder of", path);
         let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
@@ -84,7 +84,7 @@ impl LocalBlobs {
         Ok(())
     }
 
-    /// The error for a folder that is none: it, or one that it lies in, is a file.
+    /// The error for a path where it, or an ancestor, is a file.
     fn in_the_way(&self, folder: &str) -> StoreError {
         let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
         let mut above = ends.filter_map(|end| folder.get(..end));
@@ -92,7 +92,7 @@ impl LocalBlobs {
         StoreError::InTheWay { path: file.to_owned() }
     }
 
-    /// A new file in the folder of `path`, under a name no other writer uses.
+    /// Creates a temporary file in the directory of `path`, under a unique name.
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
         let folder = target.parent().unwrap_or(&self.root);
@@ -102,7 +102,7 @@ impl LocalBlobs {
             let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
             match self.disk.create(&name) {
                 Ok(file) => return Ok((name, file)),
-                // Left by a killed process that had our number.
+                // Left by a killed process with the same process id.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error("create", path)(error)),
             }
@@ -120,7 +120,7 @@ impl Blobs for LocalBlobs {
         let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
         let made = written.and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
         if made.is_err() {
-            // The temporary file has no other reader; if this fails too, vacuum sweeps it.
+            // If this fails, vacuum removes the temporary file.
             let _ = self.disk.remove(&temporary);
         }
         match made {
@@ -151,7 +151,7 @@ impl Blobs for LocalBlobs {
     fn aside(&self, folder: &str) -> Result<Option<Box<dyn Staging>>> {
         self.make_folder(&self.full(folder), folder)?;
         let folder = self.disk.real_folder(&self.full(folder)).map_err(io_error("make", folder))?;
-        // One inside would have to be moved, and be nowhere if that is stopped.
+        // A nested directory would have to be moved, which cannot be atomic.
         let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
         if names.iter().any(|name| self.disk.is_folder(&folder.join(name))) {
             return Ok(None);
@@ -161,7 +161,7 @@ impl Blobs for LocalBlobs {
             let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
             match self.disk.make_folder(&self.full(&path)) {
                 Ok(()) => {}
-                // Another process may have our number: the folder is its own.
+                // Of another process with the same process id, such as in a container.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(io_error("make", &path)(error)),
             }
@@ -169,7 +169,7 @@ impl Blobs for LocalBlobs {
             if !aside.shares_disk().map_err(io_error("make", &aside.path))? {
                 return Ok(None);
             }
-            // Before there are files, which may have the group of their folder.
+            // Before files are created: they may inherit the group of their directory.
             let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
             return copied
                 .map(|()| Some(Box::new(aside) as Box<dyn Staging>))
@@ -225,7 +225,7 @@ impl Blobs for LocalBlobs {
         let whole = self.full(path);
         let is_aside = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
         if is_aside && self.disk.is_folder(&whole) {
-            // What else is in it stays.
+            // It stays if it is not empty.
             let _ = self.disk.remove_folder(&whole);
             return Ok(());
         }
@@ -245,7 +245,7 @@ impl Blobs for LocalBlobs {
     }
 }
 
-/// A file under its temporary name; removed again if it is dropped unfinished.
+/// A temporary file, removed if dropped unfinished.
 struct LocalWriter {
     out: Option<BufWriter<Box<dyn DiskFile>>>,
     disk: Arc<dyn Disk>,
@@ -257,7 +257,7 @@ struct LocalWriter {
     publish: Publish,
 }
 
-/// Gives a synced file its name.
+/// Names a synced file.
 type Publish = fn(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()>;
 
 impl Write for LocalWriter {
@@ -293,25 +293,25 @@ impl BlobWriter for LocalWriter {
 
 impl Drop for LocalWriter {
     fn drop(&mut self) {
-        // Gone already when the file was finished.
+        // A finished file has no temporary name any more.
         let _ = self.disk.remove(&self.temporary);
     }
 }
 
-/// Gives a synced file its name, unless that is taken, and makes the name durable.
+/// Links a synced file to its name, unless that is taken, and syncs the directory.
 fn publish(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     disk.link(temporary, target)?;
     disk.remove(temporary)?;
     sync_folder_of(disk, target)
 }
 
-/// Gives a synced file its name, in place of the file that has it, and makes that durable.
+/// Renames a synced file to its name, replacing any other, and syncs the directory.
 fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     disk.rename(temporary, target)?;
     sync_folder_of(disk, target)
 }
 
-/// Makes the bytes of a file durable.
+/// Syncs the bytes of a file.
 fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
     if failpoints::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
 }
@@ -320,13 +320,12 @@ fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
     if failpoints::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
 }
 
-/// Makes the root, and the folders above it that are not there. Its name is synced even if it is there, as far as the
-/// folder above it may be opened at all.
+/// Creates the root and missing ancestors. Syncs the parent even if the root exists, if the parent may be opened.
 fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     if disk.is_folder(folder) {
         use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
         return match sync_folder_of(disk, folder).map_err(|error| (error.kind(), error)) {
-            // Somebody else's folder.
+            // The parent belongs to another user.
             Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
             synced => synced.map_err(|(_, error)| error),
         };
@@ -341,7 +340,7 @@ fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     sync_folder_of(disk, folder)
 }
 
-/// Whether there is nothing of a name: no such name, or a file where a folder of its path would be.
+/// Whether the path does not exist, or an ancestor is a file.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

@@ -1,8 +1,8 @@
-//! Folders of a local disk that take the place of others.
+//! Staging directories: replace a directory of a local disk atomically.
 //!
-//! A published day of several files is replaced as a whole: the new files are written into a folder of their own, and the two
-//! folders exchange their names, in one call where the system has one. Who lists the day sees the old files or the new, never
-//! some of both. The folder of the new ones lies outside of those that are published, so that nobody comes upon it.
+//! A part of several files is replaced as a whole: the new files are written into a staging directory, and the two
+//! directories are swapped, in one call where the system has one. Readers list the old files or the new, never a
+//! mixture. The staging directory is outside the published ones, so that readers do not find it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::storage::blobs::Staging;
 use crate::storage::disk::Disk;
 use crate::storage::durability::{TEMPORARY, sync_folder_of};
 
-/// Files of parts begin with this.
+/// Prefix of the files of parts.
 pub(crate) const PART: &str = "part-";
 
-/// A folder under a temporary name.
+/// A staging directory on a local disk.
 #[derive(Debug)]
 pub(crate) struct LocalAside {
     pub(crate) disk: Arc<dyn Disk>,
@@ -24,12 +24,12 @@ pub(crate) struct LocalAside {
     pub(crate) root: PathBuf,
     /// Path inside it.
     pub(crate) path: String,
-    /// The folder whose place it is to take, whatever links lead there.
+    /// The directory to replace, with links resolved.
     pub(crate) folder: PathBuf,
 }
 
 impl LocalAside {
-    /// Whether files can go from one folder to the other, which only a file that goes can tell.
+    /// Whether both directories are on one disk, tested by renaming a file.
     pub(crate) fn shares_disk(&self) -> io::Result<bool> {
         let name = format!("{TEMPORARY}{}", self.path);
         let (here, there) = (self.root.join(&self.path).join(&name), self.folder.join(&name));
@@ -58,7 +58,7 @@ impl Staging for LocalAside {
 
 impl Drop for LocalAside {
     fn drop(&mut self) {
-        // Gone already when it took its place. What stays is swept with other leftovers; what is not ours is never removed.
+        // After a swap nothing is left to remove. Failures leave files for vacuum; foreign files are never removed.
         let aside = self.root.join(&self.path);
         let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);
         let _ = remove_files(&*self.disk, &aside, &ours).and_then(|()| self.disk.remove_folder(&aside));
@@ -68,12 +68,13 @@ impl Drop for LocalAside {
 fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
     let goes = |name: &str| goes(name) || name.starts_with(TEMPORARY);
     for name in disk.list(folder)?.iter().filter(|name| !goes(name)) {
-        // Under both names, so that it is in the folder whichever that is. What has no two names is moved below.
+        // Linked into both directories, so that it is in place before and after the swap. Files that cannot be linked
+        // are moved below.
         let _ = disk.link(&folder.join(name), &aside.join(name));
     }
     disk.sync_folder(aside)?;
     match disk.exchange(aside, folder) {
-        // Who looks in between finds no folder.
+        // Not atomic: the directory is briefly absent.
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) => {
             let old = aside.with_extension("old");
             disk.rename(folder, &old)?;
@@ -82,7 +83,7 @@ fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) 
         }
         exchanged => exchanged?,
     }
-    // From here on the new files are in their place.
+    // The new files are in place.
     remove_files(disk, aside, &goes)?;
     let known = disk.list(folder)?;
     for name in disk.list(aside)? {
@@ -94,12 +95,12 @@ fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) 
     }
     disk.sync_folder(folder)?;
     sync_folder_of(disk, folder)?;
-    // What else is in it has a name that cannot be told here, and stays.
+    // Files with names that are not UTF-8 remain.
     let _ = disk.remove_folder(aside);
     sync_folder_of(disk, aside)
 }
 
-/// Removes the files of a folder that `goes` names.
+/// Removes the files of a directory for which `goes` is true.
 fn remove_files(disk: &dyn Disk, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
     disk.list(folder)?.iter().filter(|name| goes(name)).try_for_each(|name| disk.remove(&folder.join(name)))
 }
@@ -121,7 +122,7 @@ mod tests {
     use crate::storage::local::LocalBlobs;
     use crate::store::Store;
 
-    /// A disk that cannot exchange names.
+    /// A disk that cannot swap directories.
     #[derive(Debug)]
     struct Plain;
 
@@ -215,7 +216,7 @@ mod tests {
             let aside = filled(blobs, "exports/day", &["part-1"]);
             aside.take_place(&|name| name.starts_with("part-")).unwrap();
             assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1"]);
-            // With a folder inside it is not replaced.
+            // A directory with a nested directory is not replaced.
             blobs.create_new("exports/day/inner/file", b"old").unwrap();
             assert!(blobs.aside("exports/day").unwrap().is_none());
             assert_eq!(std::fs::metadata(root.join("exports/day")).unwrap().permissions().mode() & 0o777, 0o750);
@@ -258,7 +259,7 @@ mod tests {
             std::mem::forget(blobs.aside("exports/day").unwrap());
             let store = Store::new(Arc::clone(blobs) as Arc<dyn Blobs>);
             assert!(store.leftovers(0).unwrap().is_empty(), "they are new");
-            // Two files and two folders.
+            // Two files and two directories.
             let left = store.leftovers(i64::MAX).unwrap();
             assert_eq!(left.len(), 4, "{left:?}");
             left.iter().for_each(|left| blobs.delete(&left.path).unwrap());

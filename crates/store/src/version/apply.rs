@@ -15,7 +15,7 @@ impl Version {
     /// a rebuild or a delete only to the version it was made against.
     ///
     /// # Errors
-    /// A sentence for [`crate::StoreError::Conflict`].
+    /// The reason for [`crate::StoreError::Conflict`].
     pub fn apply(&self, edit: &VersionEdit, commit: &str, now: i64) -> Result<Self, String> {
         if edit.base != self.number {
             self.may_rebase(edit)?;

@@ -44,4 +44,9 @@ impl VersionEdit {
     pub fn is_empty(&self) -> bool {
         *self == Self { base: self.base, ..Self::default() }
     }
+
+    /// The SSTs that were written for it.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Sst> {
+        self.ssts.values().flatten().chain(self.compacted.iter().flat_map(Compacted::written))
+    }
 }

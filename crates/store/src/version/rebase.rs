@@ -1,4 +1,4 @@
-//! Which edits may be put upon a newer version than the one they were worked out against, and how.
+//! Rebase: applying an edit to a newer version than its base, where that is sound.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,15 +8,15 @@ use crate::version::inputs::Name;
 use crate::version::{Input, Version, VersionEdit};
 
 impl Version {
-    /// Whether `edit` may come after this version, though it was worked out against another.
+    /// Whether `edit` may be applied to this version, although it was made against another.
     ///
     /// # Errors
-    /// A sentence for [`crate::StoreError::Conflict`].
+    /// The reason for [`crate::StoreError::Conflict`].
     pub(crate) fn may_rebase(&self, edit: &VersionEdit) -> Result<(), String> {
         if let Some(compacted) = &edit.compacted {
             compacted.may_rebase(self, edit.base)?;
         }
-        // A drop names the days of what it hides, and what was added since it does not know.
+        // A delete lists the days it changes, without those of rows added since.
         let exact = !edit.rebuilt.is_empty() || !edit.drops.is_empty() || !edit.taken_out.is_empty();
         if exact || edit.reset.is_some() || !edit.removed.is_empty() {
             return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
@@ -27,8 +27,8 @@ impl Version {
         let both = |path: &str| Err(format!("{path} was loaded by both"));
         for input in &edit.inputs {
             match live.get(input.path.as_str()) {
-                // Only its fingerprint is another. With SSTs it may be one that both have loaded: then its cells would be there
-                // twice, and sums would count them twice.
+                // Only its fingerprint changed. With SSTs, both may have loaded the input: its cells would be stored
+                // and summed twice.
                 Some(held) if edit.ssts.is_empty() && (held.sequence, held.hash) == (input.sequence, input.hash) => {}
                 None if !names.contains_key(input.path.as_str()) && !hashes.contains(&input.hash.0) => {}
                 _ => return both(&input.path),
@@ -43,12 +43,12 @@ impl Version {
         Ok(())
     }
 
-    /// What `edit`, which was worked out against `planned`, must be so that it may come after this version: others have
-    /// compacted and deleted meanwhile, and what they deleted is deleted again of the windows that were built anew.
+    /// Rebases `edit` from `planned` onto this version, after concurrent compactions and deletes. The deletes are
+    /// made again, for the rebuilt windows.
     ///
     /// # Errors
-    /// A sentence for [`crate::StoreError::Conflict`]: more than that was done, or a new input is among those read, which
-    /// the drops do not hold for.
+    /// The reason for [`crate::StoreError::Conflict`]: other changes were committed, or a new input was read, to
+    /// which the deletes do not apply.
     pub(crate) fn rebased(&self, planned: &Self, edit: &VersionEdit) -> Result<VersionEdit, String> {
         let newer = || format!("version {} is newer than the {} this run read", self.number, edit.base);
         if !edit.drops.is_empty() || !edit.taken_out.is_empty() || edit.compacted.is_some() {
@@ -60,7 +60,7 @@ impl Version {
             return Err(newer());
         }
         let next = planned.next_sequence();
-        // Rows of inputs that were there before the drops were made.
+        // Rows of inputs that are older than the deletes.
         let brings_known = |input: &Input| {
             let at = planned.inputs.binary_search_by_key(&input.sequence, |held| held.sequence);
             at.is_ok_and(|at| planned.inputs[at].hash != input.hash)
@@ -78,8 +78,8 @@ impl Version {
         Ok(VersionEdit { drops, base: self.number, ..edit.clone() })
     }
 
-    /// Inputs and names that are new get sequences after those there are: another may have given theirs to inputs of its
-    /// own, whose cells came first.
+    /// Gives new inputs and names the next free sequence numbers: a concurrent commit may have used theirs, and its
+    /// cells came first.
     pub(crate) fn give_later_sequences(&self, inputs: &mut [Input], names: &mut [Name]) {
         let known: HashSet<&str> = {
             let inputs = self.inputs.iter().map(|input| input.path.as_str());

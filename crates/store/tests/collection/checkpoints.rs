@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_step, encode, encode_checkpoint, encode_step};
+use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_delta, encode, encode_checkpoint, encode_delta};
 use tidetable_store::{Input, StoreError, Version, VersionEdit};
 
 use super::model::{Model, World};
@@ -144,10 +144,10 @@ fn steps_and_checkpoints_of_format_2_are_read() {
     let before = decode(include_bytes!("../../golden/manifest-v1.json"), 3).unwrap();
     let (step, whole) =
         (include_bytes!("../../golden/step-v2.json"), include_bytes!("../../golden/checkpoint-v2.json"));
-    let next = decode_step(step, 4, &before).unwrap();
+    let next = decode_delta(step, 4, &before).unwrap();
     assert_eq!(next, after(&before));
     assert_eq!(next, decode_checkpoint(whole, 4).unwrap());
-    assert_eq!(encode_step(&before, &next).unwrap(), step);
+    assert_eq!(encode_delta(&before, &next).unwrap(), step);
     assert_eq!(encode_checkpoint(&next).unwrap(), whole);
 }
 
@@ -177,6 +177,6 @@ fn after(before: &Version) -> Version {
 fn write_golden_files() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let before = decode(include_bytes!("../../golden/manifest-v1.json"), 3).unwrap();
-    fs::write(folder.join("step-v2.json"), encode_step(&before, &after(&before)).unwrap()).unwrap();
+    fs::write(folder.join("step-v2.json"), encode_delta(&before, &after(&before)).unwrap()).unwrap();
     fs::write(folder.join("checkpoint-v2.json"), encode_checkpoint(&after(&before)).unwrap()).unwrap();
 }

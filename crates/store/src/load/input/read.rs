@@ -17,7 +17,7 @@ pub struct RejectedRow {
     /// The table that rejected it; `None` if parsing or a derived column did, for all tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// Line where the record starts, from 1; of what is no text, the row, from 1.
+    /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
     /// The column at fault, if known.
     pub column: Option<String>,
