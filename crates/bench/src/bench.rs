@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tidetable_layout::{Layout, TableSpec, Window};
 use tidetable_source::Storage;
 use tidetable_store::{
-    Compaction, CompactionPlan, FileFeed, Ids, InputPlan, LoadStats, Loader, LocalBlobs, Looking, RejectedRow,
-    Snapshot, Store, Table, TableIdentity, Target, Version,
+    Compaction, CompactionPlan, FileFeed, Ids, InputPlan, LoadStats, Loader, LocalBlobs, InputPlanOptions, RejectedRow,
+    Snapshot, Store, Table, TableIdentity, LoadTarget, Version,
 };
 
 use crate::{Result, Shape};
@@ -152,8 +152,8 @@ impl Bench {
         let table = self.table();
         let base = table.base(&self.identity())?;
         let found = self.storage.discover(&source)?;
-        let plan = InputPlan::new(&base, found, Looking::default(), |file| self.storage.hash(file))?;
-        let target = Target { table: &table, layout: &self.layout, filter: None, base: &base, plan: &plan };
+        let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| self.storage.hash(file))?;
+        let target = LoadTarget { table: &table, layout: &self.layout, filter: None, base: &base, plan: &plan };
         let loader = Loader {
             feed: &FileFeed { storage: &self.storage, source: &source },
             derive: None,

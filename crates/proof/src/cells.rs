@@ -7,7 +7,7 @@ use arrow::array::Array;
 use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
-use tidetable_store::{DropTarget, Snapshot};
+use tidetable_store::{DeleteTarget, Snapshot};
 
 use crate::finding::{Finding, Result};
 
@@ -18,13 +18,13 @@ pub type CellKey = (String, String, String, Reverse<i64>);
 pub type Cells = BTreeMap<CellKey, Vec<u8>>;
 
 /// Whether a drop hides a cell.
-pub fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
+pub fn hides(target: &DeleteTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
     let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
     match target {
-        DropTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
-        DropTarget::Row { key: row } => is(key, row),
-        DropTarget::Family { key: row, family } => is(key, row) && family == own_family,
-        DropTarget::Column { key: row, family, qualifier, times } => {
+        DeleteTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
+        DeleteTarget::Row { key: row } => is(key, row),
+        DeleteTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DeleteTarget::Column { key: row, family, qualifier, times } => {
             let inside = times.as_ref().is_none_or(|times| times.contains(time));
             is(key, row) && family == own_family && is(own, qualifier) && inside
         }

@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, Input, Piece, StoreError};
+use tidetable_store::{Feed, FeedEnd, Input, FeedPiece, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;
@@ -175,7 +175,7 @@ impl Feed for Inputs {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>, StoreError> {
         let Some((_, events)) = self.content(input) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });
@@ -192,13 +192,13 @@ impl Feed for Inputs {
 pub(crate) fn give_events(
     events: &[Event],
     cuts: &[u64],
-    give: &mut dyn FnMut(Piece, u64) -> bool,
+    give: &mut dyn FnMut(FeedPiece, u64) -> bool,
 ) -> Result<bool, StoreError> {
     let ends = cuts.iter().map(|cut| *cut as usize).chain([events.len()]);
     let mut start = 0;
     for end in ends.filter(|end| *end <= events.len()) {
         for piece in events[start..end].chunks(10_000) {
-            if !give(Piece::Rows(batch(piece)?), 0) {
+            if !give(FeedPiece::Rows(batch(piece)?), 0) {
                 return Ok(false);
             }
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{DropTarget, GcRule};
+use tidetable_store::{DeleteTarget, GcRule};
 
 use crate::cells::{CellKey, Cells, hides};
 use crate::event::{DAY, Event, Inputs, START};
@@ -14,7 +14,7 @@ use crate::step::Step;
 pub struct Model {
     inputs: Inputs,
     /// With the number of inputs there were before each.
-    drops: Vec<(usize, DropTarget)>,
+    drops: Vec<(usize, DeleteTarget)>,
     rule: Option<GcRule>,
     dated: bool,
     /// If nothing was ever taken out for good.
@@ -60,14 +60,14 @@ impl Model {
     }
 
     /// A drop of what is there.
-    pub fn drop(&mut self, target: DropTarget) {
+    pub fn drop(&mut self, target: DeleteTarget) {
         self.stored.retain(|cell, _| !hides(&target, cell));
         self.drops.push((self.inputs.len(), target));
         self.show();
     }
 
     /// Whether a drop must be kept: it hides something that a read shows, or was not made before of all these inputs.
-    pub fn must_keep(&self, target: &DropTarget) -> bool {
+    pub fn must_keep(&self, target: &DeleteTarget) -> bool {
         let is_known = self.drops.iter().any(|(before, known)| *before == self.inputs.len() && known == target);
         !is_known || self.shown.keys().any(|cell| hides(target, cell))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidetable_layout::schema::{Encoding, Merge, MessageField, ProtoType};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity, MessageSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::DropTarget;
+use tidetable_store::DeleteTarget;
 
 use crate::event::{Event, Inputs, START, Spread};
 use crate::finding::Result;
@@ -130,7 +130,7 @@ fn loads(seed: u64, loads: usize, rows: usize, spread: Spread) -> Vec<Step> {
 /// If one cannot be made.
 pub fn small() -> Result<Vec<Shape>> {
     let spread = Spread { ids: 4, days: 1, hours: 5 };
-    let drop = Step::Drop(DropTarget::Prefix { prefix: b"00001".to_vec() });
+    let drop = Step::Drop(DeleteTarget::Prefix { prefix: b"00001".to_vec() });
     let fresh = loads(1, 1, 12, spread);
     let dense = [loads(2, 3, 6, spread), vec![Step::Compact(0)]].concat();
     let dropped = [loads(3, 2, 8, spread), vec![drop]].concat();

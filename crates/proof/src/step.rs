@@ -1,6 +1,6 @@
 //! What can happen to a table, and random runs of it.
 
-use tidetable_store::DropTarget;
+use tidetable_store::DeleteTarget;
 
 use crate::event::{Event, HOUR, START, Spread};
 use crate::random::Random;
@@ -13,7 +13,7 @@ pub enum Step {
     /// An input gets another content.
     Change(usize, Vec<Event>),
     /// Something is deleted.
-    Drop(DropTarget),
+    Drop(DeleteTarget),
     /// A compaction, so many hours after the last step.
     Compact(i64),
     /// The table is built anew from its inputs.
@@ -103,7 +103,7 @@ impl Script {
     }
 
     /// Something to delete, which may not be there.
-    pub fn target(&mut self) -> DropTarget {
+    pub fn target(&mut self) -> DeleteTarget {
         let (id, day) = (self.random.below(self.kind.spread.ids), 1 + self.random.below(self.kind.spread.days));
         let key = if self.kind.dated { format!("{id:05}#201801{day:02}") } else { format!("{id:05}") }.into_bytes();
         let family = self.random.pick(&["F", "G", "S"]).unwrap_or_default().to_owned();
@@ -111,17 +111,17 @@ impl Script {
             0 => {
                 // Of a whole id, of a whole month of it, or of nothing.
                 let prefix = [format!("{id:05}"), format!("{id:05}#2018"), "zz".to_owned()];
-                DropTarget::Prefix { prefix: prefix[self.random.place(3)].clone().into_bytes() }
+                DeleteTarget::Prefix { prefix: prefix[self.random.place(3)].clone().into_bytes() }
             }
-            1 => DropTarget::Row { key },
-            2 => DropTarget::Family { key, family },
+            1 => DeleteTarget::Row { key },
+            2 => DeleteTarget::Family { key, family },
             _ => {
                 let qualifier = self.random.pick(&["ID", "v", "q-q0", "q-q1", "w", "n"]).unwrap_or_default();
                 let from = self.random.below(60) as i64;
                 let from = if from < 3 { 0 } else { START + from * HOUR };
                 let times = from..from + (1 + self.random.below(40) as i64) * HOUR;
                 let times = (self.kind.may_drop_versions() && self.random.one_in(2)).then_some(times);
-                DropTarget::Column { key, family, qualifier: qualifier.as_bytes().to_vec(), times }
+                DeleteTarget::Column { key, family, qualifier: qualifier.as_bytes().to_vec(), times }
             }
         }
     }

@@ -7,8 +7,8 @@ use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{KeyRange, Layout, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, GcRule, Ids, InputPlan, Loaded, Loader, Looking,
-    Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version, VersionEdit,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DeletePlan, GcRule, Ids, InputPlan, Loaded, Loader, InputPlanOptions,
+    Snapshot, Store, StoreError, Table, TableIdentity, LoadTarget, VacuumOptions, VacuumPlan, Version, VersionEdit,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -111,7 +111,7 @@ impl World {
             Step::Load(_) | Step::Change(..) => self.load(inputs, now),
             Step::Drop(target) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
-                let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+                let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
                 if edit.is_empty() {
                     return Ok(Done::Nothing);
                 }
@@ -180,7 +180,7 @@ impl World {
         let loader = Loader {
             feed: from,
             derive: None,
-            targets: vec![Target { table: &self.table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &self.table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: self.memory,
             on_reject: &|_| {},
@@ -268,7 +268,7 @@ impl World {
 fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
     let looking =
-        Looking { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..Looking::default() };
+        InputPlanOptions { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..InputPlanOptions::default() };
     InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
         .map_err(|error| Finding::new(error.to_string()))
 }

@@ -32,7 +32,7 @@ pub use ids::{Ids, ulid_text};
 pub use load::order_events;
 pub use load::{
     EmptyRow, Feed, FeedEnd, FileFeed, Grown, GrowthOf, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader,
-    Looking, Piece, Prepare, Prepared, Progress, RejectedRow, Target, UnpreparedRow,
+    InputPlanOptions, FeedPiece, Prepare, Prepared, Progress, RejectedRow, LoadTarget, UnpreparedRow,
 };
 pub use maintenance::health::{DamagedFile, TableHealth};
 pub use maintenance::left_out::{leave_out, unreadable};
@@ -44,16 +44,16 @@ pub use merge::slice;
 pub use published::{FileState, MadeFrom, Part, PartFile, Published, file_checksum};
 pub use read::scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
 pub use read::snapshot::{ScanRange, Snapshot};
-pub use storage::blobs::{BlobWriter, Blobs, Staging, Stamp, Stat};
+pub use storage::blobs::{BlobWriter, Blobs, StagingDirectory, Stamp, Stat};
 pub use storage::bucket::BucketBlobs;
 pub use storage::disk::{Disk, DiskFile, OsDisk};
 pub use storage::local::LocalBlobs;
 pub use store::Store;
 pub use table::Table;
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
-pub use tombstone::{AppliedDrop, DropPlan, DropTarget};
+pub use tombstone::{Tombstone, DeletePlan, DeleteTarget};
 pub use version::{
-    Compacted, Content, CowList, Input, Largest, MultiWindow, Name, Replacement, Sst, TableIdentity, Version,
+    Compacted, InputContent, CowList, Input, SstBounds, MultiWindow, InputName, Replacement, Sst, TableIdentity, Version,
     VersionEdit, WindowState,
 };
 

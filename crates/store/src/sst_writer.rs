@@ -11,7 +11,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::ulid_text;
 use crate::sst_store::SstStore;
 use crate::storage::blobs::BlobWriter;
-use crate::version::{Largest, Sst};
+use crate::version::{SstBounds, Sst};
 
 /// Target size of an SST, bytes.
 pub(crate) const SST_BYTES: u64 = 256 << 20;
@@ -23,7 +23,7 @@ pub(crate) struct SstFile<'a> {
     id: String,
     writer: Writer<Box<dyn BlobWriter>>,
     bytes: u64,
-    largest: Largest,
+    largest: SstBounds,
     emptied: bool,
 }
 
@@ -52,7 +52,7 @@ impl<'a> SstFile<'a> {
         let metadata = [("table".to_owned(), store.table().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
             .map_err(|source| write_error(store.table(), source))?;
-        let (schema, largest) = (Arc::clone(schema), Largest::default());
+        let (schema, largest) = (Arc::clone(schema), SstBounds::default());
         Ok(Self { store, schema, id, writer, bytes: 0, largest, emptied: false })
     }
 
@@ -70,7 +70,7 @@ impl<'a> SstFile<'a> {
         let SizedStripe { stripe, largest_row, emptied } = stripe;
         self.emptied |= emptied;
         self.bytes += size(&stripe);
-        self.largest = self.largest.max(Largest { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
+        self.largest = self.largest.max(SstBounds { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
         self.writer.push(stripe).map_err(|source| write_error(self.store.table(), source))
     }
 

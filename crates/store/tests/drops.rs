@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use model::{DAY, Event, Model, START, World};
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionPlan, DropPlan, DropTarget, StoreError, VersionEdit};
+use tidetable_store::{Compaction, CompactionPlan, DeletePlan, DeleteTarget, StoreError, VersionEdit};
 
 /// Something that happens to a table.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ enum Step {
     Load(Vec<Event>),
     /// Another content of an input that was loaded before.
     Change(usize, Vec<Event>),
-    Drop(DropTarget),
+    Drop(DeleteTarget),
     /// So many hours after the last step.
     Compact(i64),
     Rebuild,
@@ -29,7 +29,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     event.prop_map(|(id, day, hour, q, w)| Event { id, time: START + day * DAY + hour * 3_600_000_000, q, v: 0, w })
 }
 
-fn any_target(dated: bool, ranges: bool) -> impl Strategy<Value = DropTarget> {
+fn any_target(dated: bool, ranges: bool) -> impl Strategy<Value = DeleteTarget> {
     let key = (0u64..3, 0i64..3).prop_map(move |(id, day)| {
         let date = if dated { format!("#2018010{}", day + 1) } else { String::new() };
         format!("{id:02}{date}").into_bytes()
@@ -43,10 +43,10 @@ fn any_target(dated: bool, ranges: bool) -> impl Strategy<Value = DropTarget> {
     let prefix =
         prop_oneof![Just("0"), Just("00"), Just("01#2018"), Just("02#201801"), Just("zz"), Just("00#20180102")];
     prop_oneof![
-        prefix.prop_map(|prefix| DropTarget::Prefix { prefix: prefix.as_bytes().to_vec() }),
-        key.clone().prop_map(|key| DropTarget::Row { key }),
-        (key.clone(), family.clone()).prop_map(|(key, family)| DropTarget::Family { key, family }),
-        (key, family, column, times).prop_map(move |(key, family, qualifier, times)| DropTarget::Column {
+        prefix.prop_map(|prefix| DeleteTarget::Prefix { prefix: prefix.as_bytes().to_vec() }),
+        key.clone().prop_map(|key| DeleteTarget::Row { key }),
+        (key.clone(), family.clone()).prop_map(|(key, family)| DeleteTarget::Family { key, family }),
+        (key, family, column, times).prop_map(move |(key, family, qualifier, times)| DeleteTarget::Column {
             key,
             family,
             qualifier: qualifier.as_bytes().to_vec(),
@@ -100,7 +100,7 @@ proptest! {
                 },
                 Step::Drop(target) => {
                     let Some(snapshot) = world.snapshot() else { continue };
-                    let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
+                    let plan = DeletePlan::new(&snapshot, target.clone()).unwrap();
                     let (shown, stored) = model.would_hide(&target);
                     let is_right = if plan.is_empty() { shown == 0 } else { stored > 0 };
                     prop_assert!(is_right);
@@ -147,8 +147,8 @@ fn event(id: u64, hours: i64) -> Event {
     Event { id, time: START + hours * 3_600_000_000, q: "a".to_owned(), v: 0, w: Some(hours) }
 }
 
-fn prefix(text: &str) -> DropTarget {
-    DropTarget::Prefix { prefix: text.as_bytes().to_vec() }
+fn prefix(text: &str) -> DeleteTarget {
+    DeleteTarget::Prefix { prefix: text.as_bytes().to_vec() }
 }
 
 /// A world of three inputs, and its model.
@@ -188,7 +188,7 @@ fn a_compaction_gives_way_to_a_drop_and_to_another() {
     let (world, model) = loaded("maxversions=1");
     let snapshot = world.snapshot().unwrap();
     let done = Compaction::run(&CompactionPlan::new(&snapshot, model.now).unwrap(), &world.ids).unwrap();
-    let drop = DropPlan::new(&snapshot, prefix("00")).unwrap();
+    let drop = DeletePlan::new(&snapshot, prefix("00")).unwrap();
     world.commit(&snapshot, &drop.edit(), model.now);
     let conflict = world.try_commit(&snapshot, &done.edit, plan.now).unwrap_err();
     assert!(conflict.to_string().contains("rows that begin with 00"), "{conflict}");
@@ -200,7 +200,7 @@ fn a_compaction_gives_way_to_a_drop_and_to_another() {
 fn a_drop_gives_way_to_whatever_came_meanwhile() {
     let (world, mut model) = loaded("");
     let snapshot = world.snapshot().unwrap();
-    let drop = DropPlan::new(&snapshot, prefix("00")).unwrap();
+    let drop = DeletePlan::new(&snapshot, prefix("00")).unwrap();
     assert_eq!((drop.rows, drop.cells), (2, 3 + 3 + 3 + 2));
     world.write(&model.load(vec![event(0, 5)]));
     world.load(model.now);
@@ -213,7 +213,7 @@ fn a_rebuild_gives_way_to_no_drop() {
     let (base, edit) = world.rebuilt().unwrap();
     // Deleted and compacted while the table was built anew.
     let snapshot = world.snapshot().unwrap();
-    world.commit(&snapshot, &DropPlan::new(&snapshot, prefix("00")).unwrap().edit(), model.now);
+    world.commit(&snapshot, &DeletePlan::new(&snapshot, prefix("00")).unwrap().edit(), model.now);
     model.drop(prefix("00"));
     let snapshot = world.snapshot().unwrap();
     let done = Compaction::run(&CompactionPlan::new(&snapshot, model.now).unwrap(), &world.ids).unwrap();
@@ -227,7 +227,7 @@ fn a_rebuild_gives_way_to_no_drop() {
     world.write(&model.load(vec![event(1, 3)]));
     let (base, edit) = world.rebuilt().unwrap();
     let snapshot = world.snapshot().unwrap();
-    world.commit(&snapshot, &DropPlan::new(&snapshot, prefix("01")).unwrap().edit(), model.now);
+    world.commit(&snapshot, &DeletePlan::new(&snapshot, prefix("01")).unwrap().edit(), model.now);
     let refused = world.table().commit(base, &edit, &world.ids, model.now);
     assert!(matches!(refused, Err(StoreError::Conflict { .. })));
     world.rebuild();
@@ -238,16 +238,16 @@ fn a_rebuild_gives_way_to_no_drop() {
 fn a_drop_must_name_something() {
     let (world, model) = loaded("");
     let snapshot = world.snapshot().unwrap();
-    assert!(matches!(DropPlan::new(&snapshot, prefix("")), Err(StoreError::DropNamesNoRow { .. })));
-    let family = DropTarget::Family { key: b"00#20180101".to_vec(), family: "X".to_owned() };
-    let refused = DropPlan::new(&snapshot, family).unwrap_err();
+    assert!(matches!(DeletePlan::new(&snapshot, prefix("")), Err(StoreError::DeleteNamesNoRow { .. })));
+    let family = DeleteTarget::Family { key: b"00#20180101".to_vec(), family: "X".to_owned() };
+    let refused = DeletePlan::new(&snapshot, family).unwrap_err();
     assert!(refused.to_string().contains("it has F, G"), "{refused}");
-    let nothing = DropPlan::new(&snapshot, prefix("9")).unwrap();
+    let nothing = DeletePlan::new(&snapshot, prefix("9")).unwrap();
     // It is kept all the same, once, for what the inputs bring later.
     assert!(nothing.is_empty() && !nothing.edit().is_empty());
     world.commit(&snapshot, &nothing.edit(), model.now);
     let snapshot = world.snapshot().unwrap();
-    assert!(DropPlan::new(&snapshot, prefix("9")).unwrap().edit().is_empty());
+    assert!(DeletePlan::new(&snapshot, prefix("9")).unwrap().edit().is_empty());
     // The commit refuses it too.
     let wrong = VersionEdit { drops: vec![prefix("")], base: snapshot.version().number, ..VersionEdit::default() };
     assert!(world.try_commit(&snapshot, &wrong, model.now).is_err());
@@ -257,7 +257,7 @@ fn a_drop_must_name_something() {
 fn an_input_may_take_no_sequence_that_a_drop_holds_for() {
     let (world, mut model) = loaded("");
     let snapshot = world.snapshot().unwrap();
-    let plan = DropPlan::new(&snapshot, prefix("0")).unwrap();
+    let plan = DeletePlan::new(&snapshot, prefix("0")).unwrap();
     world.commit(&snapshot, &plan.edit(), model.now);
     model.drop(prefix("0"));
     // The last input goes, so its sequence is free; what comes next was still first seen after the drop.

@@ -12,7 +12,7 @@ use tidetable_layout::TableSpec;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Largest, Snapshot, StoreError, VerifyOptions,
+    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, SstBounds, Snapshot, StoreError, VerifyOptions,
     VersionEdit,
 };
 
@@ -106,7 +106,7 @@ fn a_sum_over_64_bits_is_found_by_the_load_that_brings_it() {
 /// What a build wrote that did not look at sums of several loads.
 fn unchecked(mut edit: VersionEdit) -> VersionEdit {
     for sst in edit.ssts.values_mut().flatten() {
-        sst.largest = Some(Largest::default());
+        sst.largest = Some(SstBounds::default());
     }
     edit
 }
@@ -130,7 +130,7 @@ fn a_table_that_holds_such_a_sum_already_is_reported_and_can_be_mended() {
     load(&world, "3.csv", &[value(1, 1, 1)]).unwrap();
     overflows(load(&world, "4.csv", &[value(0, 1, 1)]).unwrap_err(), "00");
     let snapshot = world.snapshot().unwrap();
-    let plan = DropPlan::new(&snapshot, DropTarget::Row { key: b"00".to_vec() }).unwrap();
+    let plan = DeletePlan::new(&snapshot, DeleteTarget::Row { key: b"00".to_vec() }).unwrap();
     assert_eq!((plan.rows, plan.cells), (1, 1));
     world.commit(&snapshot, &plan.edit(), START);
     assert!(read(&world.snapshot().unwrap()).is_none());
@@ -190,7 +190,7 @@ fn deleting_newer_versions_uncovers_no_row_that_is_too_large() {
             let snapshot = world.snapshot().unwrap();
             let times = Some(START + second(times.start)..START + second(times.end));
             let (key, family, qualifier) = (b"00".to_vec(), "F".to_owned(), b"q".to_vec());
-            let plan = DropPlan::new(&snapshot, DropTarget::Column { key, family, qualifier, times }).unwrap();
+            let plan = DeletePlan::new(&snapshot, DeleteTarget::Column { key, family, qualifier, times }).unwrap();
             world.try_commit(&snapshot, &plan.edit(), START)
         };
         if extent.is_none() {
@@ -270,7 +270,7 @@ proptest! {
                 Step::Drop(id) => {
                     let Some(snapshot) = world.snapshot() else { continue };
                     let prefix = format!("{id:02}").into_bytes();
-                    let plan = DropPlan::new(&snapshot, DropTarget::Prefix { prefix }).unwrap();
+                    let plan = DeletePlan::new(&snapshot, DeleteTarget::Prefix { prefix }).unwrap();
                     if !plan.is_empty() {
                         world.commit(&snapshot, &plan.edit(), START);
                     }

@@ -10,7 +10,7 @@ use model::{Cells, DAY, Event, File, START, World};
 use proptest::prelude::*;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, VerifyOptions};
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, VerifyOptions};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -104,7 +104,7 @@ proptest! {
                 Step::Drop(id) => {
                     let snapshot = world.snapshot().unwrap();
                     let key = format!("{id:02}").into_bytes();
-                    let plan = DropPlan::new(&snapshot, DropTarget::Row { key }).unwrap();
+                    let plan = DeletePlan::new(&snapshot, DeleteTarget::Row { key }).unwrap();
                     if !plan.is_empty() {
                         world.commit(&snapshot, &plan.edit(), START);
                         drops.push((events.len(), id));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, Input, Piece, StoreError};
+use tidetable_store::{Feed, FeedEnd, Input, FeedPiece, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};
@@ -163,7 +163,7 @@ impl Feed for Folder {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>, StoreError> {
         let Some(file) = self.files.get(&input.path) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });

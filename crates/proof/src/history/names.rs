@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_source::ContentHash;
-use tidetable_store::{DropTarget, GcRule};
+use tidetable_store::{DeleteTarget, GcRule};
 
 use super::Folder;
 use crate::cells::{Cells, hides};
@@ -28,7 +28,7 @@ struct Known {
 pub struct Names {
     known: BTreeMap<String, Known>,
     /// With the sequence that the next name had.
-    drops: Vec<(u64, DropTarget)>,
+    drops: Vec<(u64, DeleteTarget)>,
     rule: Option<GcRule>,
     dated: bool,
     shown: Cells,
@@ -188,7 +188,7 @@ impl Names {
     }
 
     /// A delete.
-    pub fn delete(&mut self, target: DropTarget) {
+    pub fn delete(&mut self, target: DeleteTarget) {
         self.shown.clear();
         self.drops.push((self.next_sequence(), target));
     }

@@ -96,7 +96,7 @@ fn contract(blobs: &dyn Blobs) -> Result<()> {
     hold(file.read_at(file.len() - 1, 2).is_err(), "what is past the end is read")?;
     blobs.replace("a/large", b"small")?;
     hold(blobs.read("a/large")?.as_deref() == Some(b"small"), "what was replaced is read")?;
-    let mut writer = blobs.replacer("a/large")?;
+    let mut writer = blobs.overwrite_writer("a/large")?;
     writer.write_all(b"again")?;
     writer.finish()?;
     hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "what was replaced is read")?;

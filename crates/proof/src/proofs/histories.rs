@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{DropPlan, DropTarget, StoreError, Version, VersionEdit};
+use tidetable_store::{DeletePlan, DeleteTarget, StoreError, Version, VersionEdit};
 
 use super::kept::{tidy, whole};
 use super::{Figures, each_seed};
@@ -183,10 +183,10 @@ impl History {
         if edit.is_empty() { Ok(()) } else { Err(Finding::new(format!("a second run would commit {edit:?}"))) }
     }
 
-    fn delete(&mut self, target: DropTarget) -> Result<&'static str> {
+    fn delete(&mut self, target: DeleteTarget) -> Result<&'static str> {
         let before = self.cells()?;
         let Some(snapshot) = self.world.snapshot()? else { return Ok("deletes of nothing") };
-        let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+        let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
         if !edit.is_empty() {
             self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
         }
@@ -196,7 +196,7 @@ impl History {
     }
 
     /// A delete that is committed while a run is about to commit.
-    fn met(&mut self, target: DropTarget, anew: bool) -> Result<&'static str> {
+    fn met(&mut self, target: DeleteTarget, anew: bool) -> Result<&'static str> {
         let (Some(snapshot), before) = (self.world.snapshot()?, self.cells()?) else { return Ok("deletes of nothing") };
         let mut tried = self.names.clone();
         let prepared = self.prepared(&[], anew);
@@ -208,7 +208,7 @@ impl History {
             (Err(finding), _) => return Err(finding.at("a run that a delete meets")),
             (Ok(_), Err(gone)) => return Err(Finding::new(format!("a run did not miss {gone:?}"))),
         };
-        let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+        let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
         if !edit.is_empty() {
             self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
         }

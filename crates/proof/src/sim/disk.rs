@@ -270,22 +270,22 @@ impl Disk for SimDisk {
         })
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
         self.call(Call::MakeFolder, path, |platter, _| {
             if platter.exists(path) {
                 return Err(ErrorKind::AlreadyExists.into());
             }
-            if platter.make_folder(path) { Ok(()) } else { Err(missing()) }
+            if platter.make_directory(path) { Ok(()) } else { Err(missing()) }
         })
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
-        self.state().platter.is_folder(path)
+    fn is_directory(&self, path: &Path) -> bool {
+        self.state().platter.is_directory(path)
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
         self.call(Call::SyncFolder, path, |platter, _| {
-            platter.sync_folder(path);
+            platter.sync_directory(path);
             Ok(())
         })
     }

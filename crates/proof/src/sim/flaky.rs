@@ -71,8 +71,8 @@ impl Blobs for Flaky {
         self.shelf.writer(path)
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        self.shelf.replacer(path)
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        self.shelf.overwrite_writer(path)
     }
 
     fn read(&self, path: &str) -> Result<Option<Bytes>> {

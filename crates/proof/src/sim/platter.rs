@@ -112,7 +112,7 @@ impl Platter {
     }
 
     /// Whether there is such a folder.
-    pub fn is_folder(&self, path: &Path) -> bool {
+    pub fn is_directory(&self, path: &Path) -> bool {
         self.folders.contains_key(path)
     }
 
@@ -193,7 +193,7 @@ impl Platter {
     }
 
     /// Makes a folder; `false` if there is none to make it in.
-    pub fn make_folder(&mut self, path: &Path) -> bool {
+    pub fn make_directory(&mut self, path: &Path) -> bool {
         let Some((folder, name)) = split(path) else { return false };
         let Some(folder) = self.folders.get_mut(folder) else { return false };
         folder.change(Change::Put(name.to_owned(), Entry::Folder));
@@ -202,7 +202,7 @@ impl Platter {
     }
 
     /// Makes the names in a folder safe.
-    pub fn sync_folder(&mut self, path: &Path) {
+    pub fn sync_directory(&mut self, path: &Path) {
         if let Some(folder) = self.folders.get_mut(path) {
             folder.durable.clone_from(&folder.names);
             folder.since.clear();
@@ -271,8 +271,8 @@ mod tests {
 
     fn written(synced: bool, folder: bool) -> Platter {
         let mut platter = Platter::default();
-        assert!(platter.make_folder(Path::new("/a")));
-        platter.sync_folder(Path::new("/"));
+        assert!(platter.make_directory(Path::new("/a")));
+        platter.sync_directory(Path::new("/"));
         let file = platter.create(Path::new("/a/x")).unwrap();
         platter.write(file, b"bytes");
         if synced {
@@ -280,7 +280,7 @@ mod tests {
         }
         platter.link(Path::new("/a/x"), Path::new("/a/y"));
         if folder {
-            platter.sync_folder(Path::new("/a"));
+            platter.sync_directory(Path::new("/a"));
         }
         platter
     }
@@ -300,12 +300,12 @@ mod tests {
     #[test]
     fn a_folder_goes_with_its_name() {
         let mut platter = written(true, true);
-        platter.make_folder(Path::new("/a/b"));
+        platter.make_directory(Path::new("/a/b"));
         let file = platter.create(Path::new("/a/b/z")).unwrap();
         platter.sync(file);
-        platter.sync_folder(Path::new("/a/b"));
-        assert!(!platter.after(Loss::Everything).is_folder(Path::new("/a/b")));
-        platter.sync_folder(Path::new("/a"));
+        platter.sync_directory(Path::new("/a/b"));
+        assert!(!platter.after(Loss::Everything).is_directory(Path::new("/a/b")));
+        platter.sync_directory(Path::new("/a"));
         assert!(platter.after(Loss::Everything).exists(Path::new("/a/b/z")));
     }
 

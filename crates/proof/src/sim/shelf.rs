@@ -94,7 +94,7 @@ impl Blobs for Shelf {
         Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: false }))
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: true }))
     }
 

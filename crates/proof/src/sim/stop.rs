@@ -72,16 +72,16 @@ impl Disk for StopDisk {
         self.at("remove", kind(path), || OsDisk.remove(path))
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        self.at("make_folder", "folder", || OsDisk.make_folder(path))
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.at("make_folder", "folder", || OsDisk.make_directory(path))
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
-        OsDisk.is_folder(path)
+    fn is_directory(&self, path: &Path) -> bool {
+        OsDisk.is_directory(path)
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.at("sync_folder", kind(path), || OsDisk.sync_folder(path))
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.at("sync_folder", kind(path), || OsDisk.sync_directory(path))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use tidetable_sql::{ScalarValue, Session, SharedScan};
-use tidetable_store::{CompactionExtent, DropTarget};
+use tidetable_store::{CompactionExtent, DeleteTarget};
 
 use super::same::worlds;
 use super::world::{DAY, START, World};

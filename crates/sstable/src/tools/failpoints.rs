@@ -17,11 +17,11 @@ pub enum Bug {
     /// Files are not synced.
     SkipFsync,
     /// Directories are not synced.
-    SkipFolderFsync,
+    SkipDirectoryFsync,
     /// A file is linked before it is synced.
     NameBeforeFsync,
     /// An existing directory is assumed to be durable.
-    TrustFolder,
+    TrustDirectory,
     /// An error at the end of writing a file is ignored.
     IgnoreWriteError,
     /// The rest of a short write is not written.
@@ -31,7 +31,7 @@ pub enum Bug {
     /// A manifest overwrites another with its number.
     CommitWithoutCompare,
     /// A retry does not recognise that its commit has succeeded.
-    ForgetLanded,
+    ForgetPriorCommit,
     /// Drops are not applied to inputs that are reloaded.
     ForgetDropsInLoads,
     /// Vacuum removes files that only older, retained versions reference.
@@ -64,14 +64,14 @@ impl Bug {
         Self::LoseLastStripe,
         Self::FilterForgetsKey,
         Self::SkipFsync,
-        Self::SkipFolderFsync,
+        Self::SkipDirectoryFsync,
         Self::NameBeforeFsync,
-        Self::TrustFolder,
+        Self::TrustDirectory,
         Self::IgnoreWriteError,
         Self::IgnoreShortWrite,
         Self::AcceptAnyFile,
         Self::CommitWithoutCompare,
-        Self::ForgetLanded,
+        Self::ForgetPriorCommit,
         Self::ForgetDropsInLoads,
         Self::VacuumRetained,
         Self::VacuumUnderWay,

@@ -1,7 +1,7 @@
 //! Limits across SSTs: rows that exceed Bigtable's size limit, and sums that exceed 64 bits, when merged.
 //!
 //! A commit that adds or replaces SSTs is checked against the version it makes, so that every committed row can be
-//! read and compacted. The manifest alone nearly always suffices: it has upper bounds for each SST ([`Largest`]).
+//! read and compacted. The manifest alone nearly always suffices: it has upper bounds for each SST ([`SstBounds`]).
 //! Only where their sum exceeds a limit, stripe stats are read, then cells.
 //!
 //! Where rows lie in several windows, both the whole row and its part in each window must keep to the limits: a
@@ -22,8 +22,8 @@ use crate::maintenance::size::{ROW_LIMIT, measure, too_large};
 use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
 use crate::sst_writer::largest_sum;
 use crate::table::Table;
-use crate::tombstone::{DropTarget, overlaps};
-use crate::version::{Largest, Sst, Version, VersionEdit};
+use crate::tombstone::{DeleteTarget, overlaps};
+use crate::version::{SstBounds, Sst, Version, VersionEdit};
 
 /// Rows that an audit reports at most.
 const MOST_FOUND: usize = 16;
@@ -46,7 +46,7 @@ struct Unit<'a> {
 /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row over a limit; those of reading,
 /// except damage, which does not block commits.
 pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
-    let uncovering: Vec<KeyRange> = edit.drops.iter().filter(|drop| drop.may_uncover()).map(DropTarget::keys).collect();
+    let uncovering: Vec<KeyRange> = edit.drops.iter().filter(|drop| drop.may_uncover()).map(DeleteTarget::keys).collect();
     let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
     if brings_nothing && uncovering.is_empty() {
         return Ok(());
@@ -114,7 +114,7 @@ pub(crate) fn rows_over_limits(table: &Table, version: &Version) -> Result<Vec<S
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
+pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
     match sst.largest {
         Some(largest) => Ok(largest),
         None => largest_in(snapshot, sst),
@@ -122,10 +122,10 @@ pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
 }
 
 /// The bounds of an SST from its file.
-fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
+fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
     let (schema, reader) = (snapshot.schema(), snapshot.reader(sst)?);
     let damaged = |source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source };
-    let mut largest = Largest::default();
+    let mut largest = SstBounds::default();
     for (at, stripe) in reader.stripes().iter().enumerate() {
         let row = match most_of_several(stripe) {
             Some(bytes) => bytes,
@@ -134,7 +134,7 @@ fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
                 measure(schema, &stripe, ROW_LIMIT).most
             }
         };
-        largest = largest.max(Largest { row, sum: largest_sum(schema, stripe) });
+        largest = largest.max(SstBounds { row, sum: largest_sum(schema, stripe) });
     }
     Ok(largest)
 }
@@ -215,10 +215,10 @@ impl Audit {
                 Err(error) => damage_only(error)?,
             }
         }
-        let sum = |of: fn(&Largest) -> u64| bounds.iter().map(|(_, largest)| u128::from(of(largest))).sum::<u128>();
+        let sum = |of: fn(&SstBounds) -> u64| bounds.iter().map(|(_, largest)| u128::from(of(largest))).sum::<u128>();
         let mut found = Vec::new();
         if sum(|largest| largest.row) > u128::from(self.row_limit) {
-            let weigh = |largest: &Largest, stripe: &StripeMeta| {
+            let weigh = |largest: &SstBounds, stripe: &StripeMeta| {
                 most_of_several(stripe).map_or(largest.row, |most| most.min(largest.row))
             };
             for keys in self.heavy(unit, &bounds, self.row_limit, weigh)? {
@@ -227,7 +227,7 @@ impl Audit {
         }
         let most = i64::MAX.unsigned_abs();
         if self.sums && sum(|largest| largest.sum) > u128::from(most) {
-            let weigh = |_: &Largest, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
+            let weigh = |_: &SstBounds, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
             for keys in self.heavy(unit, &bounds, most, weigh)? {
                 self.large_sums(unit, keys, &mut found).or_else(damage_only)?;
             }
@@ -239,9 +239,9 @@ impl Audit {
     fn heavy(
         &self,
         unit: &Unit<'_>,
-        bounds: &[(&Sst, Largest)],
+        bounds: &[(&Sst, SstBounds)],
         limit: u64,
-        weigh: impl Fn(&Largest, &StripeMeta) -> u64,
+        weigh: impl Fn(&SstBounds, &StripeMeta) -> u64,
     ) -> Result<Vec<KeyRange>> {
         let mut spans = Vec::new();
         for (sst, largest) in bounds {
@@ -264,7 +264,7 @@ impl Audit {
         Ok(heavy_ranges(&spans, limit).into_iter().filter(is_touched).collect())
     }
 
-    fn largest(&self, sst: &Sst) -> Result<Largest> {
+    fn largest(&self, sst: &Sst) -> Result<SstBounds> {
         if self.trusts { largest_of(&self.snapshot, sst) } else { largest_in(&self.snapshot, sst) }
     }
 

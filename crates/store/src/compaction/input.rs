@@ -8,8 +8,8 @@ use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, enc
 use crate::commit::limits::largest_of;
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::plan::MergePlan;
-use crate::compaction::subcompaction::Part;
-use crate::compaction::write::{COLLECTED, Made};
+use crate::compaction::subcompaction::InputPart;
+use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
 use crate::error::{Result, StoreError};
 use crate::maintenance::size;
 use crate::merge;
@@ -28,50 +28,50 @@ const WAITING: usize = 12 << 20;
 const SMALL: usize = 2 << 20;
 
 /// The inputs of a merge, open.
-pub(crate) struct Inputs<'a> {
+pub(crate) struct MergeInputs<'a> {
     snapshot: &'a Snapshot,
     /// The rules to apply; none if there may be older cells of the same rows elsewhere.
     judge: Option<&'a CompactionFilter>,
-    inputs: Vec<Input<'a>>,
+    inputs: Vec<MergeInput<'a>>,
 }
 
-struct Input<'a> {
+struct MergeInput<'a> {
     sst: &'a Sst,
     source: SstSource,
     /// Whether rows of it that no other input has are as they should be.
     keeps: bool,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> MergeInputs<'a> {
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         merge: &'a MergePlan,
         judge: Option<&'a CompactionFilter>,
     ) -> Result<Self> {
-        let open = |sst: &'a Sst| -> Result<Input<'a>> {
+        let open = |sst: &'a Sst| -> Result<MergeInput<'a>> {
             let source = snapshot.source(sst, &ALWAYS)?;
-            let stamp = source.reader.metadata().get(COLLECTED).map(String::as_str);
+            let stamp = source.reader.metadata().get(GC_STAMP).map(String::as_str);
             let ruled = judge.is_some_and(|judge| !judge.is_mild() && (stamp.is_none() || judge.stamp() != stamp));
             // Files of loads are less dense than those of compactions.
             let keeps = sst.level > 0 && source.mask.is_none() && source.windows.is_none() && !ruled;
-            Ok(Input { sst, source, keeps })
+            Ok(MergeInput { sst, source, keeps })
         };
         Ok(Self { snapshot, judge, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
     }
 
     /// All stripes, or the whole file where it is large and no other has rows among its own.
-    pub(crate) fn parts(&self) -> Vec<Part<'_>> {
+    pub(crate) fn parts(&self) -> Vec<InputPart<'_>> {
         let mut parts = Vec::new();
         for (at, input) in self.inputs.iter().enumerate() {
             let sst = input.sst;
             if input.keeps && sst.bytes >= SST_BYTES / 4 && !self.overlapped(at) {
                 let (first, last) = (sst.first_key.as_slice(), sst.last_key.as_slice());
                 let bytes = sst.bytes;
-                parts.push(Part { sst: at, stripe: None, first, last, bytes, keeps: true, short: false });
+                parts.push(InputPart { sst: at, stripe: None, first, last, bytes, keeps: true, short: false });
                 continue;
             }
             let stripes = input.source.reader.stripes().iter().enumerate();
-            parts.extend(stripes.map(|(stripe, meta)| Part {
+            parts.extend(stripes.map(|(stripe, meta)| InputPart {
                 sst: at,
                 stripe: Some(stripe),
                 first: &meta.first_key,
@@ -95,18 +95,18 @@ impl<'a> Inputs<'a> {
     }
 
     /// Stripes of an input as bytes.
-    pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<Made> {
-        let Input { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
+    pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<SubcompactionOutput> {
+        let MergeInput { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
         let largest_row = largest_of(self.snapshot, sst)?.row;
         let copy = |stripe| match reader.copy_stripe(stripe) {
             Ok(stripe) => Ok(SizedStripe { stripe, largest_row, emptied: sst.emptied }),
             Err(source) => Err(StoreError::Sst { path: path.clone(), source }),
         };
-        stripes.map(copy).collect::<Result<_>>().map(Made::Stripes)
+        stripes.map(copy).collect::<Result<_>>().map(SubcompactionOutput::Stripes)
     }
 
     /// The rows of all inputs in a range of keys, merged and encoded; whether some of them expired since the version.
-    pub(crate) fn merge(&self, keys: &KeyRange) -> Result<(Made, bool)> {
+    pub(crate) fn merge(&self, keys: &KeyRange) -> Result<(SubcompactionOutput, bool)> {
         let schema = self.snapshot.schema();
         let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
         let sources = holding.map(|input| input.source.clone()).collect();
@@ -143,7 +143,7 @@ impl<'a> Inputs<'a> {
             }
         }
         self.encode(&mut waiting, &mut stripes)?;
-        Ok((Made::Stripes(stripes), expired))
+        Ok((SubcompactionOutput::Stripes(stripes), expired))
     }
 
     /// Encodes the blocks that wait, each of which begins after the one before it.

@@ -5,7 +5,7 @@
 //! place of the old. What was appended meanwhile stays: it is newer than what was merged. The old
 //! files stay on disk, for versions before this one name them.
 //!
-//! A merge is cut into pieces ([`cut`]), which all cores work on: stripes that no other input overlaps, as dense as they
+//! A merge is cut into pieces ([`subcompactions`]), which all cores work on: stripes that no other input overlaps, as dense as they
 //! can be and free of what is hidden, are copied as bytes; of the others rows are merged, and encoded anew.
 //!
 //! Some of the SSTs of a window may be merged and not the others, if they follow one another. Rules take cells out only
@@ -31,7 +31,7 @@ pub(crate) mod run;
 pub(crate) mod subcompaction;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod write;
+pub(crate) mod output;
 
 pub use extent::{CompactionExtent, CompactionReason};
 pub use plan::{CompactionPlan, MergePlan};

@@ -7,21 +7,21 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use crate::compaction::filter::CompactionFilter;
-use crate::compaction::input::Inputs;
+use crate::compaction::input::MergeInputs;
 use crate::compaction::plan::{CompactionPlan, MergePlan};
-use crate::compaction::subcompaction::{Piece, cut};
-use crate::compaction::write::{Made, Output};
+use crate::compaction::subcompaction::{Subcompaction, subcompactions};
+use crate::compaction::output::{SubcompactionOutput, MergeOutput};
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::read::snapshot::Snapshot;
 use crate::version::{Compacted, MultiWindow, Replacement, Sst, VersionEdit};
 
 /// Bytes of a piece: as much as keeps all cores busy, but no less, since what a cut goes through is read twice.
-const LEAST_PIECE: u64 = 2 << 20;
+const LEAST_SUBCOMPACTION: u64 = 2 << 20;
 /// And no more, since a piece is held until those before it are written.
-const MOST_PIECE: u64 = 32 << 20;
+const MOST_SUBCOMPACTION: u64 = 32 << 20;
 /// Pieces for each core, so that none waits long for the last.
-const PIECES_A_CORE: u64 = 6;
+const SUBCOMPACTIONS_A_CORE: u64 = 6;
 
 /// A compaction that was done but for its commit.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Compaction {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
         let judge = CompactionFilter::new(snapshot, plan.now)?;
-        let run = Run { snapshot, judge: &judge, ids, go_on };
+        let run = CompactionRun { snapshot, judge: &judge, ids, go_on };
         let mut merges = plan.merges.clone();
         let mut done = run.rewrite_all(&merges);
         for at in run.widen(&mut merges, &mut done) {
@@ -113,7 +113,7 @@ fn bytes(ssts: &[Sst]) -> u64 {
 }
 
 /// What is done to every merge of a plan.
-struct Run<'a> {
+struct CompactionRun<'a> {
     snapshot: &'a Snapshot,
     judge: &'a CompactionFilter,
     ids: &'a dyn Ids,
@@ -121,11 +121,11 @@ struct Run<'a> {
     go_on: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
-impl Run<'_> {
+impl CompactionRun<'_> {
     /// Small merges side by side, and the pieces of a large one.
     fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Rewritten>> {
         let (large, small): (Vec<usize>, Vec<usize>) =
-            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_PIECE);
+            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_SUBCOMPACTION);
         let small = small.into_par_iter().map(|at| (at, self.rewrite(&merges[at])));
         let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
         done.extend(large.into_iter().map(|at| (at, self.rewrite(&merges[at]))));
@@ -172,21 +172,21 @@ impl Run<'_> {
     fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
         let table = self.snapshot.table();
         let judge = Some(self.judge).filter(|_| merge.collects);
-        let inputs = Inputs::new(self.snapshot, merge, judge)?;
+        let inputs = MergeInputs::new(self.snapshot, merge, judge)?;
         let cores = rayon::current_num_threads() as u64;
-        let limit = (bytes(&merge.ssts) / (cores * PIECES_A_CORE)).clamp(LEAST_PIECE, MOST_PIECE);
-        let pieces = cut(inputs.parts(), limit);
+        let limit = (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(LEAST_SUBCOMPACTION, MOST_SUBCOMPACTION);
+        let pieces = subcompactions(inputs.parts(), limit);
         let collected = judge.and_then(CompactionFilter::stamp);
-        let output = Mutex::new(Output::new(table.ssts(), self.snapshot.schema(), self.ids, collected));
-        let state = Progress::default();
+        let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, collected));
+        let state = MergeProgress::default();
         let work = || {
             while !state.failed.load(Ordering::Relaxed) {
                 let at = state.next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(at) else { return };
                 let made = (self.go_on)().and_then(|()| match piece {
-                    Piece::Move { sst } => Ok((Made::Moved(Box::new(inputs.sst(*sst))), false)),
-                    Piece::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
-                    Piece::Merge { keys } => inputs.merge(keys),
+                    Subcompaction::TrivialMove { sst } => Ok((SubcompactionOutput::Moved(Box::new(inputs.sst(*sst))), false)),
+                    Subcompaction::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
+                    Subcompaction::Merge { keys } => inputs.merge(keys),
                 });
                 let taken = made.and_then(|(made, expired)| {
                     state.expired.fetch_or(expired, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl Run<'_> {
 
 /// How far the pieces of a merge are.
 #[derive(Default)]
-struct Progress {
+struct MergeProgress {
     next: AtomicUsize,
     expired: AtomicBool,
     failed: AtomicBool,

@@ -1,7 +1,7 @@
 use super::{CompactionExtent, CompactionReason};
 use crate::compaction::join::joins;
 use crate::compaction::picker::{Pick, pick};
-use crate::tombstone::{AppliedDrop, DropTarget};
+use crate::tombstone::{Tombstone, DeleteTarget};
 use crate::version::MultiWindow;
 use crate::version::{Sst, Version, VersionEdit, WindowState};
 
@@ -24,9 +24,9 @@ fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
     }
 }
 
-fn dropped(prefix: &str, order: u64) -> AppliedDrop {
-    let target = DropTarget::Prefix { prefix: prefix.into() };
-    AppliedDrop { target, sequence: 1, order, version: 1, now: 0 }
+fn dropped(prefix: &str, order: u64) -> Tombstone {
+    let target = DeleteTarget::Prefix { prefix: prefix.into() };
+    Tombstone { target, sequence: 1, order, version: 1, now: 0 }
 }
 
 /// A version of one window a day.
@@ -68,7 +68,7 @@ fn windows_are_picked_from_the_manifest() {
 #[test]
 fn drops_and_files_have_orders_of_their_own() {
     let before = version(vec![vec![sst("a", 0, "a", "m")]]);
-    let drop = |prefix: &str| DropTarget::Prefix { prefix: prefix.into() };
+    let drop = |prefix: &str| DeleteTarget::Prefix { prefix: prefix.into() };
     let edit = VersionEdit { drops: vec![drop("a"), drop("b")], base: 1, ..VersionEdit::default() };
     let next = before.apply(&edit, "c", 5).unwrap();
     assert_eq!(
@@ -100,8 +100,8 @@ fn drops_and_files_have_orders_of_their_own() {
 fn a_manifest_keeps_drops() {
     let mut found = version(vec![vec![sst("a", 0, "a", "m")]]);
     found.drops = vec![dropped("b", 1)];
-    found.drops.push(AppliedDrop {
-        target: DropTarget::Column {
+    found.drops.push(Tombstone {
+        target: DeleteTarget::Column {
             key: b"k\xff".to_vec(),
             family: "F".into(),
             qualifier: vec![],

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::load::encode::Outcome;
+use crate::load::encode::PieceOutcome;
 use crate::load::encoders::Encoders;
 use crate::load::input::read::ReadMessage;
 use crate::load::pass::Pass;
@@ -67,8 +67,8 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
         Ok((false, waited))
     }
 
-    fn tell(&self, outcome: &Outcome) {
-        let Outcome::Laid { parts, .. } = outcome else { return };
+    fn tell(&self, outcome: &PieceOutcome) {
+        let PieceOutcome::Laid { parts, .. } = outcome else { return };
         let rows = parts.iter().map(|part| part.counts.accepted + part.counts.filtered).max().unwrap_or_default();
         (self.loader.on_progress)(Progress::Read { bytes: 0, rows });
         let runs = parts.iter().flat_map(|part| part.chunk.windows.values().flatten());

@@ -8,24 +8,24 @@ use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
 
 use crate::error::Result;
 use crate::load::encoders::Encoders;
-use crate::load::input::feed::{FeedEnd, Piece};
+use crate::load::input::feed::{FeedEnd, FeedPiece};
 use crate::load::input::prepare::Prepared;
 use crate::load::input::read::{ReadMessage, RejectedRows};
 use crate::load::pass::Reading;
 use crate::load::sort::chunk::{Chunk, split_by_window};
-use crate::load::spec::{Loader, MICROS_PER_DAY, Target};
+use crate::load::spec::{Loader, MICROS_PER_DAY, LoadTarget};
 use crate::load::stats::EmptyRow;
 use crate::load::work::{Counts, ToRead, Work};
 use crate::tombstone::{Hidden, LoadMask};
 
 /// Result of encoding one message of the reader.
-pub(crate) enum Outcome {
+pub(crate) enum PieceOutcome {
     /// The encoded piece for each use of the input, in order.
     Laid {
         input: usize,
         /// Offset of the piece in its input.
         offset: u64,
-        parts: Vec<Part>,
+        parts: Vec<EncodedChunk>,
     },
     /// All its rows are in the tables already.
     Skipped,
@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
 }
 
 /// A piece encoded for one table.
-pub(crate) struct Part {
+pub(crate) struct EncodedChunk {
     pub(crate) counts: Counts,
     pub(crate) times: TimeCounts,
     /// UTC days with cells, by window.
@@ -64,16 +64,16 @@ impl Loader<'_> {
         readings: &[Reading],
         works: &[Work],
         encoders: &[Encoders<'_>],
-    ) -> Result<Outcome> {
+    ) -> Result<PieceOutcome> {
         let (input, index, first_row, piece) = match message {
-            ReadMessage::End { input, end } => return Ok(Outcome::End { input, end }),
-            ReadMessage::Piece { input, index, first_row, piece } => (input, index, first_row, piece),
+            ReadMessage::End { input, end } => return Ok(PieceOutcome::End { input, end }),
+            ReadMessage::FeedPiece { input, index, first_row, piece } => (input, index, first_row, piece),
         };
         let reading = &readings[input];
         let offset = piece.offset(first_row);
         let used = || reading.uses.iter().map(|(target, input)| (*target, &works[*target].inputs[*input]));
         if used().all(|(_, to_read)| to_read.skips(offset)) {
-            return Ok(Outcome::Skipped);
+            return Ok(PieceOutcome::Skipped);
         }
         let rows = self.rows(piece, first_row)?;
         let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
@@ -85,16 +85,16 @@ impl Loader<'_> {
             lay_out_for(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
         };
         let parts = used().map(part).collect::<Result<_>>()?;
-        Ok(Outcome::Laid { input, offset, parts })
+        Ok(PieceOutcome::Laid { input, offset, parts })
     }
 
-    fn rows(&self, piece: Piece, first_row: u64) -> Result<Rows> {
+    fn rows(&self, piece: FeedPiece, first_row: u64) -> Result<Rows> {
         let (batch, read, rejected, origin, mut times) = match piece {
-            Piece::Chunk { parser, chunk } => {
+            FeedPiece::Chunk { parser, chunk } => {
                 let ParsedChunk { batch, rows_read, rejected, origin, times, .. } = parser.parse(chunk)?;
                 (batch, rows_read, rejected, origin, times)
             }
-            Piece::Rows(batch) => {
+            FeedPiece::Rows(batch) => {
                 let origin = Origin::of_rows(first_row, batch.clone());
                 let rows = batch.num_rows() as u64;
                 (batch, rows, Vec::new(), origin, TimeCounts::default())
@@ -111,13 +111,13 @@ impl Loader<'_> {
 
 /// Encodes the rows of a piece that one table accepts.
 fn lay_out_for(
-    target: &Target<'_>,
+    target: &LoadTarget<'_>,
     encoders: &Encoders<'_>,
     (to_read, index, offset): (&ToRead, u64, u64),
     rebuilt: &[i64],
     rows: &Rows,
     reject: &RejectedRows<'_>,
-) -> Result<Part> {
+) -> Result<EncodedChunk> {
     let batch = rows.derived.batch.clone();
     let prepared = match target.filter {
         Some(filter) => filter.prepare(batch)?,
@@ -159,7 +159,7 @@ fn lay_out_for(
     let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
     // Event time was needed only for windows; cells have their own timestamps.
     laid.time = Vec::new();
-    Ok(Part {
+    Ok(EncodedChunk {
         counts,
         times: rows.times,
         days,

@@ -17,13 +17,13 @@ use tidetable_sstable::tools::failpoints::{self, Bug};
 use crate::commit::limits::damage_only;
 use crate::error::Result;
 use crate::load::input::plan::Grown;
-use crate::load::spec::Target;
+use crate::load::spec::LoadTarget;
 use crate::merge::operator::Overflow;
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
 use crate::read::snapshot::{ALWAYS, Snapshot};
 use crate::version::{Sst, VersionEdit};
 
-impl Target<'_> {
+impl LoadTarget<'_> {
     /// The grown inputs whose new cells, appended by `edit`, would hide cells of later inputs.
     pub(crate) fn overtaken(&self, edit: &VersionEdit) -> Result<Vec<String>> {
         let suspects = self.suspects(edit);

@@ -12,12 +12,12 @@ use tidetable_source::InputFile;
 use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::error::{Result, StoreError};
-use crate::load::encode::Outcome;
+use crate::load::encode::PieceOutcome;
 use crate::load::encoders::Encoders;
 use crate::load::input::plan::Grown;
 use crate::load::input::read::read_ahead;
 use crate::load::pass::passes;
-use crate::load::spec::{Loader, MICROS_PER_DAY, Target};
+use crate::load::spec::{Loader, MICROS_PER_DAY, LoadTarget};
 use crate::load::work::{Held, ToRead, Work};
 use crate::version::{Input, VersionEdit};
 
@@ -28,8 +28,8 @@ pub(crate) fn plan(loader: &Loader<'_>) -> Result<Vec<Work>> {
 }
 
 /// `now_in`: the windows that each surveyed input touches now.
-fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
-    let Target { base, plan, .. } = target;
+fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
+    let LoadTarget { base, plan, .. } = target;
     let window = target.layout.spec().window;
     let mut edit = VersionEdit { base: base.number, ..VersionEdit::default() };
     if !failpoints::is(Bug::ForgetCopies) {
@@ -80,8 +80,8 @@ fn plan_target(target: &Target<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work> {
 
 /// A vanished input cannot be read again to rebuild windows: the load fails, unless the input is removed. Removing it
 /// rebuilds all its windows, which may need other vanished inputs, so the error names all of them at once.
-fn none_is_gone(target: &Target<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> {
-    let Target { table, plan, .. } = target;
+fn none_is_gone(target: &LoadTarget<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> {
+    let LoadTarget { table, plan, .. } = target;
     let shared = |input: &Input, anew: &BTreeSet<i64>| input.windows.iter().find(|start| anew.contains(start)).copied();
     let first = plan.vanished.iter().find_map(|input| shared(input, rebuilt));
     let Some(window) = first else { return Ok(()) };
@@ -113,7 +113,7 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
         let to_read = ToRead::new(file, sequence);
         ToRead { counts: false, changed: true, ..to_read }
     };
-    let of_target = |target: &Target<'_>| {
+    let of_target = |target: &LoadTarget<'_>| {
         let changed = target.plan.changed.iter().map(|(file, old)| (old.sequence, file));
         let resumed = target.plan.resumed.iter().map(|(sequence, file)| (*sequence, file));
         Work { edit: VersionEdit::default(), inputs: changed.chain(resumed).map(look).collect() }
@@ -126,7 +126,7 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
         read_ahead(loader.feed, &pass.files(&works), 2, &|_| {}, |messages| {
             for message in messages {
                 let outcome = loader.lay_out(message?, &pass.readings, &works, &encoders)?;
-                let Outcome::Laid { input, parts, .. } = outcome else { continue };
+                let PieceOutcome::Laid { input, parts, .. } = outcome else { continue };
                 for ((target, index), part) in pass.readings[input].uses.iter().zip(parts) {
                     found[*target][*index].extend(part.chunk.windows.into_keys());
                 }

@@ -15,7 +15,7 @@ use crate::load::input::read::read_ahead;
 use crate::load::pass::{Pass, passes};
 use crate::load::rebuild;
 use crate::load::sort::chunk::{events_by_window, held_back, keep_window};
-use crate::load::spec::{Loaded, Loader, Progress, Target};
+use crate::load::spec::{Loaded, Loader, Progress, LoadTarget};
 use crate::load::state::TargetState;
 use crate::load::stats::LoadStats;
 use crate::load::work::Work;
@@ -53,7 +53,7 @@ impl<'a> Loader<'a> {
             plan
         });
         let plans: Vec<InputPlan> = plans.collect();
-        let targets = self.targets.iter().zip(&plans).map(|(target, plan)| Target { plan, ..*target }).collect();
+        let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
         let again = Loader { targets, ..*self };
         let told: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
         let loaded = again.load_once(&told)?;
@@ -126,7 +126,7 @@ impl<'a> Loader<'a> {
 
     fn flush_target(
         &self,
-        target: &Target<'_>,
+        target: &LoadTarget<'_>,
         encoders: &Encoders<'_>,
         state: &mut TargetState,
         more: bool,

@@ -22,7 +22,7 @@ pub struct Loader<'a> {
     /// Derived columns, computed once for all tables.
     pub derive: Option<&'a dyn Prepare>,
     /// The tables.
-    pub targets: Vec<Target<'a>>,
+    pub targets: Vec<LoadTarget<'a>>,
     /// Ids of new SSTs.
     pub ids: &'a dyn Ids,
     /// Memory budget in bytes, approximate, for all tables together. It bounds the cells that wait to be sorted and
@@ -36,7 +36,7 @@ pub struct Loader<'a> {
 
 /// A table to load into.
 #[derive(Clone, Copy)]
-pub struct Target<'a> {
+pub struct LoadTarget<'a> {
     /// The table.
     pub table: &'a Table,
     /// Its layout.

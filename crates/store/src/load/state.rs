@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
-use crate::load::encode::{Outcome, Part};
+use crate::load::encode::{PieceOutcome, EncodedChunk};
 use crate::load::pass::Reading;
 use crate::load::sort::chunk::Chunk;
 use crate::load::stats::{EmptyRow, LoadStats};
@@ -32,8 +32,8 @@ impl TargetState {
     }
 
     /// Adds an encoded piece of input `input`; its rows are counted if `counts`.
-    fn put(&mut self, input: usize, counts: bool, part: Part) {
-        let Part { counts: rows, times, days, chunk, first_empty } = part;
+    fn put(&mut self, input: usize, counts: bool, part: EncodedChunk) {
+        let EncodedChunk { counts: rows, times, days, chunk, first_empty } = part;
         if counts {
             let read = &mut self.read[input];
             read.counts.read += rows.read;
@@ -81,7 +81,7 @@ impl TargetState {
     }
 }
 
-impl Outcome {
+impl PieceOutcome {
     /// Adds the encoded piece to the state of each table.
     pub(crate) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState]) {
         match self {

@@ -14,7 +14,7 @@ use crate::load::finish::{Finisher, Place};
 use crate::load::sort::chunk::{AllRanks, Chunk, WindowEvents};
 use crate::load::sort::order::RowOrder;
 use crate::load::sort::rows;
-use crate::load::sort::rows::Piece;
+use crate::load::sort::rows::SortedPiece;
 use crate::load::stats::LoadStats;
 use crate::maintenance::size;
 use crate::sst_writer::{SizedStripe, SstFile, write_error};
@@ -110,7 +110,7 @@ impl<'t> SstWriter<'t> {
         let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
         let built = rows::build(self.schema, window, order, rows, ranks, &repeats);
         let of_table = |error: StoreError| error.of_table(self.table.name());
-        let Piece { block, overwritten, emptied } = built.map_err(of_table)?;
+        let SortedPiece { block, overwritten, emptied } = built.map_err(of_table)?;
         let sizes = size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
         let cuts = stripe_splits(self.schema, &block, &self.limits);

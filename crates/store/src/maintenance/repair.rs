@@ -109,7 +109,7 @@ impl RepairPlan {
     fn keep(&self, id: &str) -> Result<Option<String>> {
         let path = self.table.ssts().quarantine_path(id);
         let Some(bytes) = self.table.blobs().read(&self.table.sst_path(id))? else { return Ok(None) };
-        let mut copy = self.table.blobs().replacer(&path)?;
+        let mut copy = self.table.blobs().overwrite_writer(&path)?;
         copy.write_all(&bytes).map_err(|source| StoreError::Io { action: "write", path: path.clone(), source })?;
         copy.finish()?;
         Ok(Some(path))

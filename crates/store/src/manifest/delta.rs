@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::tombstone::AppliedDrop;
+use crate::tombstone::Tombstone;
 use crate::version::cow_list::CowList;
-use crate::version::inputs::{Name, Named, put_named};
+use crate::version::inputs::{InputName, Named, put_named};
 use crate::version::{Input, Sst, TableIdentity, Version, WindowState};
 
 /// The difference of a version to the version before.
@@ -38,7 +38,7 @@ pub(crate) struct ManifestDelta {
     names_gone: Vec<String>,
     /// New and changed names without rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    names: Vec<Name>,
+    names: Vec<InputName>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     windows_gone: Vec<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,7 +47,7 @@ pub(crate) struct ManifestDelta {
     drops_kept: usize,
     /// New tombstones after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    drops: Vec<AppliedDrop>,
+    drops: Vec<Tombstone>,
 }
 
 /// Changes of a window; a missing window counts as empty.

@@ -107,7 +107,7 @@ impl ManifestStore {
     /// edit that wrote none is never found.
     pub(crate) fn find_prior_commit(&self, edit: &VersionEdit, newest: &Version) -> Result<Option<Version>> {
         let written: HashSet<&str> = edit.written().map(|sst| sst.id.as_str()).collect();
-        if written.is_empty() || newest.number == 0 || failpoints::is(failpoints::Bug::ForgetLanded) {
+        if written.is_empty() || newest.number == 0 || failpoints::is(failpoints::Bug::ForgetPriorCommit) {
             return Ok(None);
         }
         // Only versions that vacuum has left can be looked at.

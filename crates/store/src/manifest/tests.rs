@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::{Manifest, ManifestDelta, encode_delta, read};
-use crate::tombstone::{AppliedDrop, DropTarget};
-use crate::version::inputs::{Content, Name};
+use crate::tombstone::{Tombstone, DeleteTarget};
+use crate::version::inputs::{InputContent, InputName};
 use crate::version::{Input, Sst, Version, WindowState};
 
 fn sst(id: u8, order: u8) -> Sst {
@@ -38,14 +38,14 @@ fn input(path: u8, size: u8) -> Input {
     }
 }
 
-fn name(path: u8, is_copy: bool) -> Name {
+fn name(path: u8, is_copy: bool) -> InputName {
     let Input { sequence, path, size, version, hash, .. } = input(path, 1);
-    Name { sequence, path, content: is_copy.then_some(Content { size, version, hash }) }
+    InputName { sequence, path, content: is_copy.then_some(InputContent { size, version, hash }) }
 }
 
-fn dropped(order: u8) -> AppliedDrop {
-    let target = DropTarget::Prefix { prefix: vec![order] };
-    AppliedDrop { target, sequence: 1, order: order.into(), version: 1, now: 0 }
+fn dropped(order: u8) -> Tombstone {
+    let target = DeleteTarget::Prefix { prefix: vec![order] };
+    Tombstone { target, sequence: 1, order: order.into(), version: 1, now: 0 }
 }
 
 /// Any version, valid or not: deltas do not depend on the invariants.

@@ -13,7 +13,7 @@ use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
 use crate::read::window_mask::{WindowMask, window_overlaps};
 use crate::sst_store::OpenSsts;
 use crate::table::Table;
-use crate::tombstone::{AppliedDrop, TombstoneFilter, overlaps};
+use crate::tombstone::{Tombstone, TombstoneFilter, overlaps};
 use crate::version::{Sst, Version, WindowState};
 
 /// All event times.
@@ -32,7 +32,7 @@ struct Inner {
     layout: Arc<Layout>,
     collector: Option<Arc<GcFilter>>,
     /// Tombstones to apply: those of the version, or none where a compaction reads the cells beneath them.
-    drops: Arc<[AppliedDrop]>,
+    drops: Arc<[Tombstone]>,
     /// Open files by SST id, shared by all views of the version.
     readers: Arc<OpenSsts>,
 }
@@ -88,7 +88,7 @@ impl Snapshot {
         collector(self.table(), self.version(), self.layout(), now)
     }
 
-    fn seen_through(&self, collector: Option<Arc<GcFilter>>, drops: Arc<[AppliedDrop]>) -> Self {
+    fn seen_through(&self, collector: Option<Arc<GcFilter>>, drops: Arc<[Tombstone]>) -> Self {
         let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
         let inner = Inner {
             table: table.clone(),

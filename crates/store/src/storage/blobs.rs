@@ -37,14 +37,14 @@ pub trait Blobs: Debug + Send + Sync {
     ///
     /// # Errors
     /// If the file cannot be created.
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
 
     /// Starts a staging directory to be swapped with `folder`; `None` where directories cannot be swapped: in a
     /// bucket, across disks, or if there is a directory inside.
     ///
     /// # Errors
     /// If it cannot be created.
-    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Staging>>> {
+    fn staging(&self, folder: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
         let _ = folder;
         Ok(None)
     }
@@ -142,7 +142,7 @@ pub trait BlobWriter: Write + Send {
 }
 
 /// A staging directory: invisible until it is swapped with another, removed if dropped before.
-pub trait Staging: Debug + Send {
+pub trait StagingDirectory: Debug + Send {
     /// Its path, for the paths of its files.
     fn path(&self) -> &str;
 
@@ -152,5 +152,5 @@ pub trait Staging: Debug + Send {
     /// # Errors
     /// If the other directory contains a directory, or on an I/O error: then either the old or the new directory is
     /// in place, complete.
-    fn take_place(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()>;
+    fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()>;
 }

@@ -148,7 +148,7 @@ impl Blobs for BucketBlobs {
         Ok(Box::new(self.inner.upload(path, false)))
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(self.inner.upload(path, true)))
     }
 

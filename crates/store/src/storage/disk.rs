@@ -37,7 +37,7 @@ pub trait Disk: Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Resolves links of a directory path.
-    fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+    fn real_directory(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
     }
 
@@ -48,19 +48,19 @@ pub trait Disk: Debug + Send + Sync {
     }
 
     /// Removes an empty directory.
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Creates a directory; `AlreadyExists` if the name is taken.
-    fn make_folder(&self, path: &Path) -> io::Result<()>;
+    fn make_directory(&self, path: &Path) -> io::Result<()>;
 
     /// Whether the path is a directory.
-    fn is_folder(&self, path: &Path) -> bool;
+    fn is_directory(&self, path: &Path) -> bool;
 
     /// Syncs a directory, which makes its names durable.
-    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
     /// The names in a directory, in any order, without those that are not UTF-8.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
@@ -109,7 +109,7 @@ impl Disk for OsDisk {
         Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
     }
 
-    fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+    fn real_directory(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
     }
 
@@ -128,19 +128,19 @@ impl Disk for OsDisk {
         fs::remove_file(path)
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
         fs::remove_dir(path)
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
+    fn is_directory(&self, path: &Path) -> bool {
         path.is_dir()
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
 

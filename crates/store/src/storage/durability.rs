@@ -11,9 +11,9 @@ use crate::storage::disk::Disk;
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Syncs the directory of `path`.
-pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    if failpoints::is(Bug::SkipFolderFsync) {
+pub(crate) fn sync_directory_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    if failpoints::is(Bug::SkipDirectoryFsync) {
         return Ok(());
     }
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_directory(parent))
 }

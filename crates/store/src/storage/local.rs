@@ -15,10 +15,10 @@ use tidetable_sstable::ReadAt;
 use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::error::{Result, StoreError};
-use crate::storage::blobs::{BlobWriter, Blobs, Staging, Stat};
+use crate::storage::blobs::{BlobWriter, Blobs, StagingDirectory, Stat};
 use crate::storage::disk::{Disk, DiskFile, OsDisk};
-use crate::storage::durability::{TEMPORARY, sync_folder_of};
-use crate::storage::staging::LocalAside;
+use crate::storage::durability::{TEMPORARY, sync_directory_of};
+use crate::storage::staging::LocalStaging;
 
 const WRITE_BUFFER: usize = 1 << 20;
 
@@ -57,28 +57,28 @@ impl LocalBlobs {
 
     /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
     /// from a process that ended before it synced, so each is synced once.
-    fn make_folder(&self, folder: &Path, path: &str) -> Result<()> {
+    fn make_directory(&self, folder: &Path, path: &str) -> Result<()> {
         let failed = || io_error("make the folder of", path);
         let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
-        if is_durable() || self.disk.is_folder(folder) && failpoints::is(Bug::TrustFolder) {
+        if is_durable() || self.disk.is_directory(folder) && failpoints::is(Bug::TrustDirectory) {
             return Ok(());
         }
         if folder == self.root || !folder.starts_with(&self.root) {
-            make_outer_folder(&*self.disk, folder).map_err(failed())?;
+            make_outer_directory(&*self.disk, folder).map_err(failed())?;
         } else {
             if let Some(parent) = folder.parent() {
-                self.make_folder(parent, path)?;
+                self.make_directory(parent, path)?;
             }
-            match self.disk.make_folder(folder) {
+            match self.disk.make_directory(folder) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    if !self.disk.is_folder(folder) {
+                    if !self.disk.is_directory(folder) {
                         let file = folder.strip_prefix(&self.root).unwrap_or(folder);
                         return Err(StoreError::InTheWay { path: file.display().to_string() });
                     }
                 }
                 made => made.map_err(failed())?,
             }
-            sync_folder_of(&*self.disk, folder).map_err(failed())?;
+            sync_directory_of(&*self.disk, folder).map_err(failed())?;
         }
         self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
         Ok(())
@@ -88,7 +88,7 @@ impl LocalBlobs {
     fn in_the_way(&self, folder: &str) -> StoreError {
         let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
         let mut above = ends.filter_map(|end| folder.get(..end));
-        let file = above.find(|path| !self.disk.is_folder(&self.full(path))).unwrap_or(folder);
+        let file = above.find(|path| !self.disk.is_directory(&self.full(path))).unwrap_or(folder);
         StoreError::InTheWay { path: file.to_owned() }
     }
 
@@ -96,7 +96,7 @@ impl LocalBlobs {
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
         let folder = target.parent().unwrap_or(&self.root);
-        self.make_folder(folder, path)?;
+        self.make_directory(folder, path)?;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
@@ -144,35 +144,35 @@ impl Blobs for LocalBlobs {
         Ok(Box::new(self.local_writer(path, publish)?))
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(self.local_writer(path, replace)?))
     }
 
-    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Staging>>> {
-        self.make_folder(&self.full(folder), folder)?;
-        let folder = self.disk.real_folder(&self.full(folder)).map_err(io_error("make", folder))?;
+    fn staging(&self, folder: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
+        self.make_directory(&self.full(folder), folder)?;
+        let folder = self.disk.real_directory(&self.full(folder)).map_err(io_error("make", folder))?;
         // A nested directory would have to be moved, which cannot be atomic.
         let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
-        if names.iter().any(|name| self.disk.is_folder(&folder.join(name))) {
+        if names.iter().any(|name| self.disk.is_directory(&folder.join(name))) {
             return Ok(None);
         }
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
-            match self.disk.make_folder(&self.full(&path)) {
+            match self.disk.make_directory(&self.full(&path)) {
                 Ok(()) => {}
                 // Of another process with the same process id, such as in a container.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(io_error("make", &path)(error)),
             }
-            let aside = LocalAside { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
+            let aside = LocalStaging { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
             if !aside.shares_disk().map_err(io_error("make", &aside.path))? {
                 return Ok(None);
             }
             // Before files are created: they may inherit the group of their directory.
             let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
             return copied
-                .map(|()| Some(Box::new(aside) as Box<dyn Staging>))
+                .map(|()| Some(Box::new(aside) as Box<dyn StagingDirectory>))
                 .map_err(io_error("make", &self.display()));
         }
     }
@@ -224,9 +224,9 @@ impl Blobs for LocalBlobs {
     fn delete(&self, path: &str) -> Result<()> {
         let whole = self.full(path);
         let is_aside = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
-        if is_aside && self.disk.is_folder(&whole) {
+        if is_aside && self.disk.is_directory(&whole) {
             // It stays if it is not empty.
-            let _ = self.disk.remove_folder(&whole);
+            let _ = self.disk.remove_directory(&whole);
             return Ok(());
         }
         match self.disk.remove(&whole) {
@@ -302,13 +302,13 @@ impl Drop for LocalWriter {
 fn publish(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     disk.link(temporary, target)?;
     disk.remove(temporary)?;
-    sync_folder_of(disk, target)
+    sync_directory_of(disk, target)
 }
 
 /// Renames a synced file to its name, replacing any other, and syncs the directory.
 fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     disk.rename(temporary, target)?;
-    sync_folder_of(disk, target)
+    sync_directory_of(disk, target)
 }
 
 /// Syncs the bytes of a file.
@@ -321,23 +321,23 @@ fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Creates the root and missing ancestors. Syncs the parent even if the root exists, if the parent may be opened.
-fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-    if disk.is_folder(folder) {
+fn make_outer_directory(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    if disk.is_directory(folder) {
         use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
-        return match sync_folder_of(disk, folder).map_err(|error| (error.kind(), error)) {
+        return match sync_directory_of(disk, folder).map_err(|error| (error.kind(), error)) {
             // The parent belongs to another user.
             Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
             synced => synced.map_err(|(_, error)| error),
         };
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_folder(parent)) {
-        make_outer_folder(disk, parent)?;
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent)) {
+        make_outer_directory(disk, parent)?;
     }
-    match disk.make_folder(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_folder(folder) => {}
+    match disk.make_directory(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_directory(folder) => {}
         made => made?,
     }
-    sync_folder_of(disk, folder)
+    sync_directory_of(disk, folder)
 }
 
 /// Whether the path does not exist, or an ancestor is a file.
@@ -399,7 +399,7 @@ mod tests {
     fn a_replacement_shows_when_it_is_finished() {
         let (_folder, blobs) = blobs();
         for round in [b"one", b"two"] {
-            let mut writer = blobs.replacer("exports/part.parquet").unwrap();
+            let mut writer = blobs.overwrite_writer("exports/part.parquet").unwrap();
             writer.write_all(round).unwrap();
             let before = blobs.read("exports/part.parquet").unwrap();
             assert!(before.is_none_or(|before| before.as_ref() != round));
@@ -430,10 +430,10 @@ mod tests {
         assert!(blobs.read(part).unwrap().is_none() && blobs.stat(part).unwrap().is_none());
         blobs.delete(part).unwrap();
         for path in [part, "exports/day/deeper/part-0.parquet"] {
-            let error = blobs.replacer(path).err().unwrap();
+            let error = blobs.overwrite_writer(path).err().unwrap();
             assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
         }
-        let error = blobs.aside("exports/day").err().unwrap();
+        let error = blobs.staging("exports/day").err().unwrap();
         assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
         assert_eq!(blobs.read("exports/day").unwrap().unwrap().as_ref(), b"in the way");
     }

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Result, StoreError};
-use crate::storage::blobs::Staging;
+use crate::storage::blobs::StagingDirectory;
 use crate::storage::disk::Disk;
-use crate::storage::durability::{TEMPORARY, sync_folder_of};
+use crate::storage::durability::{TEMPORARY, sync_directory_of};
 
 /// Prefix of the files of parts.
 pub(crate) const PART: &str = "part-";
 
 /// A staging directory on a local disk.
 #[derive(Debug)]
-pub(crate) struct LocalAside {
+pub(crate) struct LocalStaging {
     pub(crate) disk: Arc<dyn Disk>,
     /// Of the store.
     pub(crate) root: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct LocalAside {
     pub(crate) folder: PathBuf,
 }
 
-impl LocalAside {
+impl LocalStaging {
     /// Whether both directories are on one disk, tested by renaming a file.
     pub(crate) fn shares_disk(&self) -> io::Result<bool> {
         let name = format!("{TEMPORARY}{}", self.path);
@@ -42,13 +42,13 @@ impl LocalAside {
     }
 }
 
-impl Staging for LocalAside {
+impl StagingDirectory for LocalStaging {
     fn path(&self) -> &str {
         &self.path
     }
 
-    fn take_place(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
-        take_place(&*self.disk, &self.root.join(&self.path), &self.folder, goes).map_err(|source| StoreError::Io {
+    fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
+        swap(&*self.disk, &self.root.join(&self.path), &self.folder, goes).map_err(|source| StoreError::Io {
             action: "replace the folder",
             path: self.folder.display().to_string(),
             source,
@@ -56,23 +56,23 @@ impl Staging for LocalAside {
     }
 }
 
-impl Drop for LocalAside {
+impl Drop for LocalStaging {
     fn drop(&mut self) {
         // After a swap nothing is left to remove. Failures leave files for vacuum; foreign files are never removed.
         let aside = self.root.join(&self.path);
         let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);
-        let _ = remove_files(&*self.disk, &aside, &ours).and_then(|()| self.disk.remove_folder(&aside));
+        let _ = remove_files(&*self.disk, &aside, &ours).and_then(|()| self.disk.remove_directory(&aside));
     }
 }
 
-fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
+fn swap(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
     let goes = |name: &str| goes(name) || name.starts_with(TEMPORARY);
     for name in disk.list(folder)?.iter().filter(|name| !goes(name)) {
         // Linked into both directories, so that it is in place before and after the swap. Files that cannot be linked
         // are moved below.
         let _ = disk.link(&folder.join(name), &aside.join(name));
     }
-    disk.sync_folder(aside)?;
+    disk.sync_directory(aside)?;
     match disk.exchange(aside, folder) {
         // Not atomic: the directory is briefly absent.
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) => {
@@ -93,11 +93,11 @@ fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) 
             disk.rename(&aside.join(&name), &folder.join(&name))?;
         }
     }
-    disk.sync_folder(folder)?;
-    sync_folder_of(disk, folder)?;
+    disk.sync_directory(folder)?;
+    sync_directory_of(disk, folder)?;
     // Files with names that are not UTF-8 remain.
-    let _ = disk.remove_folder(aside);
-    sync_folder_of(disk, aside)
+    let _ = disk.remove_directory(aside);
+    sync_directory_of(disk, aside)
 }
 
 /// Removes the files of a directory for which `goes` is true.
@@ -139,23 +139,23 @@ mod tests {
         fn remove(&self, path: &Path) -> io::Result<()> {
             OsDisk.remove(path)
         }
-        fn remove_folder(&self, path: &Path) -> io::Result<()> {
-            OsDisk.remove_folder(path)
+        fn remove_directory(&self, path: &Path) -> io::Result<()> {
+            OsDisk.remove_directory(path)
         }
-        fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
-            OsDisk.real_folder(path)
+        fn real_directory(&self, path: &Path) -> io::Result<PathBuf> {
+            OsDisk.real_directory(path)
         }
         fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
             OsDisk.copy_mode(from, to)
         }
-        fn make_folder(&self, path: &Path) -> io::Result<()> {
-            OsDisk.make_folder(path)
+        fn make_directory(&self, path: &Path) -> io::Result<()> {
+            OsDisk.make_directory(path)
         }
-        fn is_folder(&self, path: &Path) -> bool {
-            OsDisk.is_folder(path)
+        fn is_directory(&self, path: &Path) -> bool {
+            OsDisk.is_directory(path)
         }
-        fn sync_folder(&self, path: &Path) -> io::Result<()> {
-            OsDisk.sync_folder(path)
+        fn sync_directory(&self, path: &Path) -> io::Result<()> {
+            OsDisk.sync_directory(path)
         }
         fn list(&self, path: &Path) -> io::Result<Vec<String>> {
             OsDisk.list(path)
@@ -178,10 +178,10 @@ mod tests {
         }
     }
 
-    fn filled(blobs: &LocalBlobs, folder: &str, names: &[&str]) -> Box<dyn Staging> {
-        let aside = blobs.aside(folder).unwrap().unwrap();
+    fn filled(blobs: &LocalBlobs, folder: &str, names: &[&str]) -> Box<dyn StagingDirectory> {
+        let aside = blobs.staging(folder).unwrap().unwrap();
         for name in names {
-            let mut file = blobs.replacer(&format!("{folder}/started")).unwrap();
+            let mut file = blobs.overwrite_writer(&format!("{folder}/started")).unwrap();
             file.write_all(name.as_bytes()).unwrap();
             file.finish_as(&format!("{}/{name}", aside.path())).unwrap();
         }
@@ -197,7 +197,7 @@ mod tests {
             let aside = filled(blobs, "exports/day", &["part-1", "part-3"]);
             assert_eq!(blobs.list("exports").unwrap(), ["day"]);
             assert_eq!(blobs.list("exports/day").unwrap().len(), 4);
-            aside.take_place(&|name| name.starts_with("part-")).unwrap();
+            aside.swap(&|name| name.starts_with("part-")).unwrap();
             assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1", "part-3"]);
             assert_eq!(blobs.read("exports/day/part-1").unwrap().unwrap().as_ref(), b"part-1");
             assert_eq!(blobs.read("exports/day/note").unwrap().unwrap().as_ref(), b"old");
@@ -214,11 +214,11 @@ mod tests {
             let root = PathBuf::from(blobs.display());
             std::fs::set_permissions(root.join("exports/day"), Permissions::from_mode(0o750)).unwrap();
             let aside = filled(blobs, "exports/day", &["part-1"]);
-            aside.take_place(&|name| name.starts_with("part-")).unwrap();
+            aside.swap(&|name| name.starts_with("part-")).unwrap();
             assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1"]);
             // A directory with a nested directory is not replaced.
             blobs.create_new("exports/day/inner/file", b"old").unwrap();
-            assert!(blobs.aside("exports/day").unwrap().is_none());
+            assert!(blobs.staging("exports/day").unwrap().is_none());
             assert_eq!(std::fs::metadata(root.join("exports/day")).unwrap().permissions().mode() & 0o777, 0o750);
             assert!(blobs.leftovers("").unwrap().is_empty());
             assert_eq!(blobs.list("").unwrap(), ["exports"]);
@@ -232,7 +232,7 @@ mod tests {
             blobs.create_new("exports/other", b"").unwrap();
             let root = PathBuf::from(blobs.display());
             std::os::unix::fs::symlink("../elsewhere/day", root.join("exports/day")).unwrap();
-            filled(blobs, "exports/day", &["part-1"]).take_place(&|_| true).unwrap();
+            filled(blobs, "exports/day", &["part-1"]).swap(&|_| true).unwrap();
             assert_eq!(blobs.list("elsewhere/day").unwrap(), ["part-1"]);
             assert!(root.join("exports/day").is_symlink());
         });
@@ -244,8 +244,8 @@ mod tests {
             let other = LocalBlobs::new(PathBuf::from(blobs.display()));
             let (one, two) = (filled(blobs, "exports/a", &["part-0"]), filled(&other, "exports/b", &["part-1"]));
             assert_ne!(one.path(), two.path());
-            one.take_place(&|_| true).unwrap();
-            two.take_place(&|_| true).unwrap();
+            one.swap(&|_| true).unwrap();
+            two.swap(&|_| true).unwrap();
             assert_eq!(blobs.list("exports/a").unwrap(), ["part-0"]);
             assert_eq!(blobs.list("exports/b").unwrap(), ["part-1"]);
         });
@@ -256,7 +256,7 @@ mod tests {
         on_both(|blobs| {
             let aside = filled(blobs, "exports/day", &["part-0", "part-1"]);
             std::mem::forget(aside);
-            std::mem::forget(blobs.aside("exports/day").unwrap());
+            std::mem::forget(blobs.staging("exports/day").unwrap());
             let store = Store::new(Arc::clone(blobs) as Arc<dyn Blobs>);
             assert!(store.leftovers(0).unwrap().is_empty(), "they are new");
             // Two files and two directories.

@@ -3,7 +3,7 @@
 use arrow::array::Array;
 use tidetable_layout::{Block, Group, GroupBlock, StoredSchema};
 
-use super::DropTarget;
+use super::DeleteTarget;
 use crate::tombstone::filter::place;
 
 /// Cells of `block`, all groups of which are there.
@@ -37,7 +37,7 @@ fn packed_cells(records: &GroupBlock, row: usize, wanted: impl Fn(usize) -> bool
 }
 
 /// Rows of `block` in which `target` hides a cell, and how many cells. All rows are of keys it is about.
-pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DropTarget) -> (u64, u64) {
+pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DeleteTarget) -> (u64, u64) {
     if target.takes_rows() {
         return (block.keys.len() as u64, cells_of(schema, block));
     }
@@ -51,7 +51,7 @@ pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DropTarget) 
     (rows, cells)
 }
 
-fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &DropTarget) -> u64 {
+fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &DeleteTarget) -> u64 {
     let hides = |record: usize, column: usize| {
         let (qualifier, timestamp) = place(records, record);
         target.hides(group, column, qualifier, timestamp)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow::array::BooleanArray;
 use tidetable_layout::{Block, Group, GroupBlock, KeyRange, Projection, StoredSchema};
 
-use super::{AppliedDrop, DropTarget};
+use super::{Tombstone, DeleteTarget};
 use crate::error::Result;
 use crate::gc::{remove, widen_group};
 use crate::merge::keep_rows;
@@ -17,17 +17,17 @@ pub(crate) struct TombstoneFilter {
     /// Keys of rows that are hidden as a whole.
     rows: Vec<KeyRange>,
     /// Those that hide cells of one row each, with its key.
-    cells: Vec<(Vec<u8>, DropTarget)>,
+    cells: Vec<(Vec<u8>, DeleteTarget)>,
 }
 
 impl TombstoneFilter {
     /// Those of `drops` that are newer than `sst` and about keys it may hold; `None` if none is.
-    pub(crate) fn of_sst(drops: &[AppliedDrop], sst: &Sst) -> Option<Self> {
+    pub(crate) fn of_sst(drops: &[Tombstone], sst: &Sst) -> Option<Self> {
         Self::new(drops.iter().filter(|drop| drop.may_hide(sst)).map(|drop| &drop.target))
     }
 
     /// A mask of `targets`; `None` if there is none.
-    pub(crate) fn new<'a>(targets: impl Iterator<Item = &'a DropTarget>) -> Option<Self> {
+    pub(crate) fn new<'a>(targets: impl Iterator<Item = &'a DeleteTarget>) -> Option<Self> {
         let mut mask = Self { rows: Vec::new(), cells: Vec::new() };
         for target in targets {
             let keys = target.keys();
@@ -62,7 +62,7 @@ impl TombstoneFilter {
         let hidden: Vec<Range<usize>> =
             self.rows.iter().map(|keys| rows_of(&block, keys)).filter(|rows| !rows.is_empty()).collect();
         let mut block = if hidden.is_empty() { block } else { keep_rows(schema, &block, &others(&hidden, &block))? };
-        let rows: Vec<(usize, &DropTarget)> = self
+        let rows: Vec<(usize, &DeleteTarget)> = self
             .cells
             .iter()
             .filter_map(|(key, target)| rows_of(&block, &KeyRange::of_key(key)).next().map(|row| (row, target)))
@@ -110,7 +110,7 @@ fn others(hidden: &[Range<usize>], block: &Block) -> Vec<Range<usize>> {
 fn hidden_cells(
     group: &Group,
     records: &GroupBlock,
-    rows: &[(usize, &DropTarget)],
+    rows: &[(usize, &DeleteTarget)],
 ) -> Option<Vec<Option<BooleanArray>>> {
     let mut drops: Vec<Option<Vec<bool>>> = vec![None; group.columns.len()];
     for (row, target) in rows {

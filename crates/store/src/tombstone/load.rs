@@ -9,7 +9,7 @@ use tidetable_layout::encode::{Dictionary, EncodedBatch};
 use tidetable_layout::{KeyRange, StoredSchema};
 use tidetable_sstable::tools::failpoints;
 
-use super::{AppliedDrop, DropTarget};
+use super::{Tombstone, DeleteTarget};
 use crate::error::Result;
 
 /// The drops that hold for one input.
@@ -17,7 +17,7 @@ use crate::error::Result;
 pub(crate) struct LoadMask<'a> {
     schema: &'a StoredSchema,
     /// Each with the keys it is about.
-    targets: Vec<(KeyRange, &'a DropTarget)>,
+    targets: Vec<(KeyRange, &'a DeleteTarget)>,
 }
 
 /// What a mask left of the events of a chunk.
@@ -38,7 +38,7 @@ enum Fate {
 
 impl<'a> LoadMask<'a> {
     /// Those of `drops` that were made after the input with this sequence was first seen.
-    pub(crate) fn new(schema: &'a StoredSchema, drops: &'a [AppliedDrop], sequence: u64) -> Self {
+    pub(crate) fn new(schema: &'a StoredSchema, drops: &'a [Tombstone], sequence: u64) -> Self {
         let held = drops
             .iter()
             .filter(|drop| sequence < drop.sequence && !failpoints::is(failpoints::Bug::ForgetDropsInLoads));
@@ -60,7 +60,7 @@ impl<'a> LoadMask<'a> {
         let events = laid.prefix.len();
         let mut fates: HashMap<u32, Fate> = HashMap::new();
         // Events with a drop that may hide some of their cells.
-        let mut touched: Vec<(usize, &DropTarget)> = Vec::new();
+        let mut touched: Vec<(usize, &DeleteTarget)> = Vec::new();
         let mut key = Vec::new();
         for event in 0..events {
             let code = laid.prefix[event];
@@ -93,11 +93,11 @@ impl<'a> LoadMask<'a> {
         let mut fate = Fate::Stays;
         for (_, target) in &self.targets {
             match target {
-                DropTarget::Prefix { prefix: dropped } if prefix.starts_with(dropped) => return Fate::Goes,
-                DropTarget::Prefix { prefix: key }
-                | DropTarget::Row { key }
-                | DropTarget::Family { key, .. }
-                | DropTarget::Column { key, .. } => {
+                DeleteTarget::Prefix { prefix: dropped } if prefix.starts_with(dropped) => return Fate::Goes,
+                DeleteTarget::Prefix { prefix: key }
+                | DeleteTarget::Row { key }
+                | DeleteTarget::Family { key, .. }
+                | DeleteTarget::Column { key, .. } => {
                     if key.starts_with(prefix) {
                         fate = Fate::Depends;
                     }
@@ -110,7 +110,7 @@ impl<'a> LoadMask<'a> {
     fn take_cells<'d>(
         &self,
         laid: &mut EncodedBatch,
-        touched: &[(usize, &DropTarget)],
+        touched: &[(usize, &DeleteTarget)],
         qualifiers: impl Fn(usize) -> Option<&'d Dictionary>,
     ) -> Result<()> {
         let events = laid.prefix.len();

@@ -7,7 +7,7 @@
 //!
 //! Cells that differ in what they hold but not in row, column and timestamp are hidden together, so it
 //! makes no difference whether cells are hidden before or after they are merged. Rows that are replaced
-//! whole (`upsert`) are the exception: see [`DropPlan`].
+//! whole (`upsert`) are the exception: see [`DeletePlan`].
 
 pub(crate) mod count;
 pub(crate) mod filter;
@@ -28,12 +28,12 @@ use crate::version::Sst;
 pub(crate) use count::cells_of;
 pub(crate) use filter::TombstoneFilter;
 pub(crate) use load::{Hidden, LoadMask};
-pub use plan::DropPlan;
+pub use plan::DeletePlan;
 
 /// What a drop hides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum DropTarget {
+pub enum DeleteTarget {
     /// Every row whose key begins with this.
     Prefix {
         /// First bytes of the keys, never none.
@@ -72,9 +72,9 @@ pub enum DropTarget {
 
 /// A drop of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppliedDrop {
+pub struct Tombstone {
     /// What it hides.
-    pub target: DropTarget,
+    pub target: DeleteTarget,
     /// Inputs of a lower sequence were first seen before it.
     pub sequence: u64,
     /// SSTs of a lower order were written before it.
@@ -85,14 +85,14 @@ pub struct AppliedDrop {
     pub now: i64,
 }
 
-impl AppliedDrop {
+impl Tombstone {
     /// Whether it is newer than `sst` and their key ranges overlap.
     pub(crate) fn may_hide(&self, sst: &Sst) -> bool {
         sst.order < self.order && overlaps(&self.target.keys(), &sst.first_key, &sst.last_key)
     }
 }
 
-impl DropTarget {
+impl DeleteTarget {
     /// The keys of the rows it is about.
     pub fn keys(&self) -> KeyRange {
         match self {
@@ -151,7 +151,7 @@ impl DropTarget {
     }
 }
 
-impl fmt::Display for DropTarget {
+impl fmt::Display for DeleteTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Prefix { prefix } => write!(f, "rows that begin with {}", prefix.escape_ascii()),

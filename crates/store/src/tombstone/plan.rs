@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidetable_layout::Projection;
 use tidetable_sstable::tools::failpoints;
 
-use super::DropTarget;
+use super::DeleteTarget;
 use crate::error::{Result, StoreError};
 use crate::merge::operator::Overflow;
 use crate::read::scan::{ScanMode, ScanOptions};
@@ -15,9 +15,9 @@ use crate::version::VersionEdit;
 
 /// What a drop hides of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DropPlan {
+pub struct DeletePlan {
     /// What is to be hidden.
-    pub target: DropTarget,
+    pub target: DeleteTarget,
     /// Rows that lose cells.
     pub rows: u64,
     /// Stored cells that are hidden, also such as the table's rules show no more.
@@ -29,20 +29,20 @@ pub struct DropPlan {
     base: u64,
 }
 
-impl DropPlan {
+impl DeletePlan {
     /// Finds out what `target` hides of `snapshot`.
     ///
     /// # Errors
-    /// [`StoreError::DropNamesNoRow`] and [`StoreError::NoFamily`]; [`StoreError::UpsertCells`], for of
+    /// [`StoreError::DeleteNamesNoRow`] and [`StoreError::NoFamily`]; [`StoreError::UpsertCells`], for of
     /// a row that is replaced whole no file says what it held before: cells hidden when read and cells
     /// hidden when loaded again would leave different rows. Those of reading.
-    pub fn new(snapshot: &Snapshot, target: DropTarget) -> Result<Self> {
+    pub fn new(snapshot: &Snapshot, target: DeleteTarget) -> Result<Self> {
         let (version, schema) = (snapshot.version(), snapshot.schema());
         let table = || snapshot.table().name().to_owned();
         if target.names_no_row() {
-            return Err(StoreError::DropNamesNoRow { table: table() });
+            return Err(StoreError::DeleteNamesNoRow { table: table() });
         }
-        if let DropTarget::Family { family, .. } | DropTarget::Column { family, .. } = &target {
+        if let DeleteTarget::Family { family, .. } | DeleteTarget::Column { family, .. } = &target {
             let families: Vec<&str> = version.table.spec.families.iter().map(|family| family.name.as_str()).collect();
             if !families.contains(&family.as_str()) {
                 let known = families.join(", ");

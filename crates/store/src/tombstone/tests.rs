@@ -8,7 +8,7 @@ use tidetable_layout::schema::{
 };
 use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, StoredSchema, ValueType};
 
-use super::{DropTarget, TombstoneFilter, cells_of};
+use super::{DeleteTarget, TombstoneFilter, cells_of};
 use crate::gc::{GcFilter, GcRule};
 use crate::merge::slice;
 use crate::tombstone::count;
@@ -60,8 +60,8 @@ fn block() -> Block {
     Block { keys, groups: vec![Some(group)] }
 }
 
-fn column(times: Option<std::ops::Range<i64>>) -> DropTarget {
-    DropTarget::Column { key: b"r0".to_vec(), family: "F".to_owned(), qualifier: b"blob".to_vec(), times }
+fn column(times: Option<std::ops::Range<i64>>) -> DeleteTarget {
+    DeleteTarget::Column { key: b"r0".to_vec(), family: "F".to_owned(), qualifier: b"blob".to_vec(), times }
 }
 
 /// Records of each row that are left, and the rows.
@@ -71,7 +71,7 @@ fn left(block: &Block) -> Vec<(Vec<u8>, Vec<i64>)> {
     (0..block.keys.len()).map(|row| (block.keys.get(row), times[group.records(row)].to_vec())).collect()
 }
 
-fn masked(form: PackedForm, target: DropTarget) -> Vec<(Vec<u8>, Vec<i64>)> {
+fn masked(form: PackedForm, target: DeleteTarget) -> Vec<(Vec<u8>, Vec<i64>)> {
     let mask = TombstoneFilter::new([target].iter()).unwrap();
     left(&mask.apply(&schema(form), block()).unwrap())
 }
@@ -84,7 +84,7 @@ fn a_packed_cell_goes_with_all_its_fields() {
     // One cell for the row, at timestamp 0.
     assert_eq!(masked(repeated(), column(Some(0..1))), [(r1.clone(), vec![3, 2, 1])]);
     assert_eq!(masked(repeated(), column(Some(1..9)))[0], (r0, vec![3, 2, 1]));
-    let row = DropTarget::Row { key: b"r1".to_vec() };
+    let row = DeleteTarget::Row { key: b"r1".to_vec() };
     assert_eq!(masked(repeated(), row).len(), 1);
 }
 
@@ -121,8 +121,8 @@ fn rules_judge_packed_cells_as_cells() {
 
 #[test]
 fn rows_are_hidden_by_range() {
-    let mask = |targets: &[DropTarget]| TombstoneFilter::new(targets.iter()).unwrap();
-    let prefix = |text: &str| DropTarget::Prefix { prefix: text.into() };
+    let mask = |targets: &[DeleteTarget]| TombstoneFilter::new(targets.iter()).unwrap();
+    let prefix = |text: &str| DeleteTarget::Prefix { prefix: text.into() };
     let both = mask(&[prefix("r1"), prefix("r")]);
     assert!(both.hides_all(b"r0", b"r1") && !both.hides_all(b"q", b"r1"));
     assert_eq!(both.apply(&schema(PackedForm::Json), block()).unwrap().keys.len(), 0);

@@ -1,6 +1,6 @@
 //! The version that an edit makes of another.
 
-use crate::tombstone::AppliedDrop;
+use crate::tombstone::Tombstone;
 use crate::version::edit::VersionEdit;
 use crate::version::inputs::put_named;
 use crate::version::invariants;
@@ -114,7 +114,7 @@ impl Version {
     /// Adds tombstones, older than all inputs and SSTs that come later.
     fn put_drops(&mut self, edit: &VersionEdit) {
         for target in &edit.drops {
-            self.drops.push(AppliedDrop {
+            self.drops.push(Tombstone {
                 target: target.clone(),
                 sequence: self.next_sequence(),
                 order: self.next_order(),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tombstone::DropTarget;
+use crate::tombstone::DeleteTarget;
 use crate::version::compacted::Compacted;
-use crate::version::inputs::{Input, Name};
+use crate::version::inputs::{Input, InputName};
 use crate::version::sst::Sst;
 use crate::version::state::TableIdentity;
 
@@ -20,13 +20,13 @@ pub struct VersionEdit {
     /// Inputs to add, or to replace by path.
     pub inputs: Vec<Input>,
     /// Names without rows to add, or to replace by path.
-    pub names: Vec<Name>,
+    pub names: Vec<InputName>,
     /// Windows whose SSTs are all replaced by those of `ssts`.
     pub rebuilt: Vec<i64>,
     /// SSTs to add to their windows, older data first. The commit sets their sequence numbers.
     pub ssts: BTreeMap<i64, Vec<Sst>>,
     /// Deletes. The commit sets their sequence numbers.
-    pub drops: Vec<DropTarget>,
+    pub drops: Vec<DeleteTarget>,
     /// SSTs that a compaction replaces by others.
     pub compacted: Option<Compacted>,
     /// Damaged SSTs to remove from their windows, by id: their cells are lost.

@@ -35,7 +35,7 @@ pub struct Input {
 
 /// A name that was seen and for which the table holds no rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Name {
+pub struct InputName {
     /// Input sequence number.
     pub sequence: u64,
     /// Path or URL, as in the job.
@@ -43,12 +43,12 @@ pub struct Name {
     /// Its content when last seen, a copy of an input's. `None` for a removed input, which is ignored until it comes
     /// back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<Content>,
+    pub content: Option<InputContent>,
 }
 
 /// Content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
+pub struct InputContent {
     /// Bytes as stored.
     pub size: u64,
     /// Fingerprint of the file, as in [`crate::Input::version`].
@@ -65,7 +65,7 @@ pub(crate) trait Named {
     fn sequence(&self) -> u64;
 }
 
-impl Named for Name {
+impl Named for InputName {
     fn path(&self) -> &str {
         &self.path
     }

@@ -1,7 +1,7 @@
 //! Invariants of a version, a function each. A reader checks all of them; a commit checks, before it writes, those
 //! that its edit could break.
 
-use crate::tombstone::AppliedDrop;
+use crate::tombstone::Tombstone;
 use crate::version::cow_list::CowList;
 use crate::version::inputs::Named;
 use crate::version::{Sst, Version, WindowState};
@@ -139,7 +139,7 @@ fn drops_name_rows(version: &Version) -> Result<(), String> {
 }
 
 fn drops_ascend(version: &Version) -> Result<(), String> {
-    let wrong = |pair: &&[AppliedDrop]| pair[0].order >= pair[1].order || pair[0].sequence > pair[1].sequence;
+    let wrong = |pair: &&[Tombstone]| pair[0].order >= pair[1].order || pair[0].sequence > pair[1].sequence;
     match version.drops.windows(2).find(wrong) {
         Some(pair) => Err(format!("{} comes before {} but is newer", pair[0].target, pair[1].target)),
         None => Ok(()),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tidetable_sstable::tools::failpoints;
 
-use crate::version::inputs::Name;
+use crate::version::inputs::InputName;
 use crate::version::{Input, Version, VersionEdit};
 
 impl Version {
@@ -22,7 +22,7 @@ impl Version {
             return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
         }
         let live: HashMap<&str, &Input> = self.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
-        let names: HashMap<&str, &Name> = self.names.iter().map(|name| (name.path.as_str(), name)).collect();
+        let names: HashMap<&str, &InputName> = self.names.iter().map(|name| (name.path.as_str(), name)).collect();
         let hashes: HashSet<u128> = live.values().map(|input| input.hash.0).collect();
         let both = |path: &str| Err(format!("{path} was loaded by both"));
         for input in &edit.inputs {
@@ -80,7 +80,7 @@ impl Version {
 
     /// Gives new inputs and names the next free sequence numbers: a concurrent commit may have used theirs, and its
     /// cells came first.
-    pub(crate) fn give_later_sequences(&self, inputs: &mut [Input], names: &mut [Name]) {
+    pub(crate) fn give_later_sequences(&self, inputs: &mut [Input], names: &mut [InputName]) {
         let known: HashSet<&str> = {
             let inputs = self.inputs.iter().map(|input| input.path.as_str());
             inputs.chain(self.names.iter().map(|name| name.path.as_str())).collect()

@@ -37,7 +37,7 @@ pub struct Sst {
     pub joined: Option<MultiWindow>,
     /// Upper bounds of its rows and sums; `None` if an older build wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub largest: Option<Largest>,
+    pub largest: Option<SstBounds>,
     /// Whether it may hold rows without cells, kept for the timestamp of the upsert that emptied them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub emptied: bool,
@@ -52,14 +52,14 @@ impl Sst {
 
 /// Upper bounds of the rows and cells of an SST, so that most commits check limits without opening files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Largest {
+pub struct SstBounds {
     /// Bytes of cells of the largest row, at most.
     pub row: u64,
     /// Greatest absolute value of a cell of a sum family, at most.
     pub sum: u64,
 }
 
-impl Largest {
+impl SstBounds {
     /// The bounds of two files that share no row.
     pub(crate) fn max(self, other: Self) -> Self {
         Self { row: self.row.max(other.row), sum: self.sum.max(other.sum) }

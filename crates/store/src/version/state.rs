@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tidetable_layout::{SourceSchema, TableSpec};
 
-use crate::tombstone::AppliedDrop;
+use crate::tombstone::Tombstone;
 use crate::version::cow_list::CowList;
-use crate::version::inputs::{Input, Name};
+use crate::version::inputs::{Input, InputName};
 use crate::version::sst::Sst;
 use crate::version::window::WindowState;
 
@@ -28,12 +28,12 @@ pub struct Version {
     pub inputs: CowList<Input>,
     /// Other names that were seen, by input sequence number: copies of inputs, and inputs that were removed.
     #[serde(default, skip_serializing_if = "CowList::is_empty")]
-    pub names: CowList<Name>,
+    pub names: CowList<InputName>,
     /// Windows that hold cells, by start.
     pub windows: CowList<WindowState>,
     /// Tombstones, oldest first. They also hide cells of inputs that are read again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drops: Vec<AppliedDrop>,
+    pub drops: Vec<Tombstone>,
     /// GC watermark: logical time of the latest compaction. Cells that had expired by then may be gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collected: Option<i64>,

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use tidetable_source::InputFile;
-use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Progress, Result, StoreError};
+use tidetable_store::{Feed, FeedEnd, FileFeed, FeedPiece, Progress, Result, StoreError};
 
 use super::model::{Model, World};
 use super::{event, path};
@@ -17,7 +17,7 @@ impl Feed for Unwanted<'_> {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
         self.0.read(input, cuts, give)
     }

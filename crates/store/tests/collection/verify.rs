@@ -1,6 +1,6 @@
 use std::fs;
 
-use tidetable_store::{Compaction, CompactionPlan, DropPlan, DropTarget, Sst, StoreError, TableReport, VerifyOptions};
+use tidetable_store::{Compaction, CompactionPlan, DeletePlan, DeleteTarget, Sst, StoreError, TableReport, VerifyOptions};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::model::{START, World};
@@ -22,7 +22,7 @@ fn ssts(world: &World) -> Vec<Sst> {
 fn what_was_written_is_sound() {
     let (world, mut model) = loaded();
     let snapshot = world.snapshot().unwrap();
-    let drop = DropPlan::new(&snapshot, DropTarget::Prefix { prefix: b"00#20180102".to_vec() }).unwrap();
+    let drop = DeletePlan::new(&snapshot, DeleteTarget::Prefix { prefix: b"00#20180102".to_vec() }).unwrap();
     world.commit(&snapshot, &drop.edit(), model.now);
     load(&world, &mut model, vec![event(2, 3), event(0, 4)]);
     let snapshot = world.snapshot().unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tidetable_layout::time::window_bounds;
 use tidetable_layout::{KeyRange, Projection, Window};
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, DropPlan, DropTarget, Snapshot};
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, DeletePlan, DeleteTarget, Snapshot};
 
 use super::{days, due, of_extent};
 use crate::model::{self, Cells, DAY, Event, Model, START, World, day_of};
@@ -16,7 +16,7 @@ use crate::prefix;
 enum Step {
     Load(Vec<Event>),
     Change(usize, Vec<Event>),
-    Drop(DropTarget),
+    Drop(DeleteTarget),
     Compact(CompactionExtent),
     Rebuild,
 }
@@ -41,7 +41,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         prop_oneof![Just("00"), Just("01#2018"), Just("02#201801")].prop_map(prefix),
         (0u64..3, 0usize..DAYS.len()).prop_map(|(id, day)| {
             let key = format!("{id:02}#{}", model::date(START + DAYS[day] * DAY)).into_bytes();
-            DropTarget::Family { key, family: "F".to_owned() }
+            DeleteTarget::Family { key, family: "F".to_owned() }
         }),
     ];
     let extent = prop_oneof![
@@ -129,7 +129,7 @@ proptest! {
                 }
                 Step::Drop(target) => {
                     let snapshot = world.snapshot().unwrap();
-                    let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
+                    let plan = DeletePlan::new(&snapshot, target.clone()).unwrap();
                     prop_assert_eq!(plan.cells as usize, model.would_hide(&target).0.max(plan.cells as usize));
                     if plan.is_empty() {
                         continue;
@@ -219,8 +219,8 @@ fn what_is_late_joins_the_others() {
     assert_eq!(of_extent(&world, model.now, CompactionExtent::Full), 0);
     // A drop takes rows of some days out of them.
     let snapshot = world.snapshot().unwrap();
-    let drop = DropTarget::Row { key: b"00#20180102".to_vec() };
-    let plan = DropPlan::new(&snapshot, drop.clone()).unwrap();
+    let drop = DeleteTarget::Row { key: b"00#20180102".to_vec() };
+    let plan = DeletePlan::new(&snapshot, drop.clone()).unwrap();
     assert_eq!(plan.days.len(), 1);
     world.commit(&snapshot, &plan.edit(), model.now);
     model.drop(drop);

@@ -5,7 +5,7 @@ mod joins;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Snapshot};
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Snapshot};
 
 use crate::model::{DAY, Event, Model, START, World};
 use crate::{any_event, any_target, event, prefix};
@@ -13,7 +13,7 @@ use crate::{any_event, any_target, event, prefix};
 #[derive(Debug, Clone)]
 enum Step {
     Load(Vec<Event>),
-    Drop(DropTarget),
+    Drop(DeleteTarget),
     /// What loads leave to be done.
     Due,
     Needed,
@@ -86,7 +86,7 @@ proptest! {
                 }
                 Step::Drop(target) => {
                     let Some(snapshot) = world.snapshot() else { continue };
-                    let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
+                    let plan = DeletePlan::new(&snapshot, target.clone()).unwrap();
                     if plan.is_empty() {
                         continue;
                     }
@@ -182,7 +182,7 @@ fn stripes_that_nothing_overlaps_are_copied() {
         let sst = snapshot.version().ssts().next().unwrap().clone();
         snapshot.reader(&sst).unwrap().verify().unwrap();
         // A drop reaches what was copied.
-        let drop = DropPlan::new(&snapshot, prefix("00")).unwrap();
+        let drop = DeletePlan::new(&snapshot, prefix("00")).unwrap();
         world.commit(&snapshot, &drop.edit(), model.now);
         model.drop(prefix("00"));
         of_extent(&world, model.now, CompactionExtent::Needed);

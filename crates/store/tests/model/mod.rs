@@ -12,8 +12,8 @@ use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking,
-    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version, VersionEdit,
+    DeleteTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, InputPlanOptions,
+    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, LoadTarget, Version, VersionEdit,
 };
 
 /// 2018-01-01, microseconds.
@@ -55,7 +55,7 @@ impl File {
 /// Inputs in order, drops with the number of inputs before each, and nothing else.
 pub struct Model {
     inputs: Vec<Vec<Event>>,
-    drops: Vec<(usize, DropTarget)>,
+    drops: Vec<(usize, DeleteTarget)>,
     rule: Option<GcRule>,
     dated: bool,
     values: u64,
@@ -87,12 +87,12 @@ impl Model {
         file
     }
 
-    pub fn drop(&mut self, target: DropTarget) {
+    pub fn drop(&mut self, target: DeleteTarget) {
         self.drops.push((self.inputs.len(), target));
     }
 
     /// Whether this was dropped of all the inputs there are.
-    pub fn has_dropped(&self, target: &DropTarget) -> bool {
+    pub fn has_dropped(&self, target: &DeleteTarget) -> bool {
         self.drops.iter().any(|(before, dropped)| *before == self.inputs.len() && dropped == target)
     }
 
@@ -140,19 +140,19 @@ impl Model {
     }
 
     /// How many of the cells that a read shows a drop would hide, and how many of all.
-    pub fn would_hide(&self, target: &DropTarget) -> (usize, usize) {
+    pub fn would_hide(&self, target: &DeleteTarget) -> (usize, usize) {
         let count = |cells: Cells| cells.keys().filter(|key| hides(target, key)).count();
         (count(self.cells()), count(self.stored()))
     }
 }
 
-fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
+fn hides(target: &DeleteTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
     let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
     match target {
-        DropTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
-        DropTarget::Row { key: row } => is(key, row),
-        DropTarget::Family { key: row, family } => is(key, row) && family == own_family,
-        DropTarget::Column { key: row, family, qualifier, times } => {
+        DeleteTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
+        DeleteTarget::Row { key: row } => is(key, row),
+        DeleteTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DeleteTarget::Column { key: row, family, qualifier, times } => {
             let inside = times.as_ref().is_none_or(|times| times.contains(time));
             is(key, row) && family == own_family && is(own, qualifier) && inside
         }
@@ -290,7 +290,7 @@ impl World {
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
         let growth = |file: &InputFile, held: &Input| storage.growth(&source, file, (held.size, held.hash));
-        let looking = Looking { anew, growth: &growth, ..Looking::default() };
+        let looking = InputPlanOptions { anew, growth: &growth, ..InputPlanOptions::default() };
         let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };
         Ok(self.load_with(base, &plan, &files, on_reject, &|_| {})?.remove(0))
@@ -319,7 +319,7 @@ impl World {
         let loader = Loader {
             feed,
             derive: None,
-            targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
             on_reject,
@@ -333,7 +333,7 @@ impl World {
         let (storage, source) = (Storage::new(self.folder.path().to_owned(), None), source_spec());
         let base = self.table().base(&self.identity()).unwrap();
         let found = storage.discover(&source).unwrap();
-        let plan = InputPlan::new(&base, found, Looking::default(), |file| storage.hash(file)).unwrap();
+        let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| storage.hash(file)).unwrap();
         (storage, source, base, plan)
     }
 

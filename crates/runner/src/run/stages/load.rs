@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tidetable_layout::time::window_name;
 use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
-    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Target, Version, VersionEdit,
+    Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, InputPlanOptions, Prepare,
+    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, LoadTarget, Version, VersionEdit,
 };
 
 use crate::job::{Job, Source, Table, TableInput};
@@ -117,7 +117,7 @@ impl<'a> LoadStage<'a> {
                 )
             };
             let anew = base.reset.is_some();
-            let looking = LookingAtInputs { without: &without, wants: &wants, growth: &growth, anew };
+            let looking = InputPlanOptions { without: &without, wants: &wants, growth: &growth, anew };
             let found = if at == last { files.take() } else { files.clone() };
             let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
             // What was asked to stop fails for that reason, whatever it said first.
@@ -171,7 +171,7 @@ impl<'a> LoadStage<'a> {
                 Progress::Wrote { rows } => Event::Wrote { rows },
             });
         };
-        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| Target {
+        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| LoadTarget {
             table: &planned.stored,
             layout: &planned.table.layout,
             filter: Some(&planned.table.preparation as &dyn Prepare).filter(|_| !planned.table.preparation.is_empty()),

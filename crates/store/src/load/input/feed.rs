@@ -10,7 +10,7 @@ use crate::error::{Result, StoreError};
 
 /// Some rows of an input.
 #[derive(Debug)]
-pub enum Piece {
+pub enum FeedPiece {
     /// A chunk of a file, to be parsed on any thread.
     Chunk {
         /// Parser of the file.
@@ -22,7 +22,7 @@ pub enum Piece {
     Rows(RecordBatch),
 }
 
-impl Piece {
+impl FeedPiece {
     /// Its offset in the input: in bytes for a chunk; in rows, that is `first_row`, for rows.
     pub(crate) fn offset(&self, first_row: u64) -> u64 {
         match self {
@@ -53,7 +53,7 @@ pub trait Feed: Debug + Sync {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>>;
 
     /// Called between the pieces of long work, to cancel the load.
@@ -79,7 +79,7 @@ impl Feed for FileFeed<'_> {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
         let mut reader = self.storage.open(self.source, input)?;
         reader.cut_at(cuts);
@@ -87,7 +87,7 @@ impl Feed for FileFeed<'_> {
         let mut seen = 0;
         while let Some(chunk) = reader.next() {
             let bytes = reader.bytes_read();
-            if !give(Piece::Chunk { parser: Arc::clone(&parser), chunk: chunk? }, bytes - seen) {
+            if !give(FeedPiece::Chunk { parser: Arc::clone(&parser), chunk: chunk? }, bytes - seen) {
                 return Ok(None);
             }
             seen = bytes;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile, SourceError};
 
-use crate::version::inputs::{Content, Name};
+use crate::version::inputs::{InputContent, InputName};
 use crate::version::{Input, Version};
 
 /// An input that has grown: its loaded rows stay, new rows are appended.
@@ -21,7 +21,7 @@ pub struct Grown {
     pub file: InputFile,
     /// The input as recorded.
     pub held: Input,
-    /// Offset of the new rows, see [`Piece`](crate::Piece); 0 if all its rows are appended to those held.
+    /// Offset of the new rows, see [`FeedPiece`](crate::Piece); 0 if all its rows are appended to those held.
     pub from: u64,
     /// Expected hash of its content, if known.
     pub hash: Option<ContentHash>,
@@ -52,7 +52,7 @@ pub struct InputPlan {
     /// of others, which are in `same` too.
     pub given_up: Vec<Input>,
     /// Names without rows that are new or changed in the next version.
-    pub names: Vec<Name>,
+    pub names: Vec<InputName>,
     /// Paths that others replace.
     pub forgotten: Vec<String>,
     /// Inputs of `unchanged` whose record changes. If only the fingerprint does, it is saved with the next commit
@@ -67,7 +67,7 @@ pub type GrowthOf<'a> = dyn Fn(&InputFile, &Input) -> Result<Option<Growth>, Sou
 
 /// Options of an input plan.
 #[derive(Clone, Copy)]
-pub struct Looking<'a> {
+pub struct InputPlanOptions<'a> {
     /// Whether the vanished input with this path shall be removed.
     pub without: &'a dyn Fn(&str) -> bool,
     /// Whether an unseen input shall be loaded; otherwise it stays unseen.
@@ -78,13 +78,13 @@ pub struct Looking<'a> {
     pub anew: bool,
 }
 
-impl Default for Looking<'_> {
+impl Default for InputPlanOptions<'_> {
     fn default() -> Self {
         Self { without: &|_| false, wants: &|_| true, growth: &|_, _| Ok(None), anew: false }
     }
 }
 
-impl std::fmt::Debug for Looking<'_> {
+impl std::fmt::Debug for InputPlanOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Looking").field("anew", &self.anew).finish_non_exhaustive()
     }
@@ -99,7 +99,7 @@ impl InputPlan {
     pub fn new(
         version: &Version,
         found: Vec<InputFile>,
-        looking: Looking<'_>,
+        looking: InputPlanOptions<'_>,
         mut hash: impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     ) -> Result<Self, SourceError> {
         let mut plan = Self::default();
@@ -123,7 +123,7 @@ impl InputPlan {
     }
 
     /// Plans an input whose rows the table shall hold.
-    fn carry(&mut self, entry: Entry<'_>, looking: Looking<'_>) -> Result<(), SourceError> {
+    fn carry(&mut self, entry: Entry<'_>, looking: InputPlanOptions<'_>) -> Result<(), SourceError> {
         let Entry { sequence, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
         match held {
             _ if looking.anew => self.new.push((sequence, file)),
@@ -160,17 +160,17 @@ impl InputPlan {
     }
 
     /// Plans a copy of another input.
-    fn copy(&mut self, entry: Entry<'_>, of: String, looking: Looking<'_>) {
+    fn copy(&mut self, entry: Entry<'_>, of: String, looking: InputPlanOptions<'_>) {
         let Entry { sequence, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
         let before = known.filter(|known| known.path == file.path && !looking.anew);
         let before = before.and_then(|known| known.content.as_ref()).filter(|content| content.hash == hash);
-        let is_told = |content: &Content| match file.is_young() {
+        let is_told = |content: &InputContent| match file.is_young() {
             true => file.looks_as(&content.version),
             false => content.version == file.version,
         };
         if !before.is_some_and(is_told) {
-            let content = Content { size: file.size, version: file.version.clone(), hash };
-            self.names.push(Name { sequence, path: file.path.clone(), content: Some(content) });
+            let content = InputContent { size: file.size, version: file.version.clone(), hash };
+            self.names.push(InputName { sequence, path: file.path.clone(), content: Some(content) });
             self.renames |= before.is_none();
         }
         self.given_up.extend(held.filter(|_| !looking.anew).map(|held| Input::clone(held)));
@@ -178,26 +178,26 @@ impl InputPlan {
     }
 
     /// Plans a vanished name; `is_own` if no file holds its content.
-    fn miss(&mut self, entry: Entry<'_>, is_own: bool, looking: Looking<'_>) {
+    fn miss(&mut self, entry: Entry<'_>, is_own: bool, looking: InputPlanOptions<'_>) {
         let Entry { sequence, path, held, known, .. } = entry;
         let left_out = (looking.without)(&path);
         match (held, known) {
             (Some(held), _) if left_out || !is_own => {
                 let Input { size, version, hash, .. } = Input::clone(held);
-                let content = Some(Content { size, version, hash }).filter(|_| !left_out);
-                self.put_name(Name { sequence, path: path.into_owned(), content });
+                let content = Some(InputContent { size, version, hash }).filter(|_| !left_out);
+                self.put_name(InputName { sequence, path: path.into_owned(), content });
                 self.given_up.extend((!looking.anew).then(|| Input::clone(held)));
             }
             (Some(held), _) => self.vanished.push(Input::clone(held)),
             (None, Some(known)) if looking.anew || (left_out && known.content.is_some()) => {
                 let content = known.content.clone().filter(|_| !left_out);
-                self.put_name(Name { sequence, path: path.into_owned(), content });
+                self.put_name(InputName { sequence, path: path.into_owned(), content });
             }
             (None, _) => {}
         }
     }
 
-    fn put_name(&mut self, name: Name) {
+    fn put_name(&mut self, name: InputName) {
         self.names.push(name);
         self.renames = true;
     }
@@ -244,7 +244,7 @@ struct Entry<'a> {
     /// Its record as an input.
     held: Option<&'a Arc<Input>>,
     /// Its record as a name without rows.
-    known: Option<&'a Name>,
+    known: Option<&'a InputName>,
     /// Hash of its present or last content; `None` if no other name can have the same.
     content: Option<ContentHash>,
     /// Its old name, if it was renamed.
@@ -256,7 +256,7 @@ impl<'a> Entry<'a> {
         Self { held: Some(input), ..Self::named(input.sequence, Cow::Borrowed(&input.path)) }
     }
 
-    fn of_name(name: &'a Name) -> Self {
+    fn of_name(name: &'a InputName) -> Self {
         Self { known: Some(name), ..Self::named(name.sequence, Cow::Borrowed(&name.path)) }
     }
 
@@ -277,7 +277,7 @@ impl<'a> Entry<'a> {
 fn compare<'a>(
     version: &'a Version,
     found: Vec<InputFile>,
-    looking: Looking<'_>,
+    looking: InputPlanOptions<'_>,
     hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     plan: &mut InputPlan,
 ) -> Result<Vec<Entry<'a>>, SourceError> {
@@ -358,7 +358,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(entries: &[Entry<'_>], open: &[usize], fresh: &[InputFile], looking: Looking<'_>) -> Self {
+    fn new(entries: &[Entry<'_>], open: &[usize], fresh: &[InputFile], looking: InputPlanOptions<'_>) -> Self {
         let mut sizes = Self { counts: HashMap::new(), gone: HashSet::new() };
         for entry in entries.iter().filter(|entry| entry.content.is_some()) {
             let size = match (&entry.file, entry.before()) {

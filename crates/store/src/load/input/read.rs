@@ -6,7 +6,7 @@ use tidetable_layout::error::LayoutReject;
 use tidetable_source::{InputFile, Origin, Rejected};
 
 use crate::error::Result;
-use crate::load::input::feed::{Feed, FeedEnd, Piece};
+use crate::load::input::feed::{Feed, FeedEnd, FeedPiece};
 use crate::load::input::prepare::{Prepared, UnpreparedRow};
 
 /// A row that was not loaded.
@@ -30,7 +30,7 @@ pub struct RejectedRow {
 /// Message of the reading thread.
 pub(crate) enum ReadMessage {
     /// Piece `index` of input `input`; `first_row` is the number of its first row, if it consists of rows.
-    Piece { input: usize, index: u64, first_row: u64, piece: Piece },
+    FeedPiece { input: usize, index: u64, first_row: u64, piece: FeedPiece },
     /// Input `input` has ended.
     End { input: usize, end: FeedEnd },
 }
@@ -76,10 +76,10 @@ fn send_input(
         on_bytes(bytes);
         seen += bytes;
         let first_row = rows;
-        if let Piece::Rows(batch) = &piece {
+        if let FeedPiece::Rows(batch) = &piece {
             rows += batch.num_rows() as u64;
         }
-        let sent = sender.send(Ok(ReadMessage::Piece { input: at, index, first_row, piece }));
+        let sent = sender.send(Ok(ReadMessage::FeedPiece { input: at, index, first_row, piece }));
         index += 1;
         sent.is_ok()
     })?;

@@ -19,7 +19,7 @@ use crate::merge::operator::{AlikeSets, Overflow, fold};
 
 /// A sorted piece of a window.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct SortedPiece {
     pub(crate) block: Block,
     /// Cells that later events of the load replaced.
     pub(crate) overwritten: u64,
@@ -39,7 +39,7 @@ pub(crate) fn build(
     rows: Range<usize>,
     ranks: &AllRanks,
     repeats: &dyn Fn(usize, usize) -> bool,
-) -> Result<Piece> {
+) -> Result<SortedPiece> {
     let rows = &order.rows[rows];
     let mut keys = Keys::new(Arc::new(schema.tail.clone()));
     for row in rows {
@@ -65,7 +65,7 @@ pub(crate) fn build(
     // A row without a value in any cell does not exist.
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
-    Ok(Piece { block, overwritten, emptied })
+    Ok(SortedPiece { block, overwritten, emptied })
 }
 
 impl GroupEvents {

@@ -13,7 +13,7 @@ use crate::sst_writer::{SizedStripe, SstFile};
 use crate::version::Sst;
 
 /// What became of a piece.
-pub(crate) enum Made {
+pub(crate) enum SubcompactionOutput {
     /// An SST that stays as it is.
     Moved(Box<Sst>),
     /// Stripes by key.
@@ -21,7 +21,7 @@ pub(crate) enum Made {
 }
 
 /// The files of one merge as they are written.
-pub(crate) struct Output<'a> {
+pub(crate) struct MergeOutput<'a> {
     store: &'a SstStore,
     schema: &'a Arc<StoredSchema>,
     ids: &'a dyn Ids,
@@ -33,10 +33,10 @@ pub(crate) struct Output<'a> {
     /// The piece that is next.
     next: usize,
     /// Pieces that are done before those that come before them.
-    waiting: BTreeMap<usize, Made>,
+    waiting: BTreeMap<usize, SubcompactionOutput>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> MergeOutput<'a> {
     pub(crate) fn new(
         store: &'a SstStore,
         schema: &'a Arc<StoredSchema>,
@@ -47,13 +47,13 @@ impl<'a> Output<'a> {
     }
 
     /// Takes piece `at`, and writes all that can be.
-    pub(crate) fn take(&mut self, at: usize, made: Made) -> Result<()> {
+    pub(crate) fn take(&mut self, at: usize, made: SubcompactionOutput) -> Result<()> {
         self.waiting.insert(at, made);
         while let Some(made) = self.waiting.remove(&self.next) {
             self.next += 1;
             match made {
-                Made::Stripes(stripes) => stripes.into_iter().try_for_each(|stripe| self.push(stripe))?,
-                Made::Moved(sst) => {
+                SubcompactionOutput::Stripes(stripes) => stripes.into_iter().try_for_each(|stripe| self.push(stripe))?,
+                SubcompactionOutput::Moved(sst) => {
                     self.end_file()?;
                     self.ssts.push(*sst);
                 }
@@ -71,7 +71,7 @@ impl<'a> Output<'a> {
             None => {
                 let options =
                     WriteOptions { uid: self.ids.next(), level: Compression::Dense, stripe: StripeLimits::default() };
-                let collected = self.collected.map(|collected| (COLLECTED.to_owned(), collected.to_owned()));
+                let collected = self.collected.map(|collected| (GC_STAMP.to_owned(), collected.to_owned()));
                 SstFile::begin_with(self.store, self.schema, &options, collected)?
             }
         };
@@ -99,4 +99,4 @@ impl<'a> Output<'a> {
 }
 
 /// Under this name a file says which rules were applied to all its rows.
-pub(crate) const COLLECTED: &str = "collected";
+pub(crate) const GC_STAMP: &str = "collected";
