@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, Input, FeedPiece, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;

@@ -7,8 +7,9 @@ use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{KeyRange, Layout, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DeletePlan, GcRule, Ids, InputPlan, Loaded, Loader, InputPlanOptions,
-    Snapshot, Store, StoreError, Table, TableIdentity, LoadTarget, VacuumOptions, VacuumPlan, Version, VersionEdit,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DeletePlan, GcRule, Ids, InputPlan, InputPlanOptions,
+    LoadTarget, Loaded, Loader, Snapshot, Store, StoreError, Table, TableIdentity, VacuumOptions, VacuumPlan, Version,
+    VersionEdit,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -226,8 +227,8 @@ impl World {
     /// [`StoreError::InputsGone`] for inputs that are gone and not left out; those of loading.
     pub fn rebuilt(&self, from: &dyn Source, latest: &Version, without: &[String]) -> Result<VersionEdit> {
         let mut base = Version::empty(self.identity());
-        (base.number, base.born) = (latest.number, latest.born.clone());
-        base.drops.clone_from(&latest.drops);
+        (base.number, base.table_uuid) = (latest.number, latest.table_uuid.clone());
+        base.tombstones.clone_from(&latest.tombstones);
         let plan = plan(latest, from, without, true)?;
         if !plan.vanished.is_empty() {
             let gone = plan.vanished.into_iter().map(|input| input.path).collect();
@@ -267,8 +268,12 @@ impl World {
 
 fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
-    let looking =
-        InputPlanOptions { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..InputPlanOptions::default() };
+    let looking = InputPlanOptions {
+        without: &without,
+        growth: &|file, held| Ok(from.growth(file, held)),
+        anew,
+        ..InputPlanOptions::default()
+    };
     InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
         .map_err(|error| Finding::new(error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! Commit: creates the next manifest if its name is free (compare-and-set), after fencing against vacuum.
 //!
 //! A vacuum may have removed files that the commit names while its writer slept. So every version records which files may
-//! be gone ([`Version::vacuumed`]), and a commit after it checks its own.
+//! be gone ([`Version::vacuum_watermark`]), and a commit after it checks its own.
 
 pub(crate) mod limits;
 
@@ -36,7 +36,7 @@ impl Table {
                 ControlFlow::Continue(refused) => commit.next_base(&base, refused)?,
             };
         }
-        Err(commit.conflict(format!("{REBASES} others were faster")))
+        Err(commit.conflict(format!("{REBASES} other commits were first")))
     }
 }
 
@@ -89,7 +89,7 @@ impl Commit<'_> {
     /// sound; `None` if it is to be applied as it is, and refused where that is not sound.
     fn rebase(&self, base: &Version) -> Result<Option<VersionEdit>> {
         let edit = self.edit;
-        let is_load = edit.drops.is_empty() && edit.taken_out.is_empty() && edit.compacted.is_none();
+        let is_load = edit.deletes.is_empty() && edit.removed_ssts.is_empty() && edit.compacted.is_none();
         if base.number == edit.base || edit.base == 0 || !is_load {
             return Ok(None);
         }
@@ -106,7 +106,7 @@ impl Commit<'_> {
 
     /// Refuses new SSTs that a vacuum before `base` may have removed.
     fn fence(&self, base: &Version) -> Result<()> {
-        let Some(cutoff) = base.vacuumed else { return Ok(()) };
+        let Some(cutoff) = base.vacuum_watermark else { return Ok(()) };
         for sst in self.edit.written() {
             let path = self.table.sst_path(&sst.id);
             let there = self.table.blobs().stat(&path)?;
@@ -125,7 +125,7 @@ impl Commit<'_> {
         if self.edit.reset.is_none() && latest.table.layout != base.table.layout {
             // Its cells were encoded for another layout.
             self.discard_unnamed(&latest);
-            return Err(self.conflict("its layout is another now".to_owned()));
+            return Err(self.conflict("its layout changed".to_owned()));
         }
         if latest.table.job != base.table.job {
             return Err(StoreError::Owned { table: self.table.name().to_owned(), owner: latest.table.job });

@@ -22,13 +22,13 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file is where a directory is needed.
-    #[error("{path} is a file, and a folder belongs there: move it away and run again; nothing was written over it")]
+    #[error("{path} is a file where a directory is needed: move it away and run again; nothing was overwritten")]
     InTheWay {
         /// Its path inside the store.
         path: String,
     },
     /// A file to create exists already.
-    #[error("{path} exists already; nothing was written over it")]
+    #[error("{path} exists already; nothing was overwritten")]
     Exists {
         /// Path inside the store.
         path: String,
@@ -45,8 +45,8 @@ pub enum StoreError {
     },
     /// A manifest that this build cannot read.
     #[error(
-        "{path} is not a manifest this build can read: {reason}; older versions beside it are intact: restore the file from a \
-         backup, or let `tidetable doctor` say what is lost without it"
+        "cannot read manifest {path}: {reason}; older versions are intact: restore the file from a \
+         backup, or run `tidetable doctor` to see what is lost without it"
     )]
     Manifest {
         /// Path inside the store.
@@ -56,7 +56,7 @@ pub enum StoreError {
     },
     /// A run record or a list of an export that this build cannot read.
     #[error(
-        "{path} is not {what} that this build can read: {reason}; `tidetable doctor` says what that costs and what to do"
+        "{path} is not {what} that this build can read: {reason}; run `tidetable doctor` to see what that costs and what to do"
     )]
     Unreadable {
         /// Path inside the store.
@@ -67,7 +67,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A file in a format newer than this build.
-    #[error("{path} has format {format}, and this build reads up to {known}: a newer build wrote it, use that one")]
+    #[error("{path} has format {format}, and this build reads up to {known}: a newer build wrote it, use that build")]
     Newer {
         /// Path inside the store.
         path: String,
@@ -77,7 +77,7 @@ pub enum StoreError {
         known: u32,
     },
     /// An SST is damaged.
-    #[error("{path} is damaged: {source}; restore it from a backup, or rebuild its window by loading its inputs again")]
+    #[error("{path} is damaged: {source}; restore it from a backup, or run `tidetable repair` to rebuild its window")]
     Sst {
         /// Path inside the store.
         path: String,
@@ -85,7 +85,7 @@ pub enum StoreError {
         source: ReadError,
     },
     /// An SST is not the file that the manifest names.
-    #[error("{path} is not the file the manifest names: {reason}; restore it from a backup")]
+    #[error("{path} is not the file that the manifest names: {reason}; restore it from a backup")]
     Swapped {
         /// Path inside the store.
         path: String,
@@ -93,7 +93,9 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// The content of an SST differs from its description in the manifest.
-    #[error("{path} is not as its manifest says: {reason} differs; restore it from a backup, or repair the table")]
+    #[error(
+        "{path} does not match its manifest: {reason} differs; restore it from a backup, or run `tidetable repair`"
+    )]
     Differs {
         /// Path inside the store.
         path: String,
@@ -101,9 +103,7 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// An SST named for repair is not damaged.
-    #[error(
-        "{sst} is no damaged SST of the newest version of {table}; `tidetable repair {table}` lists those there are"
-    )]
+    #[error("{sst} is not a damaged SST of the newest version of {table}; run `tidetable repair {table}` to list them")]
     NotDamaged {
         /// Table name.
         table: String,
@@ -119,7 +119,7 @@ pub enum StoreError {
         source: WriteError,
     },
     /// The layout of the job differs from the one the table was built with.
-    #[error("the layout of {table} was changed; run again with --rebuild to build the table anew from its inputs")]
+    #[error("the layout of {table} changed; run again with --rebuild to rebuild the table from its inputs")]
     LayoutChanged {
         /// Table name.
         table: String,
@@ -149,7 +149,7 @@ pub enum StoreError {
         reason: String,
     },
     /// The version was removed by vacuum.
-    #[error("version {number} of {table} was removed by vacuum; the oldest that is kept is {oldest}")]
+    #[error("version {number} of {table} was removed by vacuum; the oldest version is {oldest}")]
     Vacuumed {
         /// Table name.
         table: String,
@@ -170,7 +170,7 @@ pub enum StoreError {
     },
     /// No version is as old as the requested time.
     #[error(
-        "{table} has no version of that time; the oldest that is kept is {oldest}, committed at {}",
+        "{table} has no version of that time; the oldest is {oldest}, committed at {}",
         Moment(*now)
     )]
     NoVersionAt {
@@ -202,7 +202,7 @@ pub enum StoreError {
         number: u64,
     },
     /// A delete without a row key or key prefix.
-    #[error("a drop from {table} must name a key or the beginning of one; to empty the table remove its folder")]
+    #[error("a delete from {table} needs a row key or a key prefix; to empty the table, remove its directory")]
     DropNamesNoRow {
         /// Table name.
         table: String,
@@ -218,15 +218,15 @@ pub enum StoreError {
         known: String,
     },
     /// A delete of single cells from an upsert table.
-    #[error("a newer row of {table} replaces the whole row, so single cells cannot be deleted; delete the row")]
+    #[error("{table} is an upsert table, where single cells cannot be deleted; delete the row")]
     UpsertCells {
         /// Table name.
         table: String,
     },
     /// Windows must be rebuilt, but some of their inputs are gone.
     #[error(
-        "{changed} changed, so window {window} of {table} must be built anew, but inputs that it also holds are gone: {}; \
-         the table stays as it is until they are put back, or taken out of it for good with{}",
+        "{changed} changed, so window {window} of {table} must be rebuilt, but other inputs of it are gone: {}; \
+         the table stays unchanged until they are put back, or removed from it for good with{}",
         gone.join(", "),
         gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
     )]
@@ -272,7 +272,7 @@ pub enum StoreError {
     },
     /// A sum exceeds the 64 bits of its cell.
     #[error(
-        "the values of {column} in row {row} of {table} add up to more than int64 holds; nothing was changed: put more \
+        "the sum of {column} in row {row} of {table} exceeds int64; nothing was changed: put more \
          into the row key or the qualifier, for example the month, so that fewer values meet in one cell (if the table \
          holds them already, `tidetable delete {table} {row}` makes it readable again)"
     )]
@@ -314,7 +314,7 @@ pub enum StoreError {
     },
     /// A row that would exceed Bigtable's limit if a delete uncovered its older cells.
     #[error(
-        "row {row} of {table} would take {bytes} bytes with the older cells that this would uncover, and Bigtable holds at most \
+        "row {row} of {table} would take {bytes} bytes with older cells that this delete would uncover, and Bigtable holds at most \
          268435456 in a row; nothing was deleted: delete the older cells first, or the whole row"
     )]
     Uncovers {
@@ -326,7 +326,7 @@ pub enum StoreError {
         bytes: u64,
     },
     /// A version violates an invariant: a bug, or a manifest edited by hand.
-    #[error("version {version} of {table} breaks a rule of the store: {rule}")]
+    #[error("version {version} of {table} violates an invariant: {rule}; run `tidetable doctor`")]
     Invariant {
         /// Table name.
         table: String,

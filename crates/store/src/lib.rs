@@ -31,8 +31,8 @@ pub use ids::{Ids, ulid_text};
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{
-    EmptyRow, Feed, FeedEnd, FileFeed, Grown, GrowthOf, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader,
-    InputPlanOptions, FeedPiece, Prepare, Prepared, Progress, RejectedRow, LoadTarget, UnpreparedRow,
+    EmptyRow, Feed, FeedEnd, FeedPiece, FileFeed, Grown, GrowthOf, InputPlan, InputPlanOptions, LEAST_MEMORY,
+    LargestRow, LoadStats, LoadTarget, Loaded, Loader, Prepare, Prepared, Progress, RejectedRow, UnpreparedRow,
 };
 pub use maintenance::health::{DamagedFile, TableHealth};
 pub use maintenance::left_out::{leave_out, unreadable};
@@ -51,10 +51,10 @@ pub use storage::local::LocalBlobs;
 pub use store::Store;
 pub use table::Table;
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
-pub use tombstone::{Tombstone, DeletePlan, DeleteTarget};
+pub use tombstone::{DeletePlan, DeleteTarget, Tombstone};
 pub use version::{
-    Compacted, InputContent, CowList, Input, SstBounds, MultiWindow, InputName, Replacement, Sst, TableIdentity, Version,
-    VersionEdit, WindowState,
+    Compacted, CowList, Input, InputContent, InputName, MultiWindow, Replacement, Sst, SstBounds, TableIdentity,
+    Version, VersionEdit, WindowState,
 };
 
 #[doc(hidden)]

@@ -11,7 +11,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::ulid_text;
 use crate::sst_store::SstStore;
 use crate::storage::blobs::BlobWriter;
-use crate::version::{SstBounds, Sst};
+use crate::version::{Sst, SstBounds};
 
 /// Target size of an SST, bytes.
 pub(crate) const SST_BYTES: u64 = 256 << 20;
@@ -85,7 +85,7 @@ impl<'a> SstFile<'a> {
         out.finish()?;
         Ok(Some(Sst {
             id: self.id,
-            order: 0,
+            seqno: 0,
             level: 0,
             bytes: summary.bytes,
             checksum: format!("{:032x}", summary.checksum),
@@ -95,8 +95,8 @@ impl<'a> SstFile<'a> {
             last_key: summary.last_key,
             min_timestamp: summary.min_timestamp,
             max_timestamp: summary.max_timestamp,
-            joined: None,
-            largest: Some(self.largest),
+            multi_window: None,
+            bounds: Some(self.largest),
             emptied: self.emptied,
         }))
     }

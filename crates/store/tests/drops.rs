@@ -249,7 +249,7 @@ fn a_drop_must_name_something() {
     let snapshot = world.snapshot().unwrap();
     assert!(DeletePlan::new(&snapshot, prefix("9")).unwrap().edit().is_empty());
     // The commit refuses it too.
-    let wrong = VersionEdit { drops: vec![prefix("")], base: snapshot.version().number, ..VersionEdit::default() };
+    let wrong = VersionEdit { deletes: vec![prefix("")], base: snapshot.version().number, ..VersionEdit::default() };
     assert!(world.try_commit(&snapshot, &wrong, model.now).is_err());
 }
 
@@ -265,7 +265,7 @@ fn an_input_may_take_no_sequence_that_a_drop_holds_for() {
     let last = snapshot.version().inputs.last().unwrap().path.clone();
     let gone = VersionEdit { removed: vec![last], base: snapshot.version().number, ..VersionEdit::default() };
     world.commit(&snapshot, &gone, model.now);
-    assert_eq!(world.snapshot().unwrap().version().next_sequence(), 4);
+    assert_eq!(world.snapshot().unwrap().version().next_input_seqno(), 4);
 }
 
 #[test]

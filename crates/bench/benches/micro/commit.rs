@@ -15,7 +15,7 @@ const DAYS: usize = 365;
 fn sst(id: u128) -> Sst {
     Sst {
         id: ulid_text(id),
-        order: 0,
+        seqno: 0,
         level: 0,
         bytes: 2_600_000,
         checksum: format!("{id:032x}"),
@@ -25,15 +25,15 @@ fn sst(id: u128) -> Sst {
         last_key: b"0000020000#20170726".to_vec(),
         min_timestamp: Some(0),
         max_timestamp: Some(DAY - 1),
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     }
 }
 
 fn input(number: usize) -> Input {
     Input {
-        sequence: number as u64 + 1,
+        input_seqno: number as u64 + 1,
         path: format!("data/{number:04}.csv"),
         size: 65_000_000,
         version: number.to_string(),

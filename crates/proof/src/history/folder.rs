@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, Input, FeedPiece, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};

@@ -33,7 +33,7 @@ pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
         proof().map_err(|finding| finding.at(format_args!("{name}, with no bug planted")))?;
     }
     let mut missed = Vec::new();
-    for bug in Bug::ALL {
+    for &bug in Bug::ALL {
         failpoints::plant(Some(bug));
         let found = PROOFS.iter().find_map(|(name, proof)| {
             // A bug may show as a panic, too.

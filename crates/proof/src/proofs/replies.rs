@@ -72,7 +72,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
     blobs.replace(&table.sst_path(&id), &number.to_le_bytes())?;
     let (window, day) = (START, (START / DAY) as i32);
     let input = Input {
-        sequence: number + 1,
+        input_seqno: number + 1,
         path: format!("input-{number:06}"),
         size: 0,
         version: "1".to_owned(),
@@ -84,7 +84,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
     };
     let sst = Sst {
         id,
-        order: 0,
+        seqno: 0,
         level: 0,
         bytes: 8,
         checksum: String::new(),
@@ -94,8 +94,8 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         last_key: b"k".to_vec(),
         min_timestamp: None,
         max_timestamp: None,
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     };
     Ok(VersionEdit {

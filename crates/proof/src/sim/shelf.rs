@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_sstable::tools::failpoints;
 use tidetable_store::{BlobWriter, Blobs, Stat, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -78,7 +77,7 @@ impl Shelf {
 impl Blobs for Shelf {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let mut files = self.files();
-        if files.by_path.contains_key(path) && !failpoints::is(failpoints::Bug::CommitWithoutCompare) {
+        if files.by_path.contains_key(path) && !tidetable_sstable::failpoint!(CommitWithoutCompare) {
             return Ok(false);
         }
         files.put(path, Bytes::copy_from_slice(bytes));

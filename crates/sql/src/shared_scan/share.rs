@@ -10,7 +10,7 @@ use crate::scan::source::TableScan;
 /// Whether files read for several periods give each of them the very blocks that reading for it alone does. Files that share
 /// windows are read without the windows nobody asks for, which files of several orders are then merged around.
 pub(crate) fn is_alike(snapshot: &Snapshot, slice: &ScanRange) -> bool {
-    is_one_run(snapshot, slice) || !of(snapshot, slice).any(|sst| sst.joined.is_some())
+    is_one_run(snapshot, slice) || !of(snapshot, slice).any(|sst| sst.multi_window.is_some())
 }
 
 /// Whether nothing is merged: the files are of one order, so that each key is in one of them, and can be cut where stripes
@@ -62,7 +62,7 @@ fn share(snapshot: &Snapshot, sst: &Sst, time: &Range<i64>) -> (u128, u128) {
     let overlap = |bounds: &Range<i64>| u128::from(bounds.end.min(time.end).abs_diff(bounds.start.max(time.start)));
     let length = |bounds: &Range<i64>| u128::from(bounds.end.abs_diff(bounds.start));
     let overlaps = |bounds: &Range<i64>| bounds.start < time.end && time.start < bounds.end;
-    if let Some(joined) = &sst.joined {
+    if let Some(joined) = &sst.multi_window {
         let unit = snapshot.layout().spec().window;
         let windows = || joined.windows.iter().map(|start| window_bounds(unit, *start));
         return (windows().filter(overlaps).map(|bounds| overlap(&bounds)).sum(), windows().map(|w| length(&w)).sum());

@@ -36,7 +36,7 @@ fn joined() -> World {
     let world = World::with_csv(&csv(0..DAYS, 1.0));
     world.compact(CompactionExtent::Needed);
     let shared = world.store().snapshot("SENSOR").unwrap();
-    assert!(shared.version().ssts().any(|sst| sst.joined.is_some()), "January is not joined");
+    assert!(shared.version().ssts().any(|sst| sst.multi_window.is_some()), "January is not joined");
     world
 }
 

@@ -23,7 +23,7 @@ use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
 use crate::sst_writer::largest_sum;
 use crate::table::Table;
 use crate::tombstone::{DeleteTarget, overlaps};
-use crate::version::{SstBounds, Sst, Version, VersionEdit};
+use crate::version::{Sst, SstBounds, Version, VersionEdit};
 
 /// Rows that an audit reports at most.
 const MOST_FOUND: usize = 16;
@@ -32,7 +32,7 @@ const MOST_FOUND: usize = 16;
 const CELL_BYTES: u64 = 256;
 
 /// SSTs that may hold cells of the same rows.
-struct Unit<'a> {
+struct AuditUnit<'a> {
     ssts: Vec<&'a Sst>,
     /// Those whose rows are checked.
     touched: Vec<&'a Sst>,
@@ -46,7 +46,8 @@ struct Unit<'a> {
 /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row over a limit; those of reading,
 /// except damage, which does not block commits.
 pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
-    let uncovering: Vec<KeyRange> = edit.drops.iter().filter(|drop| drop.may_uncover()).map(DeleteTarget::keys).collect();
+    let uncovering: Vec<KeyRange> =
+        edit.deletes.iter().filter(|target| target.may_uncover()).map(DeleteTarget::keys).collect();
     let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
     if brings_nothing && uncovering.is_empty() {
         return Ok(());
@@ -77,7 +78,7 @@ pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: 
 
 /// Checks the rows that a delete after `base` changes. A row that an older build, without this check, left over a
 /// limit may still be deleted step by step; and deletes never raise a sum.
-fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[Unit<'_>]) -> Result<()> {
+fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditUnit<'_>]) -> Result<()> {
     let before = Audit::new(table, base)?;
     for unit in units {
         let large = |found: Vec<StoreError>| {
@@ -115,7 +116,7 @@ pub(crate) fn rows_over_limits(table: &Table, version: &Version) -> Result<Vec<S
 /// # Errors
 /// If the file cannot be read.
 pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
-    match sst.largest {
+    match sst.bounds {
         Some(largest) => Ok(largest),
         None => largest_in(snapshot, sst),
     }
@@ -148,20 +149,20 @@ fn most_of_several(stripe: &StripeMeta) -> Option<u64> {
 struct ByWindow<'a> {
     version: &'a Version,
     /// Multi-window files.
-    joined: Vec<&'a Sst>,
+    multi_window: Vec<&'a Sst>,
 }
 
 impl<'a> ByWindow<'a> {
     fn new(version: &'a Version) -> Self {
-        Self { version, joined: version.ssts().filter(|sst| sst.joined.is_some()).collect() }
+        Self { version, multi_window: version.ssts().filter(|sst| sst.multi_window.is_some()).collect() }
     }
 
     /// The SSTs that hold rows of the window at `start`.
     fn of(&self, start: i64) -> impl Iterator<Item = &'a Sst> {
-        let holds = move |sst: &&Sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start));
+        let holds = move |sst: &&Sst| sst.multi_window.as_ref().is_some_and(|multi_window| multi_window.holds(start));
         let found = self.version.windows.binary_search_by_key(&start, |window| window.start);
-        let own = found.ok().map(|at| self.version.windows[at].ssts.iter().filter(|sst| sst.joined.is_none()));
-        self.joined.iter().copied().filter(holds).chain(own.into_iter().flatten())
+        let own = found.ok().map(|at| self.version.windows[at].ssts.iter().filter(|sst| sst.multi_window.is_none()));
+        self.multi_window.iter().copied().filter(holds).chain(own.into_iter().flatten())
     }
 }
 
@@ -184,24 +185,24 @@ impl Audit {
     }
 
     /// The units to check for changed SSTs, by window.
-    fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<Unit<'a>> {
+    fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<AuditUnit<'a>> {
         let (version, layout) = (self.snapshot.version(), self.snapshot.layout());
         let keeps = layout.rows_keep_to_windows();
         let mut units = Vec::with_capacity(touched.len() + 1);
         if !keeps && version.windows.len() > 1 {
             let touched = touched.values().flatten().copied().collect();
-            units.push(Unit { ssts: version.ssts().collect(), touched, time: ALWAYS });
+            units.push(AuditUnit { ssts: version.ssts().collect(), touched, time: ALWAYS });
         }
         let by_window = ByWindow::new(version);
         for (start, touched) in touched {
             let time = if keeps { window_bounds(layout.spec().window, start) } else { ALWAYS };
-            units.push(Unit { ssts: by_window.of(start).collect(), touched, time });
+            units.push(AuditUnit { ssts: by_window.of(start).collect(), touched, time });
         }
         units
     }
 
     /// The errors of the rows of `unit` that exceed a limit.
-    fn over(&self, unit: &Unit<'_>) -> Result<Vec<StoreError>> {
+    fn over(&self, unit: &AuditUnit<'_>) -> Result<Vec<StoreError>> {
         let shares = |sst: &Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
         let near: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
         // Rows within one file were checked when it was written.
@@ -238,7 +239,7 @@ impl Audit {
     /// The key ranges, among those of touched SSTs, in which the bounds of stripes add up to more than `limit`.
     fn heavy(
         &self,
-        unit: &Unit<'_>,
+        unit: &AuditUnit<'_>,
         bounds: &[(&Sst, SstBounds)],
         limit: u64,
         weigh: impl Fn(&SstBounds, &StripeMeta) -> u64,
@@ -252,7 +253,7 @@ impl Audit {
                     continue;
                 }
             };
-            spans.extend(reader.stripes().iter().map(|stripe| Span {
+            spans.extend(reader.stripes().iter().map(|stripe| KeySpan {
                 first: stripe.first_key.to_vec(),
                 last: stripe.last_key.to_vec(),
                 weight: weigh(largest, stripe),
@@ -268,7 +269,7 @@ impl Audit {
         if self.trusts { largest_of(&self.snapshot, sst) } else { largest_in(&self.snapshot, sst) }
     }
 
-    fn slice(unit: &Unit<'_>, keys: &KeyRange) -> ScanRange {
+    fn slice(unit: &AuditUnit<'_>, keys: &KeyRange) -> ScanRange {
         let near = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
         ScanRange {
             keys: keys.clone(),
@@ -278,7 +279,7 @@ impl Audit {
         }
     }
 
-    fn large_rows(&self, unit: &Unit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
+    fn large_rows(&self, unit: &AuditUnit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let schema = self.snapshot.schema();
         for block in self.snapshot.scan(&Self::slice(unit, keys), &Projection::all(schema))? {
             let block = block?;
@@ -292,7 +293,7 @@ impl Audit {
         Ok(())
     }
 
-    fn large_sums(&self, unit: &Unit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
+    fn large_sums(&self, unit: &AuditUnit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let projection = sums_of(self.snapshot.schema());
         // A merge fails at the first overflowing row, so it is started again after that row.
         loop {
@@ -314,7 +315,7 @@ impl Audit {
     }
 
     /// Whether a touched SST may hold the row.
-    fn is_touched(&self, unit: &Unit<'_>, key: &[u8]) -> bool {
+    fn is_touched(&self, unit: &AuditUnit<'_>, key: &[u8]) -> bool {
         let holds = |sst: &&Sst| {
             let among = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
             among && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
@@ -350,14 +351,14 @@ fn sums_of(schema: &StoredSchema) -> Projection {
 
 /// Key range `first` to `last`, both inclusive, with an upper bound on the weight of a row.
 #[derive(Debug)]
-struct Span {
+struct KeySpan {
     first: Vec<u8>,
     last: Vec<u8>,
     weight: u64,
 }
 
 /// The key ranges in which overlapping spans together exceed `limit`.
-fn heavy_ranges(spans: &[Span], limit: u64) -> Vec<KeyRange> {
+fn heavy_ranges(spans: &[KeySpan], limit: u64) -> Vec<KeyRange> {
     // At equal keys starts sort before ends: ranges are inclusive.
     let begins = spans.iter().map(|span| (span.first.as_slice(), false, span.weight));
     let mut edges: Vec<(&[u8], bool, u64)> =
@@ -386,8 +387,8 @@ mod tests {
 
     #[test]
     fn ranges_are_heavy_where_spans_overlap() {
-        let span = |first: &str, last: &str, weight| Span { first: first.into(), last: last.into(), weight };
-        let ranges = |spans: &[Span], limit| {
+        let span = |first: &str, last: &str, weight| KeySpan { first: first.into(), last: last.into(), weight };
+        let ranges = |spans: &[KeySpan], limit| {
             let text = |key: Vec<u8>| String::from_utf8(key).unwrap();
             let range = |keys: KeyRange| (text(keys.start), text(keys.end.unwrap()));
             heavy_ranges(spans, limit).into_iter().map(range).collect::<Vec<_>>()

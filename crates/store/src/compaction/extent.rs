@@ -1,26 +1,26 @@
 //! How much is compacted, and why.
 
-/// Why SSTs are compacted.
+/// Reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompactionReason {
-    /// Several are merged whenever their window is read.
+    /// Every read of their window must merge them.
     SeveralSsts,
-    /// They are as a load wrote them: less dense than they could be.
+    /// A load wrote them, less densely than a compaction would.
     Fresh,
-    /// They hold cells that drops or rules hide.
+    /// They hold tombstoned or expired cells.
     HiddenCells,
-    /// They are of windows to which nothing comes any more, and which are few files together.
+    /// Their windows are settled and can be joined into few files.
     Settled,
 }
 
-/// How much of a table is to be compacted.
+/// Extent of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompactionExtent {
-    /// After a load: SSTs of one window that are many and about of one size, so that in the long run every byte is
-    /// written few times. Windows in which nothing happens are left alone.
+    /// After a load: size-tiered, merges many SSTs of similar size within a window, for low write amplification.
+    /// Unchanged windows are left alone.
     Due,
-    /// What readers gain from: windows of several SSTs, and those that hold hidden cells.
+    /// All that speeds up reads: windows of several SSTs, and hidden cells.
     Needed,
-    /// Also windows that only become denser.
+    /// Also windows that would only become denser.
     Full,
 }

@@ -1,4 +1,4 @@
-//! The SSTs that go into a merge: what of them may be copied, and their rows.
+//! Inputs of a merge: the parts of SSTs that may be copied, and their rows.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, enc
 
 use crate::commit::limits::largest_of;
 use crate::compaction::filter::CompactionFilter;
+use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
 use crate::compaction::plan::MergePlan;
 use crate::compaction::subcompaction::InputPart;
-use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
 use crate::error::{Result, StoreError};
 use crate::maintenance::size;
 use crate::merge;
@@ -20,17 +20,17 @@ use crate::sst_writer::{SST_BYTES, SizedStripe, write_error};
 use crate::tombstone::overlaps;
 use crate::version::Sst;
 
-/// Rows of a merged block: some stripes of rows of one cell.
+/// Rows of a merged block: several stripes for rows of one cell.
 const BLOCK_ROWS: usize = 4 * 65_536;
-/// Bytes of merged rows, about, that wait to be cut into stripes: enough for a few, so that none is short.
+/// Approximate bytes of merged rows that wait to be split into stripes: enough for several, so that none is short.
 const WAITING: usize = 12 << 20;
-/// A block of fewer bytes than this is cut together with those before it.
+/// A block of fewer bytes is split together with those before it.
 const SMALL: usize = 2 << 20;
 
-/// The inputs of a merge, open.
+/// The open inputs of a merge.
 pub(crate) struct MergeInputs<'a> {
     snapshot: &'a Snapshot,
-    /// The rules to apply; none if there may be older cells of the same rows elsewhere.
+    /// The compaction filter; `None` if older cells of the same rows may exist elsewhere.
     judge: Option<&'a CompactionFilter>,
     inputs: Vec<MergeInput<'a>>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct MergeInputs<'a> {
 struct MergeInput<'a> {
     sst: &'a Sst,
     source: SstSource,
-    /// Whether rows of it that no other input has are as they should be.
+    /// Whether its rows may be copied where no other input has them.
     keeps: bool,
 }
 
@@ -52,14 +52,14 @@ impl<'a> MergeInputs<'a> {
             let source = snapshot.source(sst, &ALWAYS)?;
             let stamp = source.reader.metadata().get(GC_STAMP).map(String::as_str);
             let ruled = judge.is_some_and(|judge| !judge.is_mild() && (stamp.is_none() || judge.stamp() != stamp));
-            // Files of loads are less dense than those of compactions.
-            let keeps = sst.level > 0 && source.mask.is_none() && source.windows.is_none() && !ruled;
+            // SSTs of loads are less dense than those of compactions.
+            let keeps = sst.level > 0 && source.tombstones.is_none() && source.windows.is_none() && !ruled;
             Ok(MergeInput { sst, source, keeps })
         };
         Ok(Self { snapshot, judge, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
     }
 
-    /// All stripes, or the whole file where it is large and no other has rows among its own.
+    /// All stripes, or the whole SST where it is large and no other overlaps it.
     pub(crate) fn parts(&self) -> Vec<InputPart<'_>> {
         let mut parts = Vec::new();
         for (at, input) in self.inputs.iter().enumerate() {
@@ -89,12 +89,12 @@ impl<'a> MergeInputs<'a> {
         self.inputs.iter().enumerate().any(|(other, input)| other != at && own.shares_keys(input.sst))
     }
 
-    /// An input as it is, in the place of the output.
+    /// An input as an output SST (trivial move).
     pub(crate) fn sst(&self, at: usize) -> Sst {
         self.inputs[at].sst.clone()
     }
 
-    /// Stripes of an input as bytes.
+    /// Copies stripes of an input as bytes.
     pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<SubcompactionOutput> {
         let MergeInput { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
         let largest_row = largest_of(self.snapshot, sst)?.row;
@@ -105,7 +105,8 @@ impl<'a> MergeInputs<'a> {
         stripes.map(copy).collect::<Result<_>>().map(SubcompactionOutput::Stripes)
     }
 
-    /// The rows of all inputs in a range of keys, merged and encoded; whether some of them expired since the version.
+    /// Merges and encodes the rows of all inputs in a key range; also returns whether cells expired since the
+    /// version.
     pub(crate) fn merge(&self, keys: &KeyRange) -> Result<(SubcompactionOutput, bool)> {
         let schema = self.snapshot.schema();
         let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
@@ -146,7 +147,7 @@ impl<'a> MergeInputs<'a> {
         Ok((SubcompactionOutput::Stripes(stripes), expired))
     }
 
-    /// Encodes the blocks that wait, each of which begins after the one before it.
+    /// Encodes the waiting blocks, which ascend by key.
     fn encode(&self, waiting: &mut Vec<Block>, stripes: &mut Vec<SizedStripe>) -> Result<()> {
         let schema = self.snapshot.schema();
         let Some(last) = waiting.pop() else { return Ok(()) };
@@ -170,7 +171,7 @@ impl<'a> MergeInputs<'a> {
     }
 }
 
-/// Whether a stripe is under a quarter of what it could be.
+/// Whether a stripe is below a quarter of its full size.
 fn is_short(stripe: &StripeMeta) -> bool {
     let limits = StripeLimits::default();
     let records = stripe.records.iter().max().copied().unwrap_or(0).max(stripe.rows);

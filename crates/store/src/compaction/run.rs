@@ -1,4 +1,4 @@
-//! Doing what a plan says: copy, merge, hide for good, write.
+//! Runs a compaction plan: copies, merges and writes SSTs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,54 +8,54 @@ use rayon::prelude::*;
 
 use crate::compaction::filter::CompactionFilter;
 use crate::compaction::input::MergeInputs;
+use crate::compaction::output::{MergeOutput, SubcompactionOutput};
 use crate::compaction::plan::{CompactionPlan, MergePlan};
 use crate::compaction::subcompaction::{Subcompaction, subcompactions};
-use crate::compaction::output::{SubcompactionOutput, MergeOutput};
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::read::snapshot::Snapshot;
 use crate::version::{Compacted, MultiWindow, Replacement, Sst, VersionEdit};
 
-/// Bytes of a piece: as much as keeps all cores busy, but no less, since what a cut goes through is read twice.
+/// Least bytes of a subcompaction: stripes at its boundaries are read twice.
 const LEAST_SUBCOMPACTION: u64 = 2 << 20;
-/// And no more, since a piece is held until those before it are written.
+/// Most bytes of a subcompaction: its output is held until those before it are written.
 const MOST_SUBCOMPACTION: u64 = 32 << 20;
-/// Pieces for each core, so that none waits long for the last.
+/// Subcompactions per core, so that no core waits long for the last.
 const SUBCOMPACTIONS_A_CORE: u64 = 6;
 
-/// A compaction that was done but for its commit.
+/// A finished compaction, to be committed.
 #[derive(Debug)]
 pub struct Compaction {
-    /// To be committed at the plan's time.
+    /// The edit, to be committed at the plan's time.
     pub edit: VersionEdit,
-    /// SSTs before, and the bytes of them.
+    /// Number and bytes of the replaced SSTs.
     pub before: (usize, u64),
-    /// SSTs after, and the bytes of them.
+    /// Number and bytes of the output SSTs.
     pub after: (usize, u64),
-    /// Cells that were taken out: hidden by drops or rules, or written over.
+    /// Removed cells: tombstoned, expired, or replaced by newer ones.
     pub removed: u64,
 }
 
-/// What became of the SSTs of a merge.
+/// Result of a merge.
 struct Rewritten {
     ssts: Vec<Sst>,
-    /// Whether a read at the plan's time shows less than one at the version's.
+    /// Whether a read at the plan's time returns fewer cells than one at the version's.
     expired: bool,
 }
 
 impl Compaction {
-    /// Does what `plan` says, on all cores.
+    /// Runs `plan` on all cores.
     ///
     /// # Errors
-    /// Those of reading and writing. What was written is removed then.
+    /// Those of reading and writing; written SSTs are removed.
     pub fn run(plan: &CompactionPlan, ids: &dyn Ids) -> Result<Self> {
         Self::run_while(plan, ids, &|| Ok(()))
     }
 
-    /// The same, as long as `go_on`, which is asked again and again, answers so.
+    /// As [`Self::run`]; calls `go_on` repeatedly, which may cancel it.
     ///
     /// # Errors
-    /// That of `go_on`, or as [`Self::run`].
+    /// That of `go_on`, and those of [`Self::run`].
     pub fn run_while(plan: &CompactionPlan, ids: &dyn Ids, go_on: &(dyn Fn() -> Result<()> + Sync)) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
@@ -99,9 +99,9 @@ impl Compaction {
     }
 }
 
-/// The days whose answer changes, by window. A merge changes none, nor does taking out what was hidden;
-/// only a later logical time does, by hiding more: that is the days of windows in which it does. Where rows
-/// span windows, another window may hide more because of it, so all days count.
+/// The days whose answers change, by window. Merging and removing hidden cells change none; a later logical time
+/// changes the days of windows in which more cells expired. Where rows span windows, that may expire cells in other
+/// windows, so all days count.
 fn changed_days(snapshot: &Snapshot, expired: &BTreeSet<i64>) -> BTreeMap<i64, BTreeSet<i32>> {
     let all = !expired.is_empty() && !snapshot.layout().rows_keep_to_windows();
     let windows = snapshot.version().windows.iter().filter(|window| all || expired.contains(&window.start));
@@ -112,17 +112,17 @@ fn bytes(ssts: &[Sst]) -> u64 {
     ssts.iter().map(|sst| sst.bytes).sum()
 }
 
-/// What is done to every merge of a plan.
+/// Context of all merges of a plan.
 struct CompactionRun<'a> {
     snapshot: &'a Snapshot,
     judge: &'a CompactionFilter,
     ids: &'a dyn Ids,
-    /// Says when to stop.
+    /// Returns an error to cancel.
     go_on: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
 impl CompactionRun<'_> {
-    /// Small merges side by side, and the pieces of a large one.
+    /// Runs small merges in parallel, and large ones by parallel subcompactions.
     fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Rewritten>> {
         let (large, small): (Vec<usize>, Vec<usize>) =
             (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_SUBCOMPACTION);
@@ -132,9 +132,9 @@ impl CompactionRun<'_> {
         done.into_values().collect()
     }
 
-    /// A part of a window may be over a limit that the whole of it keeps to: a sum that later cells lower, or versions of a
-    /// cell that rules take out only where all of them are seen. Puts a merge of the whole window in the place of such
-    /// parts, and drops what was written for the window: the places of the merges to be done.
+    /// A part of a window may exceed a limit that the whole keeps to: later cells may lower a sum, or rules may
+    /// remove versions only where all are seen. Replaces such partial merges by a merge of the whole window, and
+    /// discards the window's outputs. Returns the indexes of the merges to run.
     fn widen(&self, merges: &mut Vec<MergePlan>, done: &mut Vec<Result<Rewritten>>) -> Vec<usize> {
         let over = |done: &Result<Rewritten>| {
             matches!(done, Err(StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. }))
@@ -162,7 +162,7 @@ impl CompactionRun<'_> {
         places
     }
 
-    /// Removes what was written for a merge that is not committed.
+    /// Removes the output of a merge that is not committed.
     fn discard(&self, merge: &MergePlan, ssts: Vec<Sst>) {
         let replacements = vec![merge.replacement(ssts)];
         let compacted = Some(Compacted { replacements, ..Compacted::default() });
@@ -174,18 +174,23 @@ impl CompactionRun<'_> {
         let judge = Some(self.judge).filter(|_| merge.collects);
         let inputs = MergeInputs::new(self.snapshot, merge, judge)?;
         let cores = rayon::current_num_threads() as u64;
-        let limit = (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(LEAST_SUBCOMPACTION, MOST_SUBCOMPACTION);
+        let limit =
+            (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(LEAST_SUBCOMPACTION, MOST_SUBCOMPACTION);
         let pieces = subcompactions(inputs.parts(), limit);
-        let collected = judge.and_then(CompactionFilter::stamp);
-        let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, collected));
+        let gc_stamp = judge.and_then(CompactionFilter::stamp);
+        let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp));
         let state = MergeProgress::default();
         let work = || {
             while !state.failed.load(Ordering::Relaxed) {
                 let at = state.next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(at) else { return };
                 let made = (self.go_on)().and_then(|()| match piece {
-                    Subcompaction::TrivialMove { sst } => Ok((SubcompactionOutput::Moved(Box::new(inputs.sst(*sst))), false)),
-                    Subcompaction::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
+                    Subcompaction::TrivialMove { sst } => {
+                        Ok((SubcompactionOutput::Moved(Box::new(inputs.sst(*sst))), false))
+                    }
+                    Subcompaction::Copy { sst, stripes } => {
+                        inputs.copy(*sst, stripes.clone()).map(|made| (made, false))
+                    }
                     Subcompaction::Merge { keys } => inputs.merge(keys),
                 });
                 let taken = made.and_then(|(made, expired)| {
@@ -201,7 +206,7 @@ impl CompactionRun<'_> {
         if pieces.len() == 1 {
             work();
         } else {
-            // Pieces are begun in their order, so that few of them wait for one before.
+            // Subcompactions start in key order, so that few outputs wait for an earlier one.
             rayon::scope(|scope| (0..cores).for_each(|_| scope.spawn(|_| work())));
         }
         let mut output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -209,8 +214,8 @@ impl CompactionRun<'_> {
         let done = error.map_or(Ok(()), Err).and_then(|()| output.end());
         let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
         let windows = || MultiWindow { windows: merge.joins.clone(), without: Vec::new() };
-        let joined = (!merge.joins.is_empty()).then(windows);
-        let place = |sst: Sst| Sst { order: merge.order, level, joined: joined.clone(), ..sst };
+        let multi_window = (!merge.joins.is_empty()).then(windows);
+        let place = |sst: Sst| Sst { seqno: merge.seqno, level, multi_window: multi_window.clone(), ..sst };
         let ssts = output.into_ssts().into_iter().map(place).collect();
         match done {
             Ok(()) => Ok(Rewritten { ssts, expired: state.expired.into_inner() }),
@@ -222,7 +227,7 @@ impl CompactionRun<'_> {
     }
 }
 
-/// How far the pieces of a merge are.
+/// Progress of the subcompactions of a merge.
 #[derive(Default)]
 struct MergeProgress {
     next: AtomicUsize,

@@ -1,45 +1,45 @@
-//! Which parts of a merge are copied and which are decoded, in pieces that can be done side by side. Pure: looks at keys
-//! and sizes alone.
+//! Subcompactions: splits a merge into pieces that are moved, copied or merged in parallel. Pure: uses keys and sizes
+//! only.
 
 use std::ops::Range;
 
 use tidetable_layout::KeyRange;
 
-/// A part of an input: one of its stripes, or all of it.
+/// A part of an input: a stripe, or the whole SST.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputPart<'a> {
-    /// The SST, by its place among the inputs.
+    /// Index of the SST among the inputs.
     pub(crate) sst: usize,
-    /// The stripe; `None` for an SST that stays the file it is.
+    /// The stripe; `None` for a whole SST that may be moved.
     pub(crate) stripe: Option<usize>,
     pub(crate) first: &'a [u8],
     pub(crate) last: &'a [u8],
-    /// Bytes of it in its file.
+    /// Its bytes in the file.
     pub(crate) bytes: u64,
-    /// Whether its bytes may be taken as they are where nothing overlaps it.
+    /// Whether it may be copied as bytes where nothing overlaps it.
     pub(crate) keeps: bool,
-    /// Whether it is so short that it had better be joined with its neighbours.
+    /// Whether it is short and better merged with its neighbours.
     pub(crate) short: bool,
 }
 
-/// Some rows of the output; in a list of them each comes after those before it.
+/// A piece of a merge; pieces ascend by key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subcompaction {
-    /// An SST that becomes part of the output as it is.
+    /// Trivial move: an SST that becomes part of the output unchanged.
     TrivialMove { sst: usize },
-    /// Stripes of one SST that are taken as bytes.
+    /// Stripes of one SST, copied as bytes.
     Copy { sst: usize, stripes: Range<usize> },
-    /// The rows of all inputs in a range of keys.
+    /// The rows of all inputs in a key range, merged.
     Merge { keys: KeyRange },
 }
 
-/// Parts of which each overlaps another, and their fate.
+/// Overlapping parts, and whether they are merged.
 struct Cluster<'p, 'a> {
     parts: &'p [InputPart<'a>],
     merges: bool,
 }
 
-/// Cuts `parts` into pieces of about so many bytes, at the first keys of parts.
+/// Splits `parts` into pieces of about `bytes` bytes, at the first keys of parts.
 pub(crate) fn subcompactions(mut parts: Vec<InputPart<'_>>, bytes: u64) -> Vec<Subcompaction> {
     parts.sort_by(|a, b| (a.first, a.last).cmp(&(b.first, b.last)));
     let mut pieces = Subcompactions { done: Vec::new(), bytes: 0, limit: bytes };
@@ -65,7 +65,7 @@ fn clusters<'p, 'a>(parts: &'p [InputPart<'a>]) -> Vec<Cluster<'p, 'a>> {
     if start < parts.len() {
         clusters.push(Cluster::new(&parts[start..]));
     }
-    // Short stripes beside others that are decoded anyway, or beside short ones, make one.
+    // Short stripes are merged with short or decoded neighbours.
     let short: Vec<bool> = clusters.iter().map(|cluster| !cluster.merges && cluster.parts[0].short).collect();
     for at in 0..clusters.len() {
         let joins = |other: Option<usize>| {
@@ -84,7 +84,7 @@ impl<'p, 'a> Cluster<'p, 'a> {
     }
 }
 
-/// The pieces so far; the last is still growing.
+/// The pieces so far; the last may still grow.
 struct Subcompactions {
     done: Vec<Subcompaction>,
     bytes: u64,
@@ -92,7 +92,7 @@ struct Subcompactions {
 }
 
 impl Subcompactions {
-    /// A part that nothing overlaps.
+    /// Adds a part that nothing overlaps.
     fn take(&mut self, part: &InputPart<'_>) {
         self.close(part.first);
         let full = self.bytes >= self.limit;
@@ -108,7 +108,7 @@ impl Subcompactions {
         }
     }
 
-    /// A part that is decoded.
+    /// Adds a part to be merged.
     fn merge(&mut self, part: &InputPart<'_>) {
         match self.done.last() {
             Some(Subcompaction::Merge { keys }) if self.bytes < self.limit || keys.start == part.first => {
@@ -126,7 +126,7 @@ impl Subcompactions {
         self.bytes = part.bytes;
     }
 
-    /// Ends the last piece, if it is a range of keys, before the row `next`.
+    /// Ends the last piece before the key `next`, if it is a merge.
     fn close(&mut self, next: &[u8]) {
         if let Some(Subcompaction::Merge { keys }) = self.done.last_mut() {
             keys.end = Some(next.to_vec());
@@ -161,8 +161,11 @@ mod tests {
         ];
         let copy = |stripes| Subcompaction::Copy { sst: 0, stripes };
         let pieces = subcompactions(parts.clone(), 100);
-        assert_eq!(pieces, [copy(0..1), merge("d", Some("g")), copy(2..3), Subcompaction::TrivialMove { sst: 2 }, copy(3..4)]);
-        // What has to be encoded anew takes no neighbour with it, unless that is short.
+        assert_eq!(
+            pieces,
+            [copy(0..1), merge("d", Some("g")), copy(2..3), Subcompaction::TrivialMove { sst: 2 }, copy(3..4)]
+        );
+        // Only short neighbours are encoded again with a merged part.
         let mut fresh = parts.clone();
         fresh[0].keeps = false;
         assert_eq!(subcompactions(fresh, 100)[..2], [merge("a", Some("g")), copy(2..3)]);

@@ -17,7 +17,7 @@ use crate::load::work::Work;
 const WORKING_MEMORY: u64 = 128 << 20;
 
 /// State that the cores share while they encode.
-pub(crate) struct Gather<'a, 'l, M> {
+pub(crate) struct Batcher<'a, 'l, M> {
     pub(crate) loader: &'a Loader<'l>,
     pub(crate) pass: &'a Pass,
     pub(crate) works: &'a [Work],
@@ -26,7 +26,7 @@ pub(crate) struct Gather<'a, 'l, M> {
     pub(crate) messages: &'a Mutex<M>,
 }
 
-impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
+impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
     /// Encodes pieces until the memory for cells is full or no piece is left. Returns whether more may come, and how
     /// long a core waited for pieces on average.
     pub(crate) fn until_full(&self, states: &mut [TargetState]) -> Result<(bool, Duration)> {
@@ -60,7 +60,7 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
             let message = lock(self.messages).next();
             waited += clock.elapsed();
             let Some(message) = message else { return Ok((false, waited)) };
-            let outcome = self.loader.lay_out(message?, &self.pass.readings, self.works, self.encoders)?;
+            let outcome = self.loader.encode_piece(message?, &self.pass.readings, self.works, self.encoders)?;
             self.tell(&outcome);
             outcome.put(&self.pass.readings, self.works, &mut lock(states));
         }
@@ -68,11 +68,11 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
     }
 
     fn tell(&self, outcome: &PieceOutcome) {
-        let PieceOutcome::Laid { parts, .. } = outcome else { return };
+        let PieceOutcome::Encoded { parts, .. } = outcome else { return };
         let rows = parts.iter().map(|part| part.counts.accepted + part.counts.filtered).max().unwrap_or_default();
         (self.loader.on_progress)(Progress::Read { bytes: 0, rows });
         let runs = parts.iter().flat_map(|part| part.chunk.windows.values().flatten());
-        (self.loader.on_progress)(Progress::Laid { rows: runs.map(|run| run.len() as u64).sum() });
+        (self.loader.on_progress)(Progress::Encoded { rows: runs.map(|run| run.len() as u64).sum() });
     }
 }
 

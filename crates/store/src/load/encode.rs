@@ -13,15 +13,15 @@ use crate::load::input::prepare::Prepared;
 use crate::load::input::read::{ReadMessage, RejectedRows};
 use crate::load::pass::Reading;
 use crate::load::sort::chunk::{Chunk, split_by_window};
-use crate::load::spec::{Loader, MICROS_PER_DAY, LoadTarget};
+use crate::load::spec::{LoadTarget, Loader, MICROS_PER_DAY};
 use crate::load::stats::EmptyRow;
 use crate::load::work::{Counts, ToRead, Work};
-use crate::tombstone::{Hidden, LoadMask};
+use crate::tombstone::{HiddenEvents, TombstoneLoadFilter};
 
 /// Result of encoding one message of the reader.
 pub(crate) enum PieceOutcome {
     /// The encoded piece for each use of the input, in order.
-    Laid {
+    Encoded {
         input: usize,
         /// Offset of the piece in its input.
         offset: u64,
@@ -47,7 +47,7 @@ pub(crate) struct EncodedChunk {
 }
 
 /// A parsed piece with its derived columns.
-struct Rows {
+struct ParsedPiece {
     read: u64,
     rejected: Vec<Rejected>,
     derived: Prepared,
@@ -58,7 +58,7 @@ struct Rows {
 
 impl Loader<'_> {
     /// Parses one piece and encodes it for all tables that read it.
-    pub(crate) fn lay_out(
+    pub(crate) fn encode_piece(
         &self,
         message: ReadMessage,
         readings: &[Reading],
@@ -82,13 +82,13 @@ impl Loader<'_> {
         }
         let part = |(at, to_read): (usize, &ToRead)| {
             let (target, encoders, rebuilt) = (&self.targets[at], &encoders[at], works[at].edit.rebuilt.as_slice());
-            lay_out_for(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
+            encode_for_table(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
         };
         let parts = used().map(part).collect::<Result<_>>()?;
-        Ok(PieceOutcome::Laid { input, offset, parts })
+        Ok(PieceOutcome::Encoded { input, offset, parts })
     }
 
-    fn rows(&self, piece: FeedPiece, first_row: u64) -> Result<Rows> {
+    fn rows(&self, piece: FeedPiece, first_row: u64) -> Result<ParsedPiece> {
         let (batch, read, rejected, origin, mut times) = match piece {
             FeedPiece::Chunk { parser, chunk } => {
                 let ParsedChunk { batch, rows_read, rejected, origin, times, .. } = parser.parse(chunk)?;
@@ -105,17 +105,17 @@ impl Loader<'_> {
             None => Prepared::whole(batch),
         };
         times += derived.times;
-        Ok(Rows { read, rejected, derived, origin, times })
+        Ok(ParsedPiece { read, rejected, derived, origin, times })
     }
 }
 
 /// Encodes the rows of a piece that one table accepts.
-fn lay_out_for(
+fn encode_for_table(
     target: &LoadTarget<'_>,
     encoders: &Encoders<'_>,
     (to_read, index, offset): (&ToRead, u64, u64),
     rebuilt: &[i64],
-    rows: &Rows,
+    rows: &ParsedPiece,
     reject: &RejectedRows<'_>,
 ) -> Result<EncodedChunk> {
     let batch = rows.derived.batch.clone();
@@ -124,22 +124,22 @@ fn lay_out_for(
         None => Prepared::whole(batch),
     };
     let mut encoder = encoders.take();
-    let mut laid = encoder.1.encode(&prepared.batch);
+    let mut encoded = encoder.1.encode(&prepared.batch);
     let worker = encoder.0;
     let unpivots = !target.layout.spec().unpivot.is_empty();
     // Before tombstones hide any of them.
-    let cells = laid.as_ref().ok().map(|laid| rows_with_cells(laid, prepared.batch.num_rows(), unpivots));
-    let mask = LoadMask::new(target.layout.stored(), &target.base.drops, to_read.sequence);
-    let hidden = match &mut laid {
-        Ok(laid) => mask.apply(laid, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
-        Err(_) => Ok(Hidden::default()),
+    let cells = encoded.as_ref().ok().map(|encoded| rows_with_cells(encoded, prepared.batch.num_rows(), unpivots));
+    let tombstones = TombstoneLoadFilter::new(target.layout.stored(), &target.base.tombstones, to_read.input_seqno);
+    let hidden = match &mut encoded {
+        Ok(encoded) => tombstones.apply(encoded, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
+        Err(_) => Ok(HiddenEvents::default()),
     };
     encoders.put(encoder);
-    let (mut laid, hidden) = (laid?, hidden?);
-    let Cells { with, without } = cells.unwrap_or_default();
+    let (mut encoded, hidden) = (encoded?, hidden?);
+    let RowsWithCells { with, without } = cells.unwrap_or_default();
     // An upsert that brings no cell empties its row.
     let empty = if target.layout.stored().upsert { &[][..] } else { &without };
-    let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + laid.rejected.len();
+    let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + encoded.rejected.len();
     let counts = Counts {
         read: rows.read,
         accepted: (with + without.len()) as u64,
@@ -149,44 +149,44 @@ fn lay_out_for(
     };
     counts.assert_complete(&to_read.file.path)?;
     if to_read.tells_at(offset) {
-        reject.report_table(target.table.name(), &rows.derived, &prepared, &laid.rejected);
+        reject.report_table(target.table.name(), &rows.derived, &prepared, &encoded.rejected);
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
     let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
     let windows =
-        split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
+        split_by_window(&encoded.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
     let windows = hidden.leave_out(windows);
-    let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
+    let days = windows.iter().map(|(window, runs)| (*window, days(&encoded.time, runs))).collect();
     // Event time was needed only for windows; cells have their own timestamps.
-    laid.time = Vec::new();
+    encoded.time = Vec::new();
     Ok(EncodedChunk {
         counts,
         times: rows.times,
         days,
-        chunk: Chunk { place: (to_read.sequence, index), worker, bytes: laid_bytes(&laid), laid, windows },
+        chunk: Chunk { place: (to_read.input_seqno, index), worker, bytes: encoded_bytes(&encoded), encoded, windows },
         first_empty,
     })
 }
 
 /// Rows of a batch with and without cells; rejected rows are in neither.
 #[derive(Default)]
-struct Cells {
+struct RowsWithCells {
     with: usize,
     without: Vec<usize>,
 }
 
 /// Which of the `rows` rows of a batch have cells. Unpivot makes several events of a row, or none where all values
 /// are null; otherwise an event is a row.
-fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
-    let bare = laid.without_cells();
-    let Some(row_of) = laid.rows.as_deref().filter(|_| unpivots) else {
-        let row = |event: usize| laid.rows.as_ref().map_or(event, |rows| rows[event] as usize);
-        let with = laid.prefix.len() - bare.len();
-        return Cells { with, without: bare.into_iter().map(row).collect() };
+fn rows_with_cells(encoded: &EncodedBatch, rows: usize, unpivots: bool) -> RowsWithCells {
+    let bare = encoded.without_cells();
+    let Some(row_of) = encoded.rows.as_deref().filter(|_| unpivots) else {
+        let row = |event: usize| encoded.rows.as_ref().map_or(event, |rows| rows[event] as usize);
+        let with = encoded.prefix.len() - bare.len();
+        return RowsWithCells { with, without: bare.into_iter().map(row).collect() };
     };
     let mut without = vec![true; rows];
-    laid.rejected.iter().for_each(|rejected| without[rejected.row] = false);
-    let rejected = laid.rejected.len();
+    encoded.rejected.iter().for_each(|rejected| without[rejected.row] = false);
+    let rejected = encoded.rejected.len();
     let mut bare = bare.into_iter().peekable();
     for (event, row) in row_of.iter().enumerate() {
         if bare.next_if_eq(&event).is_none() {
@@ -194,7 +194,7 @@ fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
         }
     }
     let without: Vec<usize> = (0..rows).filter(|row| without[*row]).collect();
-    Cells { with: rows - rejected - without.len(), without }
+    RowsWithCells { with: rows - rejected - without.len(), without }
 }
 
 /// The UTC days of runs of `times`; consecutive times mostly lie in one day.
@@ -211,9 +211,9 @@ fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
     days
 }
 
-fn laid_bytes(laid: &EncodedBatch) -> u64 {
-    let mut bytes = laid.prefix.len() * 4 + laid.tail.len() * 8;
-    for group in &laid.groups {
+fn encoded_bytes(encoded: &EncodedBatch) -> u64 {
+    let mut bytes = encoded.prefix.len() * 4 + encoded.tail.len() * 8;
+    for group in &encoded.groups {
         bytes += group.qualifier.as_ref().map_or(0, |codes| codes.len() * 4);
         bytes += group.timestamps.as_ref().map_or(0, |timestamps| timestamps.len() * 8);
         bytes += group.columns.iter().map(|column| column.get_array_memory_size()).sum::<usize>();

@@ -13,14 +13,14 @@ const FILES: usize = 4;
 
 /// Identifies an output SST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct OutputId {
     pub(crate) window: i64,
     pub(crate) file: usize,
 }
 
 /// Result of finishing a file.
 pub(crate) struct Finished {
-    pub(crate) place: Place,
+    pub(crate) place: OutputId,
     /// `None` if it has no rows.
     pub(crate) sst: Result<Option<Sst>>,
     pub(crate) took: Duration,
@@ -28,13 +28,13 @@ pub(crate) struct Finished {
 
 /// Queue of files to finish.
 pub(crate) struct Finisher<'t> {
-    sender: SyncSender<(Place, SstFile<'t>)>,
+    sender: SyncSender<(OutputId, SstFile<'t>)>,
 }
 
 impl<'t> Finisher<'t> {
     /// Runs `work`, which queues files, and waits until all are finished. Returns them by place.
     pub(crate) fn beside<R>(work: impl FnOnce(&Self) -> R) -> (R, Vec<Finished>) {
-        let (sender, receiver) = sync_channel::<(Place, SstFile<'t>)>(FILES);
+        let (sender, receiver) = sync_channel::<(OutputId, SstFile<'t>)>(FILES);
         let (receiver, done) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = std::thread::scope(|scope| {
             for _ in 0..FILES {
@@ -56,7 +56,7 @@ impl<'t> Finisher<'t> {
     }
 
     /// Queues `file`; blocks while the queue is full.
-    pub(crate) fn finish(&self, place: Place, file: SstFile<'t>) {
+    pub(crate) fn finish(&self, place: OutputId, file: SstFile<'t>) {
         // The receiver outlives every sender.
         let _ = self.sender.send((place, file));
     }

@@ -23,11 +23,11 @@ pub(crate) mod tests;
 pub(crate) mod work;
 pub(crate) mod write;
 
-pub use input::feed::{Feed, FeedEnd, FileFeed, FeedPiece};
+pub use input::feed::{Feed, FeedEnd, FeedPiece, FileFeed};
 pub use input::plan::{Grown, GrowthOf, InputPlan, InputPlanOptions};
 pub use input::prepare::{Prepare, Prepared, UnpreparedRow};
 pub use input::read::RejectedRow;
 #[doc(hidden)]
 pub use sort::order::order_events;
-pub use spec::{LEAST_MEMORY, Loaded, Loader, Progress, LoadTarget};
+pub use spec::{LEAST_MEMORY, LoadTarget, Loaded, Loader, Progress};
 pub use stats::{EmptyRow, LargestRow, LoadStats};

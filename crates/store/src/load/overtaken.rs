@@ -12,7 +12,6 @@ use std::sync::Arc;
 use arrow::array::Array;
 use tidetable_layout::schema::{Merge, TimestampKind};
 use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
-use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::commit::limits::damage_only;
 use crate::error::Result;
@@ -27,7 +26,7 @@ impl LoadTarget<'_> {
     /// The grown inputs whose new cells, appended by `edit`, would hide cells of later inputs.
     pub(crate) fn overtaken(&self, edit: &VersionEdit) -> Result<Vec<String>> {
         let suspects = self.suspects(edit);
-        if suspects.is_empty() || failpoints::is(Bug::AppendWhateverComesLater) {
+        if suspects.is_empty() || tidetable_sstable::failpoint!(AppendWhateverComesLater) {
             return Ok(Vec::new());
         }
         let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
@@ -39,8 +38,8 @@ impl LoadTarget<'_> {
             let mut old: Vec<&Sst> = Vec::new();
             for state in &self.base.windows {
                 let stays = !edit.rebuilt.contains(&state.start) && is_near(state.start);
-                old.extend(state.ssts.iter().filter(|sst| match &sst.joined {
-                    Some(joined) => joined.windows.iter().any(|start| is_near(*start)),
+                old.extend(state.ssts.iter().filter(|sst| match &sst.multi_window {
+                    Some(multi_window) => multi_window.windows.iter().any(|start| is_near(*start)),
                     None => stays,
                 }));
             }
@@ -58,8 +57,8 @@ impl LoadTarget<'_> {
         let keeps = self.layout.rows_keep_to_windows();
         let mut suspects: BTreeMap<Option<i64>, Vec<&str>> = BTreeMap::new();
         for Grown { held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
-            let later = || self.base.inputs.iter().rev().take_while(|input| input.sequence > held.sequence);
-            let Some(now) = edit.inputs.iter().find(|input| input.sequence == held.sequence) else { continue };
+            let later = || self.base.inputs.iter().rev().take_while(|input| input.input_seqno > held.input_seqno);
+            let Some(now) = edit.inputs.iter().find(|input| input.input_seqno == held.input_seqno) else { continue };
             if !keeps && later().any(|input| !input.windows.is_empty()) {
                 suspects.entry(None).or_default().push(&now.path);
             }
@@ -92,17 +91,17 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
         return Ok(false);
     }
     let keys = KeyRange { start: first.clone(), end: Some([last.as_slice(), &[0]].concat()) };
-    let (count, top) = (new.len() as u64, near.iter().map(|sst| sst.order).max().unwrap_or(0) + 1);
+    let (count, top) = (new.len() as u64, near.iter().map(|sst| sst.seqno).max().unwrap_or(0) + 1);
     let scan = |is_last: bool| -> Result<BlockScan> {
         let mut sources: Vec<SstSource> = Vec::with_capacity(near.len() + new.len());
         for sst in &near {
             let source = snapshot.source(sst, &ALWAYS)?;
-            sources.push(SstSource { order: source.order + count, ..source });
+            sources.push(SstSource { seqno: source.seqno + count, ..source });
         }
         for (at, sst) in new.iter().enumerate() {
-            let order = at as u64 + if is_last { count + top } else { 0 };
+            let seqno = at as u64 + if is_last { count + top } else { 0 };
             // Tombstones were applied to new SSTs during the load.
-            sources.push(SstSource { order, mask: None, ..snapshot.source(sst, &ALWAYS)? });
+            sources.push(SstSource { seqno, tombstones: None, ..snapshot.source(sst, &ALWAYS)? });
         }
         let (schema, all) = (Arc::clone(snapshot.schema()), Projection::all(snapshot.schema()));
         let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true };
@@ -135,7 +134,7 @@ fn apart(one: &Sst, other: &Sst) -> bool {
 
 /// Whether two scans of the same rows return different cells.
 fn differ(one: BlockScan, other: BlockScan) -> Result<bool> {
-    let (mut one, mut other) = (Rows::new(one), Rows::new(other));
+    let (mut one, mut other) = (RowCursor::new(one), RowCursor::new(other));
     loop {
         match (one.fill()?, other.fill()?) {
             (false, false) => return Ok(false),
@@ -150,12 +149,12 @@ fn differ(one: BlockScan, other: BlockScan) -> Result<bool> {
 }
 
 /// A scan with its current block and a position in it.
-struct Rows {
+struct RowCursor {
     scan: BlockScan,
     block: Option<Block>,
 }
 
-impl Rows {
+impl RowCursor {
     fn new(scan: BlockScan) -> Self {
         Self { scan, block: None }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Pass {
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) file: InputFile,
-    /// (target, index among its inputs).
+    /// (target, index among its inputs)..
     pub(crate) uses: Vec<(usize, usize)>,
 }
 
@@ -97,7 +97,8 @@ mod tests {
     use crate::version::VersionEdit;
 
     fn work(paths: &[&str]) -> Work {
-        let input = |(sequence, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), sequence as u64);
+        let input =
+            |(input_seqno, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), input_seqno as u64);
         Work { edit: VersionEdit::default(), inputs: paths.iter().enumerate().map(input).collect() }
     }
 

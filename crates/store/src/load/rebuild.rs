@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tidetable_layout::Window;
 use tidetable_layout::time::{window_bounds, window_name};
 use tidetable_source::InputFile;
-use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::error::{Result, StoreError};
 use crate::load::encode::PieceOutcome;
@@ -17,8 +16,8 @@ use crate::load::encoders::Encoders;
 use crate::load::input::plan::Grown;
 use crate::load::input::read::read_ahead;
 use crate::load::pass::passes;
-use crate::load::spec::{Loader, MICROS_PER_DAY, LoadTarget};
-use crate::load::work::{Held, ToRead, Work};
+use crate::load::spec::{LoadTarget, Loader, MICROS_PER_DAY};
+use crate::load::work::{HeldInput, ToRead, Work};
 use crate::version::{Input, VersionEdit};
 
 /// Plans the work of each table.
@@ -32,7 +31,7 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work
     let LoadTarget { base, plan, .. } = target;
     let window = target.layout.spec().window;
     let mut edit = VersionEdit { base: base.number, ..VersionEdit::default() };
-    if !failpoints::is(Bug::ForgetCopies) {
+    if !tidetable_sstable::failpoint!(ForgetCopies) {
         edit.names.clone_from(&plan.names);
     }
     edit.removed.extend(plan.forgotten.iter().cloned());
@@ -44,14 +43,14 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);
         }
-        inputs.push(ToRead { changed: true, ..ToRead::new(file, old.sequence) });
+        inputs.push(ToRead { changed: true, ..ToRead::new(file, old.input_seqno) });
     }
-    for ((sequence, file), now_in) in plan.resumed.iter().zip(now_in.iter().skip(plan.changed.len())) {
+    for ((input_seqno, file), now_in) in plan.resumed.iter().zip(now_in.iter().skip(plan.changed.len())) {
         rebuilt.extend(now_in.iter().copied());
-        inputs.push(ToRead { changed: true, ..ToRead::new(file, *sequence) });
+        inputs.push(ToRead { changed: true, ..ToRead::new(file, *input_seqno) });
     }
     for old in &plan.given_up {
-        let all = if failpoints::is(Bug::TakeOutOfOneWindow) { 1 } else { usize::MAX };
+        let all = if tidetable_sstable::failpoint!(TakeOutOfOneWindow) { 1 } else { usize::MAX };
         rebuilt.extend(old.windows.iter().take(all).copied());
         for (start, days) in days_by_window(old, window) {
             edit.days.entry(start).or_default().extend(days);
@@ -60,20 +59,20 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work
     }
     for Grown { file, held, from, hash } in &plan.grown {
         let again = held.windows.iter().any(|start| rebuilt.contains(start));
-        let input = Some(Held { input: held.clone(), end: *from, again }).filter(|held| held.end > 0);
+        let input = Some(HeldInput { input: held.clone(), end: *from, again }).filter(|held| held.end > 0);
         let cut = input.as_ref().map(|held| held.end);
-        inputs.push(ToRead { expected: *hash, held: input, cut, ..ToRead::new(file, held.sequence) });
+        inputs.push(ToRead { expected: *hash, held: input, cut, ..ToRead::new(file, held.input_seqno) });
     }
-    for (sequence, file) in &plan.new {
-        inputs.push(ToRead::new(file, *sequence));
+    for (input_seqno, file) in &plan.new {
+        inputs.push(ToRead::new(file, *input_seqno));
     }
     let shares = |input: &&(InputFile, Arc<Input>)| input.1.windows.iter().any(|start| rebuilt.contains(start));
     for (file, input) in plan.unchanged.iter().filter(shares) {
         let expected = Some(input.hash);
-        inputs.push(ToRead { counts: false, expected, ..ToRead::new(file, input.sequence) });
+        inputs.push(ToRead { counts: false, expected, ..ToRead::new(file, input.input_seqno) });
     }
     none_is_gone(target, &rebuilt)?;
-    inputs.sort_by_key(|input| input.sequence);
+    inputs.sort_by_key(|input| input.input_seqno);
     edit.rebuilt = rebuilt.into_iter().collect();
     Ok(Work { edit, inputs })
 }
@@ -95,7 +94,7 @@ fn none_is_gone(target: &LoadTarget<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> 
         gone.extend(more);
         rest = others;
     }
-    gone.sort_by_key(|input| input.sequence);
+    gone.sort_by_key(|input| input.input_seqno);
     let changed = plan.changed.iter().map(|(file, _)| file.path.clone());
     let resumed = plan.resumed.iter().map(|(_, file)| file.path.clone());
     let given_up = plan.given_up.iter().map(|input| input.path.clone());
@@ -109,13 +108,13 @@ fn none_is_gone(target: &LoadTarget<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> 
 
 /// Reads the changed and then the resumed inputs of each target's plan, to find the windows that each touches.
 fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
-    let look = |(sequence, file): (u64, &InputFile)| {
-        let to_read = ToRead::new(file, sequence);
+    let look = |(input_seqno, file): (u64, &InputFile)| {
+        let to_read = ToRead::new(file, input_seqno);
         ToRead { counts: false, changed: true, ..to_read }
     };
     let of_target = |target: &LoadTarget<'_>| {
-        let changed = target.plan.changed.iter().map(|(file, old)| (old.sequence, file));
-        let resumed = target.plan.resumed.iter().map(|(sequence, file)| (*sequence, file));
+        let changed = target.plan.changed.iter().map(|(file, old)| (old.input_seqno, file));
+        let resumed = target.plan.resumed.iter().map(|(input_seqno, file)| (*input_seqno, file));
         Work { edit: VersionEdit::default(), inputs: changed.chain(resumed).map(look).collect() }
     };
     let works: Vec<Work> = loader.targets.iter().map(of_target).collect();
@@ -125,8 +124,8 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Vec<BTreeSet<i64>>>> {
     for pass in passes(&works) {
         read_ahead(loader.feed, &pass.files(&works), 2, &|_| {}, |messages| {
             for message in messages {
-                let outcome = loader.lay_out(message?, &pass.readings, &works, &encoders)?;
-                let PieceOutcome::Laid { input, parts, .. } = outcome else { continue };
+                let outcome = loader.encode_piece(message?, &pass.readings, &works, &encoders)?;
+                let PieceOutcome::Encoded { input, parts, .. } = outcome else { continue };
                 for ((target, index), part) in pass.readings[input].uses.iter().zip(parts) {
                     found[*target][*index].extend(part.chunk.windows.into_keys());
                 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use tidetable_sstable::StripeLimits;
 
 use crate::error::Result;
-use crate::load::batcher::Gather;
+use crate::load::batcher::Batcher;
 use crate::load::encoders::Encoders;
 use crate::load::finish::{Finished, Finisher};
 use crate::load::input::plan::{Grown, InputPlan};
@@ -15,7 +15,7 @@ use crate::load::input::read::read_ahead;
 use crate::load::pass::{Pass, passes};
 use crate::load::rebuild;
 use crate::load::sort::chunk::{events_by_window, held_back, keep_window};
-use crate::load::spec::{Loaded, Loader, Progress, LoadTarget};
+use crate::load::spec::{LoadTarget, Loaded, Loader, Progress};
 use crate::load::state::TargetState;
 use crate::load::stats::LoadStats;
 use crate::load::work::Work;
@@ -98,7 +98,7 @@ impl<'a> Loader<'a> {
         read_ahead(self.feed, &pass.files(works), READ_AHEAD, &on_bytes, |messages| {
             let messages = Mutex::new(messages.fuse());
             loop {
-                let gather = Gather { loader: self, pass, works, encoders, messages: &messages };
+                let gather = Batcher { loader: self, pass, works, encoders, messages: &messages };
                 let clock = Instant::now();
                 let (more, waited) = gather.until_full(states)?;
                 let stats = &mut states[first].stats;

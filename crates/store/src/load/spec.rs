@@ -65,7 +65,7 @@ pub enum Progress {
         rows: u64,
     },
     /// Rows were encoded for a table, and wait to be sorted.
-    Laid {
+    Encoded {
         /// How many, since the last call.
         rows: u64,
     },

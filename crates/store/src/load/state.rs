@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
-use crate::load::encode::{PieceOutcome, EncodedChunk};
+use crate::load::encode::{EncodedChunk, PieceOutcome};
 use crate::load::pass::Reading;
 use crate::load::sort::chunk::Chunk;
 use crate::load::stats::{EmptyRow, LoadStats};
@@ -48,7 +48,7 @@ impl TargetState {
             self.stats.rows_filtered += rows.filtered;
             self.stats.rows_rejected += rows.rejected;
             self.stats.rows_empty += rows.empty;
-            let place = |(sequence, row): &(u64, EmptyRow)| (*sequence, row.line);
+            let place = |(input_seqno, row): &(u64, EmptyRow)| (*input_seqno, row.line);
             let found = first_empty.map(|row| (chunk.place.0, row));
             // Pieces arrive in any order.
             let first = self.first_empty.take().into_iter().chain(found);
@@ -96,7 +96,7 @@ impl PieceOutcome {
                     }
                 }
             }
-            Self::Laid { input, offset, parts } => {
+            Self::Encoded { input, offset, parts } => {
                 for ((target, index), part) in readings[input].uses.iter().zip(parts) {
                     states[*target].put(*index, works[*target].inputs[*index].counts_at(offset), part);
                 }

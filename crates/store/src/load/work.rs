@@ -13,7 +13,7 @@ use crate::version::{Input, VersionEdit};
 #[derive(Debug)]
 pub(crate) struct ToRead {
     pub(crate) file: InputFile,
-    pub(crate) sequence: u64,
+    pub(crate) input_seqno: u64,
     /// New or changed: its rows are counted and its rejected rows reported. Otherwise it is only read again to
     /// rebuild windows.
     pub(crate) counts: bool,
@@ -24,14 +24,14 @@ pub(crate) struct ToRead {
     /// Offset at which a piece must begin.
     pub(crate) cut: Option<u64>,
     /// The part that the table keeps, if it has grown.
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldInput>,
     /// The offsets whose rejected rows are reported: a load that starts over has reported some already.
     pub(crate) tells: Range<u64>,
 }
 
 /// The part of a grown input that a table already holds.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldInput {
     pub(crate) input: Input,
     /// Offset of its end.
     pub(crate) end: u64,
@@ -60,9 +60,9 @@ impl Work {
 
 impl ToRead {
     /// An input whose rows are all loaded.
-    pub(crate) fn new(file: &InputFile, sequence: u64) -> Self {
+    pub(crate) fn new(file: &InputFile, input_seqno: u64) -> Self {
         let (file, tells) = (file.clone(), 0..u64::MAX);
-        Self { file, sequence, counts: true, changed: false, expected: None, cut: None, held: None, tells }
+        Self { file, input_seqno, counts: true, changed: false, expected: None, cut: None, held: None, tells }
     }
 
     /// Whether the table already holds the piece at `offset`.
@@ -113,7 +113,7 @@ impl ToRead {
         let days: BTreeSet<i32> = days.copied().collect();
         let windows: BTreeSet<i64> = windows.copied().collect();
         Ok(Input {
-            sequence: self.sequence,
+            input_seqno: self.input_seqno,
             path: self.file.path.clone(),
             size: self.file.size,
             version: self.file.version.clone(),

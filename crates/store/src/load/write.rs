@@ -10,7 +10,7 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, st
 
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::load::finish::{Finisher, Place};
+use crate::load::finish::{Finisher, OutputId};
 use crate::load::sort::chunk::{AllRanks, Chunk, WindowEvents};
 use crate::load::sort::order::RowOrder;
 use crate::load::sort::rows;
@@ -164,7 +164,7 @@ impl Files<'_, '_> {
 
     fn end(&mut self) {
         if let Some(file) = self.open.take() {
-            self.finisher.finish(Place { window: self.window, file: self.count }, file);
+            self.finisher.finish(OutputId { window: self.window, file: self.count }, file);
             self.count += 1;
         }
     }

@@ -73,7 +73,7 @@ impl RepairPlan {
     fn edit(&self) -> VersionEdit {
         let mut edit = VersionEdit { base: self.base.number, ..VersionEdit::default() };
         for file in &self.lost {
-            edit.taken_out.entry(file.window).or_default().push(file.sst.id.clone());
+            edit.removed_ssts.entry(file.window).or_default().push(file.sst.id.clone());
         }
         let windows: BTreeSet<i64> = self.lost.iter().flat_map(SstReport::windows).collect();
         let lost = self.base.windows.iter().filter(|window| windows.contains(&window.start));
@@ -99,7 +99,7 @@ impl RepairPlan {
         for file in &self.lost {
             match self.keep(&file.sst.id) {
                 Ok(path) => kept.extend(path),
-                Err(error) => tracing::warn!(%error, "no copy of a damaged file is kept"),
+                Err(error) => tracing::warn!(%error, "cannot copy a damaged SST to quarantine"),
             }
         }
         Ok(RepairDone { version, kept })

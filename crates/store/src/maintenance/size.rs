@@ -56,9 +56,13 @@ pub(crate) fn measure(schema: &StoredSchema, block: &Block, limit: u64) -> Sizes
 }
 
 fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u64) -> Sizes {
-    let parts: Vec<Part<'_>> =
-        schema.groups.iter().zip(&block.groups).filter_map(|(group, held)| Part::new(group, held.as_ref()?)).collect();
-    let mut sizes = Sizes { cells: parts.iter().map(Part::large_cells).sum(), ..Sizes::default() };
+    let parts: Vec<GroupSizes<'_>> = schema
+        .groups
+        .iter()
+        .zip(&block.groups)
+        .filter_map(|(group, held)| GroupSizes::new(group, held.as_ref()?))
+        .collect();
+    let mut sizes = Sizes { cells: parts.iter().map(GroupSizes::large_cells).sum(), ..Sizes::default() };
     for row in 0..block.keys.len() {
         let bound = parts.iter().map(|part| part.bound(row, row)).sum::<u64>();
         if bound <= advised {
@@ -82,7 +86,7 @@ fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u6
 }
 
 /// One column group of a block.
-struct Part<'a> {
+struct GroupSizes<'a> {
     group: &'a Group,
     held: &'a GroupBlock,
     /// Upper bound on the bytes of a record, without values of variable width.
@@ -91,7 +95,7 @@ struct Part<'a> {
     texts: Vec<&'a dyn Array>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> GroupSizes<'a> {
     fn new(group: &'a Group, held: &'a GroupBlock) -> Option<Self> {
         let dictionary = held.qualifiers.iter().flat_map(|qualifiers| &qualifiers.dictionary);
         let longest = dictionary.map(|name| name.len()).max().unwrap_or(0) as u64;
@@ -255,7 +259,7 @@ mod tests {
     #[test]
     fn the_bound_is_never_less() {
         let (schema, block) = block();
-        let part = Part::new(&schema.groups[0], block.groups[0].as_ref().unwrap()).unwrap();
+        let part = GroupSizes::new(&schema.groups[0], block.groups[0].as_ref().unwrap()).unwrap();
         for row in 0..2 {
             assert!(part.bound(row, row) >= part.exact(row));
         }

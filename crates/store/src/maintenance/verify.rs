@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
-use tidetable_sstable::tools::failpoints::{self, Bug};
 use tidetable_sstable::{ReadError, Reader};
 
 use crate::commit::limits::rows_over_limits;
@@ -55,7 +54,7 @@ pub struct SstReport {
 impl SstReport {
     /// Starts of its windows, ascending.
     pub fn windows(&self) -> Vec<i64> {
-        self.sst.joined.as_ref().map_or_else(|| vec![self.window], |joined| joined.windows.clone())
+        self.sst.multi_window.as_ref().map_or_else(|| vec![self.window], |multi_window| multi_window.windows.clone())
     }
 }
 
@@ -88,7 +87,7 @@ impl Table {
             numbers = numbers.split_off(numbers.len().saturating_sub(1));
         }
         let mut versions = Vec::with_capacity(numbers.len());
-        let mut named = Named::default();
+        let mut named = NamedSsts::default();
         let mut newest = None;
         for number in numbers.into_iter().rev() {
             let read = self.version(number).and_then(|version| {
@@ -103,7 +102,7 @@ impl Table {
             }
         }
         versions.reverse();
-        let report = |file: &File| SstReport {
+        let report = |file: &SstToVerify| SstReport {
             sst: file.sst.clone(),
             window: file.window,
             version: file.version,
@@ -116,13 +115,13 @@ impl Table {
     }
 
     /// All damage of an SST.
-    fn verify_sst(&self, file: &File, checksums_only: bool) -> Vec<StoreError> {
+    fn verify_sst(&self, file: &SstToVerify, checksums_only: bool) -> Vec<StoreError> {
         let sst = &file.sst;
         let reader = match self.ssts().open(sst) {
             Ok(reader) => reader,
             Err(error) => return vec![error],
         };
-        if failpoints::is(Bug::VerifyOpensOnly) {
+        if tidetable_sstable::failpoint!(VerifyOpensOnly) {
             return Vec::new();
         }
         let path = self.sst_path(&sst.id);
@@ -149,7 +148,7 @@ impl Table {
 }
 
 /// An SST to verify, with its description.
-struct File {
+struct SstToVerify {
     sst: Sst,
     window: i64,
     version: u64,
@@ -158,14 +157,14 @@ struct File {
 
 /// The SSTs of several versions, each once.
 #[derive(Default)]
-struct Named {
-    files: Vec<File>,
+struct NamedSsts {
+    files: Vec<SstToVerify>,
     places: HashMap<String, usize>,
     /// Layout fingerprint and schema of the version added last.
     schema: Option<(String, Arc<StoredSchema>)>,
 }
 
-impl Named {
+impl NamedSsts {
     /// Adds the SSTs of a version older than those added before.
     fn add(&mut self, table: &Table, version: Version) -> Result<()> {
         let schema = match &self.schema {
@@ -177,8 +176,8 @@ impl Named {
             for sst in &window.ssts {
                 if let Some(file) = self.places.get(&sst.id).and_then(|place| self.files.get(*place)) {
                     // Versions may differ in its position among others, but not in its content.
-                    let (order, level, joined) = (file.sst.order, file.sst.level, file.sst.joined.clone());
-                    if (Sst { order, level, joined, ..sst.clone() }) != file.sst {
+                    let (seqno, level, multi_window) = (file.sst.seqno, file.sst.level, file.sst.multi_window.clone());
+                    if (Sst { seqno, level, multi_window, ..sst.clone() }) != file.sst {
                         let path = table.manifests().path(version.number);
                         let reason = format!("it describes SST {} otherwise than version {}", sst.id, file.version);
                         return Err(StoreError::Manifest { path, reason });
@@ -187,7 +186,7 @@ impl Named {
                 }
                 self.places.insert(sst.id.clone(), self.files.len());
                 let (number, schema) = (version.number, Arc::clone(&schema));
-                self.files.push(File { sst: sst.clone(), window: window.start, version: number, schema });
+                self.files.push(SstToVerify { sst: sst.clone(), window: window.start, version: number, schema });
             }
         }
         Ok(())

@@ -71,7 +71,7 @@ impl ManifestStore {
         match self.read_checkpoint(number) {
             Ok(version) => version,
             Err(error) => {
-                tracing::warn!(%error, "the steps before it are read");
+                tracing::warn!(%error, "a checkpoint cannot be used; the deltas before it are read instead");
                 None
             }
         }
@@ -96,7 +96,7 @@ impl ManifestStore {
         }
         match self.write_checkpoint(version) {
             Ok(()) => version.origin.checkpoint = version.number,
-            Err(error) => tracing::warn!(%error, "a checkpoint was not written"),
+            Err(error) => tracing::warn!(%error, "cannot write a checkpoint; the next commit tries again"),
         }
     }
 

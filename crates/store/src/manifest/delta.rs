@@ -19,12 +19,13 @@ pub(crate) struct ManifestDelta {
     /// Checksum of the manifest of the version before.
     pub(crate) before: String,
     commit: String,
-    born: String,
+    #[serde(rename = "born")]
+    table_uuid: String,
     now: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    collected: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    vacuumed: Option<i64>,
+    #[serde(default, rename = "collected", skip_serializing_if = "Option::is_none")]
+    gc_watermark: Option<i64>,
+    #[serde(default, rename = "vacuumed", skip_serializing_if = "Option::is_none")]
+    vacuum_watermark: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     table: Option<TableIdentity>,
     /// Paths of removed inputs.
@@ -44,10 +45,11 @@ pub(crate) struct ManifestDelta {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     windows: Vec<WindowDelta>,
     /// Number of tombstones that stay, from the first.
-    drops_kept: usize,
+    #[serde(rename = "drops_kept")]
+    tombstones_kept: usize,
     /// New tombstones after them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    drops: Vec<Tombstone>,
+    #[serde(default, rename = "drops", skip_serializing_if = "Vec::is_empty")]
+    tombstones: Vec<Tombstone>,
 }
 
 /// Changes of a window; a missing window counts as empty.
@@ -73,25 +75,37 @@ impl ManifestDelta {
     pub(crate) fn changes_nothing(&self) -> bool {
         let inputs = self.inputs_gone.is_empty() && self.inputs.is_empty();
         let windows = self.windows_gone.is_empty() && self.windows.is_empty();
-        self.table.is_none() && inputs && windows && self.drops.is_empty()
+        self.table.is_none() && inputs && windows && self.tombstones.is_empty()
     }
 
     /// The delta from `before`, whose manifest has the checksum `manifest`, to `next`.
     pub(crate) fn between(before: &Version, manifest: &str, next: &Version) -> Self {
-        let Version { number, commit, born, now, table, inputs, names, windows, drops, collected, vacuumed, origin: _ } =
-            next;
+        let Version {
+            number,
+            commit,
+            table_uuid,
+            now,
+            table,
+            inputs,
+            names,
+            windows,
+            tombstones,
+            gc_watermark,
+            vacuum_watermark,
+            origin: _,
+        } = next;
         let (inputs_gone, inputs) = named_changes(&before.inputs, inputs);
         let (names_gone, names) = named_changes(&before.names, names);
         let (windows_gone, windows) = window_changes(&before.windows, windows);
-        let drops_kept = before.drops.iter().zip(drops).take_while(|(old, new)| old == new).count();
+        let tombstones_kept = before.tombstones.iter().zip(tombstones).take_while(|(old, new)| old == new).count();
         Self {
             number: *number,
             before: manifest.to_owned(),
             commit: commit.clone(),
-            born: born.clone(),
+            table_uuid: table_uuid.clone(),
             now: *now,
-            collected: *collected,
-            vacuumed: *vacuumed,
+            gc_watermark: *gc_watermark,
+            vacuum_watermark: *vacuum_watermark,
             table: (before.table != *table).then(|| table.clone()),
             inputs_gone,
             inputs,
@@ -99,8 +113,8 @@ impl ManifestDelta {
             names,
             windows_gone,
             windows,
-            drops_kept,
-            drops: drops[drops_kept..].to_vec(),
+            tombstones_kept,
+            tombstones: tombstones[tombstones_kept..].to_vec(),
         }
     }
 
@@ -124,10 +138,10 @@ impl ManifestDelta {
         }
         version.number = self.number;
         version.commit = self.commit;
-        version.born = self.born;
+        version.table_uuid = self.table_uuid;
         version.now = self.now;
-        version.collected = self.collected;
-        version.vacuumed = self.vacuumed;
+        version.gc_watermark = self.gc_watermark;
+        version.vacuum_watermark = self.vacuum_watermark;
         if let Some(table) = self.table {
             version.table = table;
         }
@@ -138,11 +152,11 @@ impl ManifestDelta {
             let start = delta.start;
             delta.apply(version.window(start))?;
         }
-        if self.drops_kept > version.drops.len() {
-            return Err(format!("it keeps {} drops of {}", self.drops_kept, version.drops.len()));
+        if self.tombstones_kept > version.tombstones.len() {
+            return Err(format!("it keeps {} tombstones of {}", self.tombstones_kept, version.tombstones.len()));
         }
-        version.drops.truncate(self.drops_kept);
-        version.drops.extend(self.drops);
+        version.tombstones.truncate(self.tombstones_kept);
+        version.tombstones.extend(self.tombstones);
         Ok(version)
     }
 }
@@ -200,7 +214,7 @@ impl WindowDelta {
         let replaced = end.and_then(|end| window.ssts.get(self.at..end));
         let same = |old: &[Sst]| old.iter().map(|sst| &sst.id).eq(&self.gone);
         let Some(end) = end.filter(|_| replaced.is_some_and(same)) else {
-            return Err(format!("the SSTs that it replaces in the window at {} us are others", self.start));
+            return Err(format!("the SSTs that it replaces in the window at {} us differ", self.start));
         };
         window.ssts.splice(self.at..end, self.ssts);
         window.days.retain(|day, _| !self.days_gone.contains(day));

@@ -108,7 +108,7 @@ pub(crate) fn read(bytes: &[u8], number: u64) -> Result<(Manifest, String), Stri
             let found = delta.number;
             (Manifest::Delta(Box::new(delta)), found)
         }
-        _ => return Err("it holds neither a version nor a step".to_owned()),
+        _ => return Err("it holds neither a version nor a delta".to_owned()),
     };
     if found != number {
         return Err(format!("it says it is version {found}"));
@@ -153,7 +153,7 @@ pub fn encode(version: &Version) -> Result<Vec<u8>, String> {
 pub fn decode(bytes: &[u8], number: u64) -> Result<Version, String> {
     match read(bytes, number)?.0 {
         Manifest::Full(version) => invariants::check(&version).map(|()| *version),
-        Manifest::Delta(_) => Err("it holds a step".to_owned()),
+        Manifest::Delta(_) => Err("it holds a delta".to_owned()),
     }
 }
 

@@ -8,8 +8,6 @@
 
 use std::collections::HashSet;
 
-use tidetable_sstable::tools::failpoints;
-
 use crate::error::{Result, StoreError};
 use crate::manifest;
 use crate::manifest::store::ManifestStore;
@@ -107,7 +105,7 @@ impl ManifestStore {
     /// edit that wrote none is never found.
     pub(crate) fn find_prior_commit(&self, edit: &VersionEdit, newest: &Version) -> Result<Option<Version>> {
         let written: HashSet<&str> = edit.written().map(|sst| sst.id.as_str()).collect();
-        if written.is_empty() || newest.number == 0 || failpoints::is(failpoints::Bug::ForgetPriorCommit) {
+        if written.is_empty() || newest.number == 0 || tidetable_sstable::failpoint!(ForgetPriorCommit) {
             return Ok(None);
         }
         // Only versions that vacuum has left can be looked at.

@@ -1,14 +1,14 @@
 use proptest::prelude::*;
 
 use super::{Manifest, ManifestDelta, encode_delta, read};
-use crate::tombstone::{Tombstone, DeleteTarget};
+use crate::tombstone::{DeleteTarget, Tombstone};
 use crate::version::inputs::{InputContent, InputName};
 use crate::version::{Input, Sst, Version, WindowState};
 
-fn sst(id: u8, order: u8) -> Sst {
+fn sst(id: u8, seqno: u8) -> Sst {
     Sst {
         id: id.to_string(),
-        order: order.into(),
+        seqno: seqno.into(),
         level: 0,
         bytes: 1,
         checksum: String::new(),
@@ -18,15 +18,15 @@ fn sst(id: u8, order: u8) -> Sst {
         last_key: vec![id],
         min_timestamp: None,
         max_timestamp: None,
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     }
 }
 
 fn input(path: u8, size: u8) -> Input {
     Input {
-        sequence: path.into(),
+        input_seqno: path.into(),
         path: path.to_string(),
         size: size.into(),
         version: String::new(),
@@ -39,13 +39,13 @@ fn input(path: u8, size: u8) -> Input {
 }
 
 fn name(path: u8, is_copy: bool) -> InputName {
-    let Input { sequence, path, size, version, hash, .. } = input(path, 1);
-    InputName { sequence, path, content: is_copy.then_some(InputContent { size, version, hash }) }
+    let Input { input_seqno, path, size, version, hash, .. } = input(path, 1);
+    InputName { input_seqno, path, content: is_copy.then_some(InputContent { size, version, hash }) }
 }
 
-fn dropped(order: u8) -> Tombstone {
-    let target = DeleteTarget::Prefix { prefix: vec![order] };
-    Tombstone { target, sequence: 1, order: order.into(), version: 1, now: 0 }
+fn dropped(seqno: u8) -> Tombstone {
+    let target = DeleteTarget::Prefix { prefix: vec![seqno] };
+    Tombstone { target, input_seqno: 1, seqno: seqno.into(), version: 1, now: 0 }
 }
 
 /// Any version, valid or not: deltas do not depend on the invariants.
@@ -58,7 +58,7 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
     let names = prop::collection::btree_map(10u8..16, any::<bool>(), 0..6);
     let rest = (0i64..3, prop::option::of(0i64..3), prop::option::of(0i64..3), any::<bool>());
     (windows, inputs, names, drops, rest).prop_map(move |(windows, inputs, names, drops, rest)| {
-        let (now, collected, vacuumed, named) = rest;
+        let (now, gc_watermark, vacuum_watermark, named) = rest;
         let identity = crate::version::TableIdentity {
             job: if named { "a" } else { "b" }.to_owned(),
             spec: tidetable_layout::TableSpec::default(),
@@ -67,18 +67,18 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
             gc: [].into(),
         };
         let window = |(start, (ssts, days)): (i64, (Vec<(u8, u8)>, _))| {
-            let ssts = ssts.into_iter().map(|(id, order)| sst(id, order)).collect();
+            let ssts = ssts.into_iter().map(|(id, seqno)| sst(id, seqno)).collect();
             WindowState { start, days, ssts }
         };
         Version {
             number,
             now,
-            collected,
-            vacuumed,
+            gc_watermark,
+            vacuum_watermark,
             windows: windows.into_iter().map(window).collect(),
             inputs: inputs.into_iter().map(|(path, size)| input(path, size)).collect(),
             names: names.into_iter().map(|(path, held)| name(path, held)).collect(),
-            drops: drops.into_iter().map(dropped).collect(),
+            tombstones: drops.into_iter().map(dropped).collect(),
             ..Version::empty(identity)
         }
     })

@@ -1,7 +1,7 @@
-//! Cells alike in row, column and timestamp, made one by the kind of their family.
+//! Merge operators: merge cells with equal row, column and timestamp, by the kind of their aggregate family.
 //!
-//! Loads and merges both fold, so the same cells give the same value in whatever SSTs they came. Absent cells take no
-//! part. Sums are exact: one over 64 bits is an error, and partial sums are 128 bits wide.
+//! Both loads and scans merge, so the result does not depend on the SSTs that hold the cells. Nulls are ignored. Sums
+//! are exact: partial sums have 128 bits, and a result over 64 bits is an error.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use tidetable_layout::{Column, Keys};
 
 use crate::error::StoreError;
 
-/// What becomes of a sum over 64 bits.
+/// Handling of a sum that exceeds 64 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// An error that names the cell.
+    /// Fails with an error that names the cell.
     #[default]
     Fails,
-    /// Some value stands for it: for those who look at which cells there are, not at what they hold.
+    /// Returns any value: for callers that need the existence of cells, not their values.
     Passes,
 }
 
-/// Sets of alike cells: which record of which source each is in, older first.
+/// Sets of equal cells, each cell as (source, record), older first.
 #[derive(Debug, Default)]
 pub(crate) struct AlikeSets {
     cells: Vec<(usize, usize)>,
@@ -34,7 +34,7 @@ pub(crate) struct AlikeSets {
 }
 
 impl AlikeSets {
-    /// Adds a set that becomes output record `record`.
+    /// Adds the set of output record `record`.
     pub(crate) fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
         self.cells.extend(cells);
         self.ends.push(self.cells.len());
@@ -56,16 +56,16 @@ impl AlikeSets {
     }
 }
 
-/// Why cells could not be folded.
+/// Reason why cells could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FoldFault {
     Overflow,
     Sketch(SketchError),
-    /// Values of a type that no aggregate column has.
+    /// A type that no aggregate column has.
     Type,
 }
 
-/// A set that could not be folded.
+/// A set that could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoldError {
     record: usize,
@@ -73,7 +73,7 @@ pub(crate) struct FoldError {
 }
 
 impl FoldError {
-    /// The error, with the row and column of the output that the set was for. The table is the caller's to know.
+    /// The store error with row and column of the output; the caller sets the table.
     pub(crate) fn at(
         self,
         keys: &Keys,
@@ -100,7 +100,7 @@ impl FoldError {
     }
 }
 
-/// One value for each of `sets`, of the arrays of one column in several sources; null if no cell of a set is there.
+/// Merges each of `sets` to one value, from the arrays of one column in several sources; null if all its cells are.
 pub(crate) fn fold(
     merge: Merge,
     sources: &[ArrayRef],
@@ -120,7 +120,7 @@ pub(crate) fn fold(
     }
 }
 
-/// `None` if a source is of another type.
+/// `None` if a source has another type.
 fn numbers<T>(
     merge: Merge,
     sources: &[ArrayRef],
@@ -162,7 +162,7 @@ where
     for value in values {
         sum = Some(sum.unwrap_or(0) + value.into());
     }
-    // The cell has eight bytes, two's complement, whatever the type of the column.
+    // A cell has 64 bits, two's complement, whatever the type of the column.
     let fit = |sum: i128| i64::try_from(sum).ok().and_then(|sum| T::Native::try_from(sum).ok());
     sum.map(|sum| fit(sum).ok_or(FoldFault::Overflow)).transpose()
 }

@@ -35,12 +35,12 @@ type Run = std::iter::Flatten<std::vec::IntoIter<SstScan>>;
 /// An SST to merge.
 #[derive(Debug, Clone)]
 pub(crate) struct SstSource {
-    pub(crate) order: u64,
+    pub(crate) seqno: u64,
     /// For messages.
     pub(crate) path: String,
     pub(crate) reader: Reader,
     /// Tombstones that hide cells of it.
-    pub(crate) mask: Option<TombstoneFilter>,
+    pub(crate) tombstones: Option<TombstoneFilter>,
     /// Which of its windows are read; `None` for all.
     pub(crate) windows: Option<WindowMask>,
     /// Whether it may hold rows that an upsert emptied.
@@ -135,13 +135,13 @@ impl BlockScan {
         mode: ScanMode,
     ) -> Self {
         let mut projection = projection.clone();
-        let masks: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.mask.clone()).collect();
+        let filters: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.tombstones.clone()).collect();
         let emptied = sources.iter().any(|source| source.emptied) && !mode.keeps_emptied;
         let runs = runs(sources);
         if runs.len() > 1 {
             add_merge_keys(&schema, &mut projection);
         }
-        masks.iter().for_each(|mask| mask.widen(&schema, &mut projection));
+        filters.iter().for_each(|tombstones| tombstones.widen(&schema, &mut projection));
         if emptied {
             emptied::widen(&mut projection);
         }
@@ -161,7 +161,7 @@ impl BlockScan {
         let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
         let skip = options.skip.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
-            let as_stored = alone && source.mask.is_none() && source.windows.is_none() && !source.emptied;
+            let as_stored = alone && source.tombstones.is_none() && source.windows.is_none() && !source.emptied;
             let narrow = if as_stored { &sums } else { &narrow };
             let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
@@ -171,8 +171,8 @@ impl BlockScan {
             let know = options.know.clone().filter(|_| as_stored);
             SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep, know }
         };
-        let run = |(order, run): (u64, Vec<SstSource>)| {
-            (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
+        let run = |(seqno, run): (u64, Vec<SstSource>)| {
+            (seqno, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
         };
         let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect()).on_overflow(mode.overflow);
         Self { merge, schema, collector: after, emptied, table: String::new() }
@@ -205,16 +205,16 @@ impl Iterator for BlockScan {
 /// Groups sources into sorted runs, with their sequence numbers: SSTs of one compaction have the same number and
 /// ascending keys.
 fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
-    sources.sort_by_key(|source| source.order);
+    sources.sort_by_key(|source| source.seqno);
     let mut runs: Vec<(u64, Vec<SstSource>)> = Vec::new();
     for source in sources {
         match runs.last_mut() {
-            Some((order, run))
-                if *order == source.order && run.last().is_some_and(|last| last.ends_before(&source)) =>
+            Some((seqno, run))
+                if *seqno == source.seqno && run.last().is_some_and(|last| last.ends_before(&source)) =>
             {
                 run.push(source);
             }
-            _ => runs.push((source.order, vec![source])),
+            _ => runs.push((source.seqno, vec![source])),
         }
     }
     runs
@@ -301,13 +301,14 @@ impl Iterator for SstScan {
     type Item = Result<Block>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let SstSource { path, reader, mask, windows, .. } = &self.source;
+        let SstSource { path, reader, tombstones, windows, .. } = &self.source;
         loop {
             let stripe = self.stripes.next()?;
             let meta = reader.stripes().get(stripe);
-            let hidden =
-                |mask: &TombstoneFilter| meta.is_some_and(|meta| mask.hides_all(&meta.first_key, &meta.last_key));
-            if mask.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
+            let hidden = |tombstones: &TombstoneFilter| {
+                meta.is_some_and(|meta| tombstones.hides_all(&meta.first_key, &meta.last_key))
+            };
+            if tombstones.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
                 continue;
             }
             let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
@@ -321,8 +322,8 @@ impl Iterator for SstScan {
                     Some(windows) => windows.apply(&self.schema, block)?,
                     None => block,
                 };
-                let block = match mask {
-                    Some(mask) => mask.apply(&self.schema, block)?,
+                let block = match tombstones {
+                    Some(tombstones) => tombstones.apply(&self.schema, block)?,
                     None => block,
                 };
                 match self.collector.as_ref().filter(|_| judged) {

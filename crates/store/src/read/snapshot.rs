@@ -32,7 +32,7 @@ struct Inner {
     layout: Arc<Layout>,
     collector: Option<Arc<GcFilter>>,
     /// Tombstones to apply: those of the version, or none where a compaction reads the cells beneath them.
-    drops: Arc<[Tombstone]>,
+    tombstones: Arc<[Tombstone]>,
     /// Open files by SST id, shared by all views of the version.
     readers: Arc<OpenSsts>,
 }
@@ -58,14 +58,14 @@ impl Snapshot {
     pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
         let layout = Arc::new(table.layout(&version)?);
         let collector = collector(&table, &version, &layout, version.now)?.map(Arc::new);
-        let (drops, readers) = (version.drops.clone().into(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, drops, readers }) })
+        let (tombstones, readers) = (version.tombstones.clone().into(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, tombstones, readers }) })
     }
 
     /// The same version including expired cells that are still stored.
     #[must_use]
     pub fn including_expired(&self) -> Self {
-        self.seen_through(None, Arc::clone(&self.inner.drops))
+        self.seen_through(None, Arc::clone(&self.inner.tombstones))
     }
 
     /// The same version with its garbage-collection rules applied at another logical time. Cells that had expired
@@ -75,7 +75,7 @@ impl Snapshot {
     /// If this build cannot read a rule of the version.
     pub fn as_of_now(&self, now: i64) -> Result<Self> {
         let collector = self.collector_at(now)?.map(Arc::new);
-        Ok(self.seen_through(collector, Arc::clone(&self.inner.drops)))
+        Ok(self.seen_through(collector, Arc::clone(&self.inner.tombstones)))
     }
 
     /// The same version without garbage-collection rules and tombstones.
@@ -88,14 +88,14 @@ impl Snapshot {
         collector(self.table(), self.version(), self.layout(), now)
     }
 
-    fn seen_through(&self, collector: Option<Arc<GcFilter>>, drops: Arc<[Tombstone]>) -> Self {
+    fn seen_through(&self, collector: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
         let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
         let inner = Inner {
             table: table.clone(),
             version: Arc::clone(version),
             layout: Arc::clone(layout),
             collector,
-            drops,
+            tombstones,
             readers: Arc::clone(readers),
         };
         Self { inner: Arc::new(inner) }
@@ -119,8 +119,8 @@ impl Snapshot {
     /// Whether rules, tombstones or upserts may leave a row without cells. Then a row's existence shows only in its
     /// cells.
     pub fn collects(&self) -> bool {
-        let drops = self.inner.drops.iter().any(|drop| !drop.target.takes_rows());
-        self.inner.collector.is_some() || drops || self.version().ssts().any(|sst| sst.emptied)
+        let hides_cells = self.inner.tombstones.iter().any(|drop| !drop.target.takes_rows());
+        self.inner.collector.is_some() || hides_cells || self.version().ssts().any(|sst| sst.emptied)
     }
 
     /// The table.
@@ -147,17 +147,17 @@ impl Snapshot {
         // Index in `parts` of each window that shares files.
         let mut places: HashMap<i64, usize> = HashMap::new();
         for sst in self.version().ssts() {
-            let Some(joined) = &sst.joined else { continue };
-            let Some(first) = joined.windows.iter().find(wanted) else { continue };
+            let Some(multi_window) = &sst.multi_window else { continue };
+            let Some(first) = multi_window.windows.iter().find(wanted) else { continue };
             let place = *places.entry(*first).or_insert_with(|| {
                 parts.push((*first, Vec::new()));
                 parts.len() - 1
             });
             parts[place].1.push(sst);
-            places.extend(joined.windows.iter().map(|start| (*start, place)));
+            places.extend(multi_window.windows.iter().map(|start| (*start, place)));
         }
         for window in self.version().windows.iter().filter(|window| wanted(&&window.start)) {
-            let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
+            let own = window.ssts.iter().filter(|sst| sst.multi_window.is_none());
             match places.get(&window.start) {
                 Some(place) => parts[*place].1.extend(own),
                 None => parts.push((window.start, own.collect())),
@@ -229,13 +229,13 @@ impl Snapshot {
     /// An SST of this version as a merge source, with its tombstones; of a multi-window file only windows that
     /// overlap `time`.
     pub(crate) fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
-        let joined = sst.joined.as_ref();
+        let multi_window = sst.multi_window.as_ref();
         Ok(SstSource {
-            order: sst.order,
+            seqno: sst.seqno,
             path: self.inner.table.sst_path(&sst.id),
             reader: self.reader(sst)?,
-            mask: TombstoneFilter::of_sst(&self.inner.drops, sst),
-            windows: joined.and_then(|joined| WindowMask::new(&self.inner.layout, joined, time)),
+            tombstones: TombstoneFilter::of_sst(&self.inner.tombstones, sst),
+            windows: multi_window.and_then(|multi_window| WindowMask::new(&self.inner.layout, multi_window, time)),
             emptied: sst.emptied,
         })
     }

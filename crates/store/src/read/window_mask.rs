@@ -21,13 +21,13 @@ pub(crate) struct WindowMask {
 
 impl WindowMask {
     /// The mask of a file for a read of the windows that overlap `time`; `None` if all rows are read.
-    pub(crate) fn new(layout: &Arc<Layout>, joined: &MultiWindow, time: &Range<i64>) -> Option<Self> {
+    pub(crate) fn new(layout: &Arc<Layout>, multi_window: &MultiWindow, time: &Range<i64>) -> Option<Self> {
         let unit = layout.spec().window;
-        let wanted = joined.windows.iter().all(|start| window_overlaps(unit, *start, time));
-        (!wanted || !joined.without.is_empty()).then(|| Self {
+        let wanted = multi_window.windows.iter().all(|start| window_overlaps(unit, *start, time));
+        (!wanted || !multi_window.without.is_empty()).then(|| Self {
             layout: Arc::clone(layout),
             time: time.clone(),
-            without: joined.without.clone(),
+            without: multi_window.without.clone(),
         })
     }
 

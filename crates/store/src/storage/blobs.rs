@@ -55,7 +55,7 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it exists and cannot be read.
     fn read(&self, path: &str) -> Result<Option<Bytes>>;
 
-    /// A file for positioned reads.
+    /// Opens a file for positioned reads.
     ///
     /// # Errors
     /// If it does not exist or cannot be opened.

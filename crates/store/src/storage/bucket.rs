@@ -191,7 +191,7 @@ impl Blobs for BucketBlobs {
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(io::Error::other(error)),
         });
-        found.map_err(io_error("look at", path))
+        found.map_err(io_error("read metadata of", path))
     }
 
     fn delete(&self, path: &str) -> Result<()> {

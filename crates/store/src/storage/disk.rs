@@ -68,7 +68,7 @@ pub trait Disk: Debug + Send + Sync {
     /// Reads a whole file.
     fn read(&self, path: &Path) -> io::Result<Bytes>;
 
-    /// A file for positioned reads.
+    /// Opens a file for positioned reads.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
 
     /// Metadata of a file; without times where the disk keeps none.

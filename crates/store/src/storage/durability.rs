@@ -3,8 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use tidetable_sstable::tools::failpoints::{self, Bug};
-
 use crate::storage::disk::Disk;
 
 /// Prefix of temporary files; listings hide them.
@@ -12,7 +10,7 @@ pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Syncs the directory of `path`.
 pub(crate) fn sync_directory_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    if failpoints::is(Bug::SkipDirectoryFsync) {
+    if tidetable_sstable::failpoint!(SkipDirectoryFsync) {
         return Ok(());
     }
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_directory(parent))

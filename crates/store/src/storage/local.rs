@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::error::{Result, StoreError};
 use crate::storage::blobs::{BlobWriter, Blobs, StagingDirectory, Stat};
@@ -58,9 +57,9 @@ impl LocalBlobs {
     /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
     /// from a process that ended before it synced, so each is synced once.
     fn make_directory(&self, folder: &Path, path: &str) -> Result<()> {
-        let failed = || io_error("make the folder of", path);
+        let failed = || io_error("create the directory of", path);
         let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
-        if is_durable() || self.disk.is_directory(folder) && failpoints::is(Bug::TrustDirectory) {
+        if is_durable() || self.disk.is_directory(folder) && tidetable_sstable::failpoint!(TrustDirectory) {
             return Ok(());
         }
         if folder == self.root || !folder.starts_with(&self.root) {
@@ -113,7 +112,7 @@ impl LocalBlobs {
 impl Blobs for LocalBlobs {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let (temporary, mut file) = self.temporary(path)?;
-        if failpoints::is(Bug::NameBeforeFsync) {
+        if tidetable_sstable::failpoint!(NameBeforeFsync) {
             let made = file.write_all(bytes).and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
             return made.and_then(|()| file.sync()).map(|()| true).map_err(io_error("write", path));
         }
@@ -150,7 +149,7 @@ impl Blobs for LocalBlobs {
 
     fn staging(&self, folder: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
         self.make_directory(&self.full(folder), folder)?;
-        let folder = self.disk.real_directory(&self.full(folder)).map_err(io_error("make", folder))?;
+        let folder = self.disk.real_directory(&self.full(folder)).map_err(io_error("create", folder))?;
         // A nested directory would have to be moved, which cannot be atomic.
         let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
         if names.iter().any(|name| self.disk.is_directory(&folder.join(name))) {
@@ -163,17 +162,17 @@ impl Blobs for LocalBlobs {
                 Ok(()) => {}
                 // Of another process with the same process id, such as in a container.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(io_error("make", &path)(error)),
+                Err(error) => return Err(io_error("create", &path)(error)),
             }
             let aside = LocalStaging { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
-            if !aside.shares_disk().map_err(io_error("make", &aside.path))? {
+            if !aside.shares_disk().map_err(io_error("create", &aside.path))? {
                 return Ok(None);
             }
             // Before files are created: they may inherit the group of their directory.
             let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
             return copied
                 .map(|()| Some(Box::new(aside) as Box<dyn StagingDirectory>))
-                .map_err(io_error("make", &self.display()));
+                .map_err(io_error("create", &self.display()));
         }
     }
 
@@ -205,7 +204,7 @@ impl Blobs for LocalBlobs {
         match self.disk.stat(&self.full(path)) {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(io_error("look at", path)(error)),
+            Err(error) => Err(io_error("read metadata of", path)(error)),
         }
     }
 
@@ -282,7 +281,7 @@ impl BlobWriter for LocalWriter {
             Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        let synced = if failpoints::is(Bug::IgnoreWriteError) { Ok(()) } else { synced };
+        let synced = if tidetable_sstable::failpoint!(IgnoreWriteError) { Ok(()) } else { synced };
         let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
@@ -313,11 +312,11 @@ fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
 
 /// Syncs the bytes of a file.
 fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
-    if failpoints::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
+    if tidetable_sstable::failpoint!(SkipFsync) { Ok(()) } else { file.sync() }
 }
 
 fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
-    if failpoints::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
+    if tidetable_sstable::failpoint!(IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
 }
 
 /// Creates the root and missing ancestors. Syncs the parent even if the root exists, if the parent may be opened.
@@ -330,7 +329,8 @@ fn make_outer_directory(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
             synced => synced.map_err(|(_, error)| error),
         };
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent)) {
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent))
+    {
         make_outer_directory(disk, parent)?;
     }
     match disk.make_directory(folder) {

@@ -49,7 +49,7 @@ impl StagingDirectory for LocalStaging {
 
     fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
         swap(&*self.disk, &self.root.join(&self.path), &self.folder, goes).map_err(|source| StoreError::Io {
-            action: "replace the folder",
+            action: "replace directory",
             path: self.folder.display().to_string(),
             source,
         })

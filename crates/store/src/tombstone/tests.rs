@@ -1,4 +1,4 @@
-//! Masks of blocks and of laid-out chunks, and packed cells.
+//! Tombstones on blocks, encoded chunks and packed cells.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn repeated() -> PackedForm {
     PackedForm::Repeated { fields: FIELDS.iter().enumerate().map(field).collect(), number: 1 }
 }
 
-/// Rows `r0` and `r1`, with records at times 3, 2, 1; field `b` is there only in the first of each.
+/// Rows `r0` and `r1`, with records at times 3, 2, 1; only the first of each has field `b`.
 fn block() -> Block {
     let mut keys = Keys::new(Arc::default());
     keys.push(b"r0", 0);
@@ -64,7 +64,7 @@ fn column(times: Option<std::ops::Range<i64>>) -> DeleteTarget {
     DeleteTarget::Column { key: b"r0".to_vec(), family: "F".to_owned(), qualifier: b"blob".to_vec(), times }
 }
 
-/// Records of each row that are left, and the rows.
+/// The remaining rows, with the times of their records.
 fn left(block: &Block) -> Vec<(Vec<u8>, Vec<i64>)> {
     let group = block.groups[0].as_ref().unwrap();
     let times = group.timestamps.as_ref().unwrap();

@@ -23,15 +23,15 @@ impl Version {
         let mut next = self.clone();
         next.number += 1;
         commit.clone_into(&mut next.commit);
-        if next.born.is_empty() {
-            commit.clone_into(&mut next.born);
+        if next.table_uuid.is_empty() {
+            commit.clone_into(&mut next.table_uuid);
         }
         // At an earlier logical time, removed cells would not count as expired.
-        next.collected = self.collected.filter(|_| edit.reset.is_none());
-        next.now = next.collected.map_or(now, |collected| now.max(collected));
-        if edit.vacuumed.is_some() {
+        next.gc_watermark = self.gc_watermark.filter(|_| edit.reset.is_none());
+        next.now = next.gc_watermark.map_or(now, |gc_watermark| now.max(gc_watermark));
+        if edit.vacuum_watermark.is_some() {
             // It changes no answer.
-            next.vacuumed = self.vacuumed.max(edit.vacuumed);
+            next.vacuum_watermark = self.vacuum_watermark.max(edit.vacuum_watermark);
             next.now = self.now;
         }
         if let Some(gc) = &edit.gc {
@@ -50,9 +50,9 @@ impl Version {
             next.now = self.now.max(compacted.now);
             compacted.put(&mut next)?;
         }
-        next.take_out(edit)?;
+        next.remove_ssts(edit)?;
         next.put_ssts(edit);
-        next.put_drops(edit);
+        next.put_tombstones(edit);
         invariants::check_next(self, &next)?;
         Ok(next)
     }
@@ -60,7 +60,7 @@ impl Version {
     fn put_inputs(&mut self, edit: &VersionEdit) {
         let (mut inputs, mut names) = (edit.inputs.clone(), edit.names.clone());
         if edit.reset.is_none() && edit.base != self.number.saturating_sub(1) {
-            self.give_later_sequences(&mut inputs, &mut names);
+            self.give_later_seqnos(&mut inputs, &mut names);
         }
         // A path is in one of the two lists only.
         let paths = |removed: &[String], other: Vec<&String>| removed.iter().chain(other).cloned().collect::<Vec<_>>();
@@ -73,8 +73,8 @@ impl Version {
         put_named(&mut self.names, &no_names, names);
     }
 
-    fn take_out(&mut self, edit: &VersionEdit) -> Result<(), String> {
-        for (start, ids) in &edit.taken_out {
+    fn remove_ssts(&mut self, edit: &VersionEdit) -> Result<(), String> {
+        for (start, ids) in &edit.removed_ssts {
             let window = self.window(*start);
             if let Some(gone) = ids.iter().find(|id| !window.ssts.iter().any(|sst| sst.id == **id)) {
                 return Err(format!("SST {gone} was replaced meanwhile"));
@@ -86,14 +86,15 @@ impl Version {
 
     fn put_ssts(&mut self, edit: &VersionEdit) {
         let number = self.number;
-        let mut order = self.next_order();
+        let mut seqno = self.next_seqno();
         for start in &edit.rebuilt {
             self.window(*start);
         }
         // Only changed windows are copied; the others stay shared with the version before.
         let leaves = |window: &WindowState| {
-            let holds = |joined: &MultiWindow| edit.rebuilt.iter().any(|start| joined.holds(*start));
-            edit.rebuilt.contains(&window.start) || window.ssts.iter().any(|sst| sst.joined.as_ref().is_some_and(holds))
+            let holds = |multi_window: &MultiWindow| edit.rebuilt.iter().any(|start| multi_window.holds(*start));
+            edit.rebuilt.contains(&window.start)
+                || window.ssts.iter().any(|sst| sst.multi_window.as_ref().is_some_and(holds))
         };
         let changed: Vec<usize> = (0..self.windows.len()).filter(|at| leaves(&self.windows[*at])).collect();
         for at in changed {
@@ -101,8 +102,8 @@ impl Version {
         }
         for (start, ssts) in &edit.ssts {
             for sst in ssts {
-                self.window(*start).ssts.push(Sst { order, ..sst.clone() });
-                order += 1;
+                self.window(*start).ssts.push(Sst { seqno, ..sst.clone() });
+                seqno += 1;
             }
         }
         for (start, days) in &edit.days {
@@ -112,12 +113,12 @@ impl Version {
     }
 
     /// Adds tombstones, older than all inputs and SSTs that come later.
-    fn put_drops(&mut self, edit: &VersionEdit) {
-        for target in &edit.drops {
-            self.drops.push(Tombstone {
+    fn put_tombstones(&mut self, edit: &VersionEdit) {
+        for target in &edit.deletes {
+            self.tombstones.push(Tombstone {
                 target: target.clone(),
-                sequence: self.next_sequence(),
-                order: self.next_order(),
+                input_seqno: self.next_input_seqno(),
+                seqno: self.next_seqno(),
                 version: self.number,
                 now: self.now,
             });

@@ -1,35 +1,34 @@
-//! What a compaction changes of a version.
+//! Compaction edits: the SSTs that compactions replace in a version.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::version::sst::Sst;
 use crate::version::state::Version;
 
-/// SSTs put in the place of others.
+/// The replacements of a compaction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compacted {
-    /// What takes the place of what.
+    /// The replacements, one per merge.
     pub replacements: Vec<Replacement>,
-    /// Logical time at which rules were judged.
+    /// Logical time at which garbage-collection rules were applied.
     pub now: i64,
-    /// The rules.
+    /// The garbage-collection rules.
     pub gc: BTreeMap<String, String>,
 }
 
-/// The SSTs of one merge.
+/// The SSTs that one merge replaces, and its output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replacement {
-    /// Start of their window, or of the first that they join.
+    /// Start of their window, or of the first window of a join.
     pub window: i64,
-    /// Starts of the windows that they join, if they do, ascending.
+    /// Starts of the joined windows, ascending; empty without a join.
     pub joins: Vec<i64>,
-    /// Starts of the windows that those that go hold together, ascending: if one was built anew meanwhile, they are
-    /// others.
+    /// Starts of the windows of the replaced SSTs, ascending, to detect that one was rebuilt meanwhile.
     pub held: Vec<i64>,
-    /// Ids of those that go; one after the other in the window.
+    /// Ids of the replaced SSTs, which are consecutive in the window.
     pub replaced: Vec<String>,
-    /// Those that take their place, by key. One of the replaced may be among them, with another order. Without
-    /// any the window keeps its days.
+    /// The output SSTs, by key. A replaced SST may be among them, with another sequence number. May be empty; the
+    /// window keeps its days.
     pub ssts: Vec<Sst>,
 }
 
@@ -41,7 +40,7 @@ impl Replacement {
             return Err(format!("SST {gone} was replaced meanwhile"));
         }
         if self.held != held_windows(next.ssts().filter(|sst| ids.contains(sst.id.as_str()))) {
-            return Err(format!("a window of SST {} was built anew meanwhile", self.replaced.join(", ")));
+            return Err(format!("a window of SST {} was rebuilt meanwhile", self.replaced.join(", ")));
         }
         let window = next.window(self.window);
         let at = window.ssts.iter().position(|sst| ids.contains(sst.id.as_str())).unwrap_or(0);
@@ -49,10 +48,10 @@ impl Replacement {
             next.window(*start).ssts.retain(|sst| !ids.contains(sst.id.as_str()));
         }
         if !self.held.is_empty() {
-            // A file may stand in a window that has left it.
+            // A multi-window file may be listed in a window that was rebuilt and no longer uses it.
             let is_one = |sst: &Sst| ids.contains(sst.id.as_str());
             for at in 0..next.windows.len() {
-                // The others stay shared with the version before.
+                // Other windows stay shared with the version before.
                 if next.windows[at].ssts.iter().any(is_one) {
                     next.windows[at].ssts.retain(|sst| !is_one(sst));
                 }
@@ -63,41 +62,44 @@ impl Replacement {
         Ok(())
     }
 
-    /// The files that the merge wrote.
+    /// The SSTs that the merge wrote.
     fn written(&self) -> impl Iterator<Item = &Sst> {
         self.ssts.iter().filter(|sst| !self.replaced.contains(&sst.id))
     }
 }
 
 impl Compacted {
-    /// The files it wrote.
+    /// The SSTs that the compaction wrote.
     pub fn written(&self) -> impl Iterator<Item = &Sst> {
         self.replacements.iter().flat_map(Replacement::written)
     }
 
-    /// Why it cannot come after `version`, if it was worked out against `base`: cells that were taken out
-    /// would be shown by looser rules, or once a drop hid what is newer.
+    /// The conflict, if an edit made against `base` cannot be applied to `version`: looser rules, or a new tombstone
+    /// on newer cells, would show cells that the compaction removed.
     pub(crate) fn may_rebase(&self, version: &Version, base: u64) -> Result<(), String> {
         if version.table.gc != self.gc {
-            return Err("its garbage-collection rules are others now".to_owned());
+            return Err("its garbage-collection rules changed".to_owned());
         }
-        match version.drops.iter().find(|drop| drop.version > base) {
-            Some(drop) => Err(format!("version {} dropped {}", drop.version, drop.target)),
+        match version.tombstones.iter().find(|tombstone| tombstone.version > base) {
+            Some(tombstone) => Err(format!("version {} deleted {}", tombstone.version, tombstone.target)),
             None => Ok(()),
         }
     }
 
-    /// Puts its files into `next`. They stay older than all that was appended since.
+    /// Applies the replacements to `next`. Their SSTs stay older than all appended since.
     pub(crate) fn put(&self, next: &mut Version) -> Result<(), String> {
         self.replacements.iter().try_for_each(|replacement| replacement.put(next))?;
-        next.collected = Some(next.collected.map_or(self.now, |collected| collected.max(self.now)));
+        next.gc_watermark = Some(next.gc_watermark.map_or(self.now, |gc_watermark| gc_watermark.max(self.now)));
         Ok(())
     }
 }
 
-/// The windows that files of several hold together.
+/// The windows of the multi-window files among `ssts`.
 pub(crate) fn held_windows<'a>(ssts: impl Iterator<Item = &'a Sst>) -> Vec<i64> {
-    let windows: BTreeSet<i64> =
-        ssts.filter_map(|sst| sst.joined.as_ref()).flat_map(|joined| &joined.windows).copied().collect();
+    let windows: BTreeSet<i64> = ssts
+        .filter_map(|sst| sst.multi_window.as_ref())
+        .flat_map(|multi_window| &multi_window.windows)
+        .copied()
+        .collect();
     windows.into_iter().collect()
 }

@@ -26,13 +26,13 @@ pub struct VersionEdit {
     /// SSTs to add to their windows, older data first. The commit sets their sequence numbers.
     pub ssts: BTreeMap<i64, Vec<Sst>>,
     /// Deletes. The commit sets their sequence numbers.
-    pub drops: Vec<DeleteTarget>,
+    pub deletes: Vec<DeleteTarget>,
     /// SSTs that a compaction replaces by others.
     pub compacted: Option<Compacted>,
     /// Damaged SSTs to remove from their windows, by id: their cells are lost.
-    pub taken_out: BTreeMap<i64, Vec<String>>,
-    /// Cutoff of a vacuum, see [`Version::vacuumed`].
-    pub vacuumed: Option<i64>,
+    pub removed_ssts: BTreeMap<i64, Vec<String>>,
+    /// Cutoff of a vacuum, see [`Version::vacuum_watermark`].
+    pub vacuum_watermark: Option<i64>,
     /// UTC days whose cells change, by window.
     pub days: BTreeMap<i64, BTreeSet<i32>>,
     /// The version the edit was made against.

@@ -14,7 +14,8 @@ use crate::version::cow_list::CowList;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// Input sequence number: among equal cells the one with the greatest wins.
-    pub sequence: u64,
+    #[serde(rename = "sequence")]
+    pub input_seqno: u64,
     /// Path or URL, as in the job.
     pub path: String,
     /// Bytes as stored.
@@ -37,7 +38,8 @@ pub struct Input {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputName {
     /// Input sequence number.
-    pub sequence: u64,
+    #[serde(rename = "sequence")]
+    pub input_seqno: u64,
     /// Path or URL, as in the job.
     pub path: String,
     /// Its content when last seen, a copy of an input's. `None` for a removed input, which is ignored until it comes
@@ -62,7 +64,7 @@ pub(crate) trait Named {
     /// Path or URL.
     fn path(&self) -> &str;
     /// Input sequence number.
-    fn sequence(&self) -> u64;
+    fn input_seqno(&self) -> u64;
 }
 
 impl Named for InputName {
@@ -70,8 +72,8 @@ impl Named for InputName {
         &self.path
     }
 
-    fn sequence(&self) -> u64 {
-        self.sequence
+    fn input_seqno(&self) -> u64 {
+        self.input_seqno
     }
 }
 
@@ -80,8 +82,8 @@ impl Named for Input {
         &self.path
     }
 
-    fn sequence(&self) -> u64 {
-        self.sequence
+    fn input_seqno(&self) -> u64 {
+        self.input_seqno
     }
 }
 
@@ -105,5 +107,5 @@ pub(crate) fn put_named<T: Named>(items: &mut CowList<T>, gone: &[String], put: 
             None => items.push(item),
         }
     }
-    items.sort_by_key(Named::sequence);
+    items.sort_by_key(Named::input_seqno);
 }

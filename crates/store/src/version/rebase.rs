@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tidetable_sstable::tools::failpoints;
-
 use crate::version::inputs::InputName;
 use crate::version::{Input, Version, VersionEdit};
 
@@ -17,7 +15,7 @@ impl Version {
             compacted.may_rebase(self, edit.base)?;
         }
         // A delete lists the days it changes, without those of rows added since.
-        let exact = !edit.rebuilt.is_empty() || !edit.drops.is_empty() || !edit.taken_out.is_empty();
+        let exact = !edit.rebuilt.is_empty() || !edit.deletes.is_empty() || !edit.removed_ssts.is_empty();
         if exact || edit.reset.is_some() || !edit.removed.is_empty() {
             return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
         }
@@ -29,14 +27,16 @@ impl Version {
             match live.get(input.path.as_str()) {
                 // Only its fingerprint changed. With SSTs, both may have loaded the input: its cells would be stored
                 // and summed twice.
-                Some(held) if edit.ssts.is_empty() && (held.sequence, held.hash) == (input.sequence, input.hash) => {}
+                Some(held)
+                    if edit.ssts.is_empty() && (held.input_seqno, held.hash) == (input.input_seqno, input.hash) => {}
                 None if !names.contains_key(input.path.as_str()) && !hashes.contains(&input.hash.0) => {}
                 _ => return both(&input.path),
             }
         }
         for name in &edit.names {
             let known = names.get(name.path.as_str());
-            if live.contains_key(name.path.as_str()) || known.is_some_and(|known| known.sequence != name.sequence) {
+            if live.contains_key(name.path.as_str()) || known.is_some_and(|known| known.input_seqno != name.input_seqno)
+            {
                 return both(&name.path);
             }
         }
@@ -51,46 +51,48 @@ impl Version {
     /// which the deletes do not apply.
     pub(crate) fn rebased(&self, planned: &Self, edit: &VersionEdit) -> Result<VersionEdit, String> {
         let newer = || format!("version {} is newer than the {} this run read", self.number, edit.base);
-        if !edit.drops.is_empty() || !edit.taken_out.is_empty() || edit.compacted.is_some() {
+        if !edit.deletes.is_empty() || !edit.removed_ssts.is_empty() || edit.compacted.is_some() {
             return Err(newer());
         }
         let same = (&self.table, &self.inputs, &self.names) == (&planned.table, &planned.inputs, &planned.names);
-        let Some((known, since)) = self.drops.split_at_checked(planned.drops.len()) else { return Err(newer()) };
-        if !same || known != planned.drops.as_slice() {
+        let Some((known, since)) = self.tombstones.split_at_checked(planned.tombstones.len()) else {
+            return Err(newer());
+        };
+        if !same || known != planned.tombstones.as_slice() {
             return Err(newer());
         }
-        let next = planned.next_sequence();
+        let next = planned.next_input_seqno();
         // Rows of inputs that are older than the deletes.
         let brings_known = |input: &Input| {
-            let at = planned.inputs.binary_search_by_key(&input.sequence, |held| held.sequence);
+            let at = planned.inputs.binary_search_by_key(&input.input_seqno, |held| held.input_seqno);
             at.is_ok_and(|at| planned.inputs[at].hash != input.hash)
         };
         if edit.reset.is_none() && edit.rebuilt.is_empty() && !edit.inputs.iter().any(brings_known) {
             return Ok(VersionEdit { base: self.number, ..edit.clone() });
         }
-        let has_new = edit.inputs.iter().any(|input| input.sequence >= next)
-            || edit.names.iter().any(|name| name.sequence >= next);
+        let has_new = edit.inputs.iter().any(|input| input.input_seqno >= next)
+            || edit.names.iter().any(|name| name.input_seqno >= next);
         if has_new && !since.is_empty() {
             return Err(newer());
         }
-        let again = since.iter().filter(|_| !failpoints::is(failpoints::Bug::ForgetDropsMeanwhile));
-        let drops = again.map(|drop| drop.target.clone()).collect();
-        Ok(VersionEdit { drops, base: self.number, ..edit.clone() })
+        let again = since.iter().filter(|_| !tidetable_sstable::failpoint!(ForgetDropsMeanwhile));
+        let deletes = again.map(|drop| drop.target.clone()).collect();
+        Ok(VersionEdit { deletes, base: self.number, ..edit.clone() })
     }
 
     /// Gives new inputs and names the next free sequence numbers: a concurrent commit may have used theirs, and its
     /// cells came first.
-    pub(crate) fn give_later_sequences(&self, inputs: &mut [Input], names: &mut [InputName]) {
+    pub(crate) fn give_later_seqnos(&self, inputs: &mut [Input], names: &mut [InputName]) {
         let known: HashSet<&str> = {
             let inputs = self.inputs.iter().map(|input| input.path.as_str());
             inputs.chain(self.names.iter().map(|name| name.path.as_str())).collect()
         };
         let new_inputs = inputs.iter_mut().filter(|input| !known.contains(input.path.as_str()));
         let new_names = names.iter_mut().filter(|name| !known.contains(name.path.as_str()));
-        let mut new: Vec<&mut u64> = new_inputs.map(|input| &mut input.sequence).collect();
-        new.extend(new_names.map(|name| &mut name.sequence));
-        let first = new.iter().map(|sequence| **sequence).min().unwrap_or(0);
-        let later = self.next_sequence().saturating_sub(first);
-        new.into_iter().for_each(|sequence| *sequence += later);
+        let mut new: Vec<&mut u64> = new_inputs.map(|input| &mut input.input_seqno).collect();
+        new.extend(new_names.map(|name| &mut name.input_seqno));
+        let first = new.iter().map(|input_seqno| **input_seqno).min().unwrap_or(0);
+        let later = self.next_input_seqno().saturating_sub(first);
+        new.into_iter().for_each(|input_seqno| *input_seqno += later);
     }
 }

@@ -11,7 +11,8 @@ pub struct Sst {
     /// File name without directory and extension: the file's uid as a ULID.
     pub id: String,
     /// Sequence number: among equal cells the one with the greatest wins. SSTs of the same number share no key.
-    pub order: u64,
+    #[serde(rename = "order")]
+    pub seqno: u64,
     /// 0 for an SST of a load, more for those of compactions.
     pub level: u8,
     /// Length of the file.
@@ -33,11 +34,11 @@ pub struct Sst {
     /// Greatest stored timestamp, microseconds.
     pub max_timestamp: Option<i64>,
     /// The windows of a multi-window file; `None` if it holds only the window that lists it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub joined: Option<MultiWindow>,
+    #[serde(default, rename = "joined", skip_serializing_if = "Option::is_none")]
+    pub multi_window: Option<MultiWindow>,
     /// Upper bounds of its rows and sums; `None` if an older build wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub largest: Option<SstBounds>,
+    #[serde(default, rename = "largest", skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<SstBounds>,
     /// Whether it may hold rows without cells, kept for the timestamp of the upsert that emptied them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub emptied: bool,

@@ -19,7 +19,8 @@ pub struct Version {
     /// Id of the commit, by which a writer recognises its own commit after a lost reply.
     pub commit: String,
     /// Table UUID: the commit id of version 1. Distinguishes this table from an earlier one of the same name.
-    pub born: String,
+    #[serde(rename = "born")]
+    pub table_uuid: String,
     /// Logical time of the commit, microseconds since the epoch.
     pub now: i64,
     /// The table.
@@ -32,15 +33,15 @@ pub struct Version {
     /// Windows that hold cells, by start.
     pub windows: CowList<WindowState>,
     /// Tombstones, oldest first. They also hide cells of inputs that are read again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drops: Vec<Tombstone>,
+    #[serde(default, rename = "drops", skip_serializing_if = "Vec::is_empty")]
+    pub tombstones: Vec<Tombstone>,
     /// GC watermark: logical time of the latest compaction. Cells that had expired by then may be gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub collected: Option<i64>,
+    #[serde(default, rename = "collected", skip_serializing_if = "Option::is_none")]
+    pub gc_watermark: Option<i64>,
     /// Cutoff of the latest vacuum, microseconds since the epoch by the clock of the store, recorded before it
     /// removes anything: older files that no version named then may be gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vacuumed: Option<i64>,
+    #[serde(default, rename = "vacuumed", skip_serializing_if = "Option::is_none")]
+    pub vacuum_watermark: Option<i64>,
     /// Where it was read from.
     #[serde(skip)]
     pub(crate) origin: Origin,
@@ -82,15 +83,15 @@ impl Version {
         Self {
             number: 0,
             commit: String::new(),
-            born: String::new(),
+            table_uuid: String::new(),
             now: 0,
             table,
             inputs: CowList::default(),
             names: CowList::default(),
             windows: CowList::default(),
-            drops: Vec::new(),
-            collected: None,
-            vacuumed: None,
+            tombstones: Vec::new(),
+            gc_watermark: None,
+            vacuum_watermark: None,
             origin: Origin::default(),
         }
     }
@@ -113,27 +114,27 @@ impl Version {
     }
 
     /// Sequence number of the next new input: never one that a tombstone covers, even if inputs are gone.
-    pub fn next_sequence(&self) -> u64 {
-        let dropped = self.drops.iter().map(|drop| drop.sequence);
-        let inputs = self.inputs.last().map(|input| input.sequence + 1);
-        let names = self.names.last().map(|name| name.sequence + 1);
-        dropped.chain(inputs).chain(names).fold(1, u64::max)
+    pub fn next_input_seqno(&self) -> u64 {
+        let deleted = self.tombstones.iter().map(|tombstone| tombstone.input_seqno);
+        let inputs = self.inputs.last().map(|input| input.input_seqno + 1);
+        let names = self.names.last().map(|name| name.input_seqno + 1);
+        deleted.chain(inputs).chain(names).fold(1, u64::max)
     }
 
     /// Sequence number of the next SST or tombstone. A tombstone has its own, so that a compaction of the SSTs before
     /// it can take that number, below all later SSTs.
-    pub(crate) fn next_order(&self) -> u64 {
-        let orders = self.ssts().map(|sst| sst.order).chain(self.drops.iter().map(|drop| drop.order));
-        orders.map(|order| order + 1).max().unwrap_or(0)
+    pub(crate) fn next_seqno(&self) -> u64 {
+        let seqnos = self.ssts().map(|sst| sst.seqno).chain(self.tombstones.iter().map(|tombstone| tombstone.seqno));
+        seqnos.map(|seqno| seqno + 1).max().unwrap_or(0)
     }
 
     /// Multi-window files with rows of the window at `start`.
     pub(crate) fn shared_files(&self, start: i64) -> impl Iterator<Item = &Sst> {
-        self.ssts().filter(move |sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start)))
+        self.ssts().filter(move |sst| sst.multi_window.as_ref().is_some_and(|multi_window| multi_window.holds(start)))
     }
 
     /// Whether tombstones or garbage-collection rules may hide cells of `sst`.
     pub(crate) fn may_hide_cells(&self, sst: &Sst) -> bool {
-        self.drops.iter().any(|drop| drop.may_hide(sst)) || !self.table.gc.is_empty()
+        self.tombstones.iter().any(|tombstone| tombstone.may_hide(sst)) || !self.table.gc.is_empty()
     }
 }

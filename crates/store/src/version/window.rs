@@ -37,10 +37,10 @@ impl WindowState {
     /// Removes the rebuilt windows at `starts` from its multi-window files, and the files without live windows; if it
     /// is one of them, also its own SSTs.
     pub(crate) fn leave(&mut self, starts: &[i64]) {
-        self.ssts.retain_mut(|sst| match &mut sst.joined {
-            Some(joined) => {
-                starts.iter().for_each(|start| joined.leave(*start));
-                !joined.windows.is_empty()
+        self.ssts.retain_mut(|sst| match &mut sst.multi_window {
+            Some(multi_window) => {
+                starts.iter().for_each(|start| multi_window.leave(*start));
+                !multi_window.windows.is_empty()
             }
             None => !starts.contains(&self.start),
         });

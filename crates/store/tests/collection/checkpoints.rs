@@ -16,8 +16,8 @@ fn long(world: &World, commits: u64) -> BTreeMap<u64, Version> {
     let mut versions = BTreeMap::from([(version.number, version.clone())]);
     for commit in 0..commits {
         let known = version.inputs[0].clone();
-        let (sequence, hash) = (version.next_sequence(), tidetable_source::ContentHash(u128::from(commit)));
-        let input = Input { path: format!("{commit}"), hash, sequence, ..known };
+        let (input_seqno, hash) = (version.next_input_seqno(), tidetable_source::ContentHash(u128::from(commit)));
+        let input = Input { path: format!("{commit}"), hash, input_seqno, ..known };
         let edit = VersionEdit { inputs: vec![input], base: version.number, ..VersionEdit::default() };
         version = world.table().commit(version, &edit, &world.ids, 0).unwrap();
         versions.insert(version.number, version.clone());
@@ -112,7 +112,7 @@ fn a_version_of_a_time() {
     assert_eq!([at(10), at(19), at(20), at(30), at(39), at(40), at(99)].map(Result::unwrap), [1, 1, 3, 3, 3, 4, 4]);
     let error = at(9).unwrap_err();
     assert!(
-        error.to_string().contains("oldest that is kept is 1, committed at 1970-01-01T00:00:00.000010Z"),
+        error.to_string().contains("the oldest is 1, committed at 1970-01-01T00:00:00.000010Z"),
         "{error}"
     );
 }
@@ -123,7 +123,7 @@ fn manifests_of_format_1_are_read_and_gone_upon() {
     let golden = include_bytes!("../../golden/manifest-v1.json");
     let version = decode(golden, 3).unwrap();
     assert_eq!(decode(&encode(&version).unwrap(), 3).unwrap(), version);
-    assert_eq!((version.inputs.len(), version.ssts().count(), version.drops.len()), (3, 3, 1));
+    assert_eq!((version.inputs.len(), version.ssts().count(), version.tombstones.len()), (3, 3, 1));
     assert_eq!(version.ssts().map(|sst| sst.cells).sum::<u64>(), 1499);
 
     let (world, _) = loaded();
@@ -154,21 +154,21 @@ fn steps_and_checkpoints_of_format_2_are_read() {
 /// A version after the golden one: all that a step can say.
 fn after(before: &Version) -> Version {
     let mut next = before.clone();
-    (next.number, next.now, next.vacuumed, next.collected) = (4, before.now + 1, Some(-5), Some(7));
+    (next.number, next.now, next.vacuum_watermark, next.gc_watermark) = (4, before.now + 1, Some(-5), Some(7));
     next.commit = "c".repeat(32);
     let known = before.inputs[2].clone();
     next.inputs = before.inputs.iter().skip(1).cloned().collect();
     let hash = tidetable_source::ContentHash(9);
     next.inputs =
-        next.inputs.iter().cloned().chain([Input { sequence: 9, path: "new".into(), hash, ..known }]).collect();
+        next.inputs.iter().cloned().chain([Input { input_seqno: 9, path: "new".into(), hash, ..known }]).collect();
     next.table.gc.insert("METER".to_owned(), "maxversions=2".to_owned());
     next.windows = before.windows.iter().take(2).cloned().collect();
     let window = next.windows.iter_mut().next().unwrap();
     window.days.values_mut().for_each(|version| *version = 4);
     let mut sst = window.ssts[0].clone();
-    (sst.id, sst.order) = ("01GOLDENSST000000000000000".to_owned(), 99);
+    (sst.id, sst.seqno) = ("01GOLDENSST000000000000000".to_owned(), 99);
     window.ssts.push(sst);
-    next.drops.clear();
+    next.tombstones.clear();
     next
 }
 

@@ -46,7 +46,7 @@ fn all_that_is_to_be_read_is_read_and_all_that_is_laid_out_is_written() {
     let to_read = sum(|progress| if let Progress::ToRead { bytes } = progress { *bytes } else { 0 });
     let read = sum(|progress| if let Progress::Read { bytes, .. } = progress { *bytes } else { 0 });
     let rows = sum(|progress| if let Progress::Read { rows, .. } = progress { *rows } else { 0 });
-    let laid = sum(|progress| if let Progress::Laid { rows } = progress { *rows } else { 0 });
+    let laid = sum(|progress| if let Progress::Encoded { rows } = progress { *rows } else { 0 });
     let written = sum(|progress| if let Progress::Wrote { rows } = progress { *rows } else { 0 });
     assert_eq!((to_read, rows, laid, written), (read, 72, 72, 72));
     assert!(read > 0 && matches!(told.first(), Some(Progress::ToRead { .. })), "{told:?}");

@@ -42,7 +42,7 @@ fn a_window_that_lost_an_sst_is_built_anew_by_the_next_run() {
     let found = plan(&world, &[]).unwrap();
     assert_eq!(found.lost.iter().map(|file| &file.sst).collect::<Vec<_>>(), [&all[1]]);
     assert_eq!(found.lost[0].window, START);
-    let inputs: Vec<u64> = found.inputs.iter().map(|input| input.sequence).collect();
+    let inputs: Vec<u64> = found.inputs.iter().map(|input| input.input_seqno).collect();
     assert_eq!(inputs, [1, 2, 3]);
     assert_eq!(ssts(&world).len(), 5, "a plan changes nothing");
 

@@ -38,9 +38,9 @@ fn compact(world: &World, model: &Model) {
 /// The file that several windows share, and their days from the first on.
 fn shared(world: &World) -> (Sst, Vec<i64>) {
     let snapshot = world.snapshot().unwrap();
-    let found: Vec<&Sst> = snapshot.version().ssts().filter(|sst| sst.joined.is_some()).collect();
+    let found: Vec<&Sst> = snapshot.version().ssts().filter(|sst| sst.multi_window.is_some()).collect();
     let [sst] = found.as_slice() else { panic!("{} files are shared", found.len()) };
-    (*sst).clone().joined.map(|joined| ((*sst).clone(), days(&joined.windows))).unwrap()
+    (*sst).clone().multi_window.map(|joined| ((*sst).clone(), days(&joined.windows))).unwrap()
 }
 
 fn days(starts: &[i64]) -> Vec<i64> {
@@ -63,7 +63,7 @@ fn plan(world: &World) -> RepairPlan {
 fn lost(plan: &RepairPlan) -> (Vec<i64>, Vec<u64>) {
     let windows: BTreeSet<i64> = plan.lost.iter().flat_map(|file| file.windows()).collect();
     let windows: Vec<i64> = windows.into_iter().collect();
-    (days(&windows), plan.inputs.iter().map(|input| input.sequence).collect())
+    (days(&windows), plan.inputs.iter().map(|input| input.input_seqno).collect())
 }
 
 /// The cells of `all` that lie in these days.
@@ -150,7 +150,7 @@ fn what_lies_beside_it_is_lost_by_itself() {
     let (world, mut model) = joined();
     world.write(&model.load(vec![on(0, 1, 9)]));
     world.load(model.now);
-    let late = world.snapshot().unwrap().version().ssts().max_by_key(|sst| sst.order).unwrap().clone();
+    let late = world.snapshot().unwrap().version().ssts().max_by_key(|sst| sst.seqno).unwrap().clone();
     assert!(late.joined.is_none());
     damage(&world, &late);
     let found = plan(&world);

@@ -45,13 +45,13 @@ fn two_loads_of_different_inputs_both_land() {
     world.write(&files[1]);
     let second = worked_out(&world);
     world.write(&files[0]);
-    assert_eq!(first.1.inputs[0].sequence, second.1.inputs[0].sequence);
+    assert_eq!(first.1.inputs[0].input_seqno, second.1.inputs[0].input_seqno);
     for (base, edit) in [first, second] {
         world.table().commit(base, &edit, &world.ids, model.now).unwrap();
     }
     assert_eq!(world.cells(), model.cells());
     let version = world.snapshot().unwrap().version().clone();
-    let sequences: Vec<u64> = version.inputs.iter().map(|input: &Input| input.sequence).collect();
+    let sequences: Vec<u64> = version.inputs.iter().map(|input: &Input| input.input_seqno).collect();
     assert_eq!(sequences, [1, 2, 3, 4, 5]);
     // The order of the inputs is that of the commits, so a rebuild comes to the same.
     world.rebuild();
@@ -102,9 +102,9 @@ fn a_file_that_a_vacuum_may_be_about_to_remove_cannot_be_committed() {
         let file = File::options().write(true).open(path(&world, &world.table().sst_path(&id))).unwrap();
         file.set_modified(hour).unwrap();
     }
-    let mark = |before| VersionEdit { vacuumed: Some(before), base: base.number, ..VersionEdit::default() };
+    let mark = |before| VersionEdit { vacuum_watermark: Some(before), base: base.number, ..VersionEdit::default() };
     let marked = world.table().commit(base.clone(), &mark(3_600_000_000), &world.ids, 0).unwrap();
-    assert_eq!((marked.now, marked.vacuumed), (base.now, Some(3_600_000_000)));
+    assert_eq!((marked.now, marked.vacuum_watermark), (base.now, Some(3_600_000_000)));
     // Not old enough to be removed: it may come.
     world.table().commit(base.clone(), &edit, &world.ids, model.now).unwrap();
     assert_eq!(world.cells(), model.cells());
@@ -169,7 +169,7 @@ fn commits_and_vacuums_at_the_same_time_lose_nothing() {
                 let begun = world.table().latest().unwrap().unwrap();
                 for commit in 0..COMMITS {
                     let mut put = input(writer, commit);
-                    put.sequence = begun.next_sequence();
+                    put.input_seqno = begun.next_input_seqno();
                     let edit = VersionEdit { inputs: vec![put], base: begun.number, ..VersionEdit::default() };
                     let is_there = || {
                         let path = &edit.inputs[0].path;

@@ -83,7 +83,7 @@ fn windows_hold_their_days(world: &World, all: &Cells) {
 
 fn joined(world: &World) -> Vec<Vec<i64>> {
     let snapshot = world.snapshot().unwrap();
-    let joined = snapshot.version().ssts().filter_map(|sst| sst.joined.as_ref());
+    let joined = snapshot.version().ssts().filter_map(|sst| sst.multi_window.as_ref());
     joined.map(|joined| joined.windows.iter().map(|start| (start - START) / DAY).collect()).collect()
 }
 
@@ -204,7 +204,7 @@ fn a_join_gives_way_to_a_window_that_is_built_anew() {
     world.write(&model.change(0, vec![event(2, 0, 3)]).unwrap());
     world.load(model.now);
     let refused = world.try_commit(&snapshot, &done.edit, plan.now).unwrap_err();
-    assert!(refused.to_string().contains("built anew meanwhile"), "{refused}");
+    assert!(refused.to_string().contains("rebuilt meanwhile"), "{refused}");
     assert_eq!(world.cells(), model.cells());
 }
 

@@ -256,8 +256,8 @@ impl World {
     pub fn rebuilt(&self) -> Option<(Version, VersionEdit)> {
         let latest = self.table().latest().unwrap()?;
         let mut base = Version::empty(self.identity());
-        (base.number, base.born) = (latest.number, latest.born.clone());
-        base.drops.clone_from(&latest.drops);
+        (base.number, base.table_uuid) = (latest.number, latest.table_uuid.clone());
+        base.tombstones.clone_from(&latest.tombstones);
         let mut edit = self.loaded(&base, &latest, true);
         edit.reset = Some(self.identity());
         Some((latest, edit))

@@ -112,7 +112,7 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
     };
     !snapshot.layout().rows_keep_to_windows()
         || longer.contains(&snapshot.layout().spec().window)
-        || snapshot.version().ssts().any(|sst| sst.joined.is_some())
+        || snapshot.version().ssts().any(|sst| sst.multi_window.is_some())
 }
 
 /// The files that hold a period of tables.

@@ -172,7 +172,7 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     }
     let named = |(start, days): (i64, Vec<BTreeMap<i32, u64>>)| {
         let time = if unit == Window::None { i64::MIN..i64::MAX } else { window_bounds(unit, start) };
-        let born = read.iter().map(|snapshot| snapshot.version().born.as_str());
+        let born = read.iter().map(|snapshot| snapshot.version().table_uuid.as_str());
         let last = days.iter().map(|days| days.values().copied().max().unwrap_or(0));
         let version: Vec<String> = born.zip(last).map(|(born, version)| format!("{born}:{version}")).collect();
         let name = format!("{}@{}", names.join("+"), window_name(unit, start));

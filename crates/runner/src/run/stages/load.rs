@@ -167,7 +167,7 @@ impl<'a> LoadStage<'a> {
             self.observer.event(match progress {
                 Progress::ToRead { bytes } => Event::Stage { name: name.clone(), unit: Unit::Bytes, total: bytes },
                 Progress::Read { bytes, rows } => Event::Read { bytes, rows },
-                Progress::Laid { rows } => Event::Laid { rows },
+                Progress::Encoded { rows } => Event::Laid { rows },
                 Progress::Wrote { rows } => Event::Wrote { rows },
             });
         };
@@ -246,8 +246,8 @@ impl<'a> LoadStage<'a> {
         {
             let mut version = Version::empty(identity.clone());
             version.number = latest.number;
-            version.born.clone_from(&latest.born);
-            version.drops.clone_from(&latest.drops);
+            version.table_uuid.clone_from(&latest.table_uuid);
+            version.tombstones.clone_from(&latest.tombstones);
             return Ok(Base { version, latest: Some(latest.clone()), reset: Some(identity), gc: None });
         }
         let version = held?;

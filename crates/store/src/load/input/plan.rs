@@ -86,7 +86,7 @@ impl Default for InputPlanOptions<'_> {
 
 impl std::fmt::Debug for InputPlanOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Looking").field("anew", &self.anew).finish_non_exhaustive()
+        f.debug_struct("InputPlanOptions").field("anew", &self.anew).finish_non_exhaustive()
     }
 }
 
@@ -99,11 +99,11 @@ impl InputPlan {
     pub fn new(
         version: &Version,
         found: Vec<InputFile>,
-        looking: InputPlanOptions<'_>,
+        options: InputPlanOptions<'_>,
         mut hash: impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     ) -> Result<Self, SourceError> {
         let mut plan = Self::default();
-        let entries = compare(version, found, looking, &mut hash, &mut plan)?;
+        let entries = compare(version, found, options, &mut hash, &mut plan)?;
         let carriers = carriers(&entries);
         let carrier = |(at, entry): (usize, &Entry<'_>)| {
             let carrier = entry.content.and_then(|content| carriers.get(&content)).map(|(_, carrier)| *carrier);
@@ -113,20 +113,20 @@ impl InputPlan {
         let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
         for (entry, of) in entries.into_iter().zip(copies) {
             match (&entry.file, of) {
-                (Some(_), None) => plan.carry(entry, looking)?,
-                (Some(_), Some(of)) => plan.copy(entry, of, looking),
-                (None, of) => plan.miss(entry, of.is_none(), looking),
+                (Some(_), None) => plan.carry(entry, options)?,
+                (Some(_), Some(of)) => plan.copy(entry, of, options),
+                (None, of) => plan.miss(entry, of.is_none(), options),
             }
         }
-        plan.new.sort_by_key(|(sequence, _)| *sequence);
+        plan.new.sort_by_key(|(input_seqno, _)| *input_seqno);
         Ok(plan)
     }
 
     /// Plans an input whose rows the table shall hold.
-    fn carry(&mut self, entry: Entry<'_>, looking: InputPlanOptions<'_>) -> Result<(), SourceError> {
-        let Entry { sequence, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
+    fn carry(&mut self, entry: Entry<'_>, options: InputPlanOptions<'_>) -> Result<(), SourceError> {
+        let Entry { input_seqno, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
         match held {
-            _ if looking.anew => self.new.push((sequence, file)),
+            _ if options.anew => self.new.push((input_seqno, file)),
             Some(held) if content == Some(held.hash) => {
                 let looks_other = match file.is_young() {
                     true => !file.looks_as(&held.version),
@@ -148,21 +148,21 @@ impl InputPlan {
                 // An input left incomplete by a repair or an older build must be read as a whole.
                 let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
                 let held = Input::clone(held);
-                match if may_have_grown { (looking.growth)(&file, &held)? } else { None } {
+                match if may_have_grown { (options.growth)(&file, &held)? } else { None } {
                     Some(Growth { from, hash, .. }) => self.grown.push(Grown { file, held, from, hash: Some(hash) }),
                     None => self.changed.push((file, held)),
                 }
             }
-            None if entry.is_new => self.new.push((sequence, file)),
-            None => self.resumed.push((sequence, file)),
+            None if entry.is_new => self.new.push((input_seqno, file)),
+            None => self.resumed.push((input_seqno, file)),
         }
         Ok(())
     }
 
     /// Plans a copy of another input.
-    fn copy(&mut self, entry: Entry<'_>, of: String, looking: InputPlanOptions<'_>) {
-        let Entry { sequence, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
-        let before = known.filter(|known| known.path == file.path && !looking.anew);
+    fn copy(&mut self, entry: Entry<'_>, of: String, options: InputPlanOptions<'_>) {
+        let Entry { input_seqno, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
+        let before = known.filter(|known| known.path == file.path && !options.anew);
         let before = before.and_then(|known| known.content.as_ref()).filter(|content| content.hash == hash);
         let is_told = |content: &InputContent| match file.is_young() {
             true => file.looks_as(&content.version),
@@ -170,28 +170,28 @@ impl InputPlan {
         };
         if !before.is_some_and(is_told) {
             let content = InputContent { size: file.size, version: file.version.clone(), hash };
-            self.names.push(InputName { sequence, path: file.path.clone(), content: Some(content) });
+            self.names.push(InputName { input_seqno, path: file.path.clone(), content: Some(content) });
             self.renames |= before.is_none();
         }
-        self.given_up.extend(held.filter(|_| !looking.anew).map(|held| Input::clone(held)));
+        self.given_up.extend(held.filter(|_| !options.anew).map(|held| Input::clone(held)));
         self.same.push((file, of));
     }
 
     /// Plans a vanished name; `is_own` if no file holds its content.
-    fn miss(&mut self, entry: Entry<'_>, is_own: bool, looking: InputPlanOptions<'_>) {
-        let Entry { sequence, path, held, known, .. } = entry;
-        let left_out = (looking.without)(&path);
+    fn miss(&mut self, entry: Entry<'_>, is_own: bool, options: InputPlanOptions<'_>) {
+        let Entry { input_seqno, path, held, known, .. } = entry;
+        let left_out = (options.without)(&path);
         match (held, known) {
             (Some(held), _) if left_out || !is_own => {
                 let Input { size, version, hash, .. } = Input::clone(held);
                 let content = Some(InputContent { size, version, hash }).filter(|_| !left_out);
-                self.put_name(InputName { sequence, path: path.into_owned(), content });
-                self.given_up.extend((!looking.anew).then(|| Input::clone(held)));
+                self.put_name(InputName { input_seqno, path: path.into_owned(), content });
+                self.given_up.extend((!options.anew).then(|| Input::clone(held)));
             }
             (Some(held), _) => self.vanished.push(Input::clone(held)),
-            (None, Some(known)) if looking.anew || (left_out && known.content.is_some()) => {
+            (None, Some(known)) if options.anew || (left_out && known.content.is_some()) => {
                 let content = known.content.clone().filter(|_| !left_out);
-                self.put_name(InputName { sequence, path: path.into_owned(), content });
+                self.put_name(InputName { input_seqno, path: path.into_owned(), content });
             }
             (None, _) => {}
         }
@@ -235,7 +235,7 @@ impl InputPlan {
 
 /// A name with its file and its record.
 struct Entry<'a> {
-    sequence: u64,
+    input_seqno: u64,
     path: Cow<'a, str>,
     /// Whether the name is unseen.
     is_new: bool,
@@ -253,15 +253,15 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of_input(input: &'a Arc<Input>) -> Self {
-        Self { held: Some(input), ..Self::named(input.sequence, Cow::Borrowed(&input.path)) }
+        Self { held: Some(input), ..Self::named(input.input_seqno, Cow::Borrowed(&input.path)) }
     }
 
     fn of_name(name: &'a InputName) -> Self {
-        Self { known: Some(name), ..Self::named(name.sequence, Cow::Borrowed(&name.path)) }
+        Self { known: Some(name), ..Self::named(name.input_seqno, Cow::Borrowed(&name.path)) }
     }
 
-    fn named(sequence: u64, path: Cow<'a, str>) -> Self {
-        Self { sequence, path, is_new: false, file: None, held: None, known: None, content: None, renamed: None }
+    fn named(input_seqno: u64, path: Cow<'a, str>) -> Self {
+        Self { input_seqno, path, is_new: false, file: None, held: None, known: None, content: None, renamed: None }
     }
 
     /// Recorded size, fingerprint and hash. `None` for an input left incomplete by a repair or an older build.
@@ -277,7 +277,7 @@ impl<'a> Entry<'a> {
 fn compare<'a>(
     version: &'a Version,
     found: Vec<InputFile>,
-    looking: InputPlanOptions<'_>,
+    options: InputPlanOptions<'_>,
     hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     plan: &mut InputPlan,
 ) -> Result<Vec<Entry<'a>>, SourceError> {
@@ -312,7 +312,7 @@ fn compare<'a>(
     if fresh.is_empty() && open.is_empty() {
         return Ok(entries);
     }
-    let sizes = Sizes::new(&entries, &open, &fresh, looking);
+    let sizes = Sizes::new(&entries, &open, &fresh, options);
     for at in open {
         let entry = &mut entries[at];
         if let Some(file) = entry.file.as_ref().filter(|file| sizes.has_others(file.size)) {
@@ -320,9 +320,9 @@ fn compare<'a>(
         }
     }
     let mut gone = Gone::new(&entries);
-    let mut next = version.next_sequence();
+    let mut next = version.next_input_seqno();
     for file in fresh {
-        let is_wanted = (looking.wants)(&file);
+        let is_wanted = (options.wants)(&file);
         let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
         let content = if is_alike { Some(hash(&file)?) } else { None };
         if let Some(at) = content.and_then(|content| gone.take(content)) {
@@ -345,7 +345,7 @@ fn carriers(entries: &[Entry<'_>]) -> HashMap<ContentHash, (u64, usize)> {
     let mut carriers: HashMap<ContentHash, (u64, usize)> = HashMap::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
         let Some(content) = entry.content else { continue };
-        let own = (entry.sequence, at);
+        let own = (entry.input_seqno, at);
         carriers.entry(content).and_modify(|least| *least = own.min(*least)).or_insert(own);
     }
     carriers
@@ -358,7 +358,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(entries: &[Entry<'_>], open: &[usize], fresh: &[InputFile], looking: InputPlanOptions<'_>) -> Self {
+    fn new(entries: &[Entry<'_>], open: &[usize], fresh: &[InputFile], options: InputPlanOptions<'_>) -> Self {
         let mut sizes = Self { counts: HashMap::new(), gone: HashSet::new() };
         for entry in entries.iter().filter(|entry| entry.content.is_some()) {
             let size = match (&entry.file, entry.before()) {
@@ -372,7 +372,7 @@ impl Sizes {
             *sizes.counts.entry(size).or_default() += 1;
         }
         let open = open.iter().filter_map(|at| entries[*at].file.as_ref());
-        for file in open.chain(fresh.iter().filter(|file| (looking.wants)(file))) {
+        for file in open.chain(fresh.iter().filter(|file| (options.wants)(file))) {
             *sizes.counts.entry(file.size).or_default() += 1;
         }
         sizes
@@ -396,7 +396,7 @@ impl Gone {
         let mut gone: HashMap<ContentHash, Vec<(u64, usize)>> = HashMap::new();
         for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
             if let Some(content) = entry.content {
-                gone.entry(content).or_default().push((entry.sequence, at));
+                gone.entry(content).or_default().push((entry.input_seqno, at));
             }
         }
         gone.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));

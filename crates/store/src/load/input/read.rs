@@ -108,12 +108,12 @@ impl RejectedRows<'_> {
     }
 
     /// Reports rows rejected for one table, by its filter or its layout.
-    pub(crate) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, laid: &[LayoutReject]) {
+    pub(crate) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, encoded: &[LayoutReject]) {
         for UnpreparedRow { row, column, reason } in &prepared.rejected {
             let row = derived.origin(*row);
             self.tell(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));
         }
-        for rejected in laid {
+        for rejected in encoded {
             let row = derived.origin(prepared.origin(rejected.row));
             let (line, reason) = (self.origin.line(row), rejected.reason.to_string());
             self.tell(Some(table), line, rejected.column.as_ref(), reason, self.origin.raw(row));

@@ -22,7 +22,7 @@ pub(crate) struct Chunk {
     /// Bytes in memory.
     pub(crate) bytes: u64,
     /// The cells.
-    pub(crate) laid: EncodedBatch,
+    pub(crate) encoded: EncodedBatch,
     /// Runs of events by window start; events of other windows are left out.
     pub(crate) windows: BTreeMap<i64, Vec<Range<usize>>>,
 }
@@ -186,14 +186,14 @@ fn ranks_of(runs: &[(&Chunk, &Range<usize>)], ranks: &AllRanks) -> Vec<u32> {
     let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
     for (chunk, run) in runs {
         let rank_of = ranks.prefixes.of(chunk.worker);
-        out.extend(chunk.laid.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
+        out.extend(chunk.encoded.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
     }
     out
 }
 
 fn tails_of(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u64> {
-    let tails = runs.iter().filter(|(chunk, _)| !chunk.laid.tail.is_empty());
-    tails.map(|(chunk, run)| &chunk.laid.tail[(*run).clone()]).collect::<Vec<_>>().concat()
+    let tails = runs.iter().filter(|(chunk, _)| !chunk.encoded.tail.is_empty());
+    tails.map(|(chunk, run)| &chunk.encoded.tail[(*run).clone()]).collect::<Vec<_>>().concat()
 }
 
 /// Numbers the source rows: events of a row are consecutive.
@@ -203,7 +203,7 @@ fn units(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u32> {
     for (chunk, run) in runs {
         let mut last = None;
         for event in (*run).clone() {
-            let row = chunk.laid.rows.as_ref().map_or(event as u32, |rows| rows[event]);
+            let row = chunk.encoded.rows.as_ref().map_or(event as u32, |rows| rows[event]);
             if last != Some(row) {
                 unit += 1;
                 last = Some(row);
@@ -222,7 +222,7 @@ impl GroupEvents {
         group: usize,
         ranks: Option<&Ranks>,
     ) -> Self {
-        let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.laid.groups[group], (*run).clone()));
+        let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.encoded.groups[group], (*run).clone()));
         let qualifiers = ranks.map(|ranks| {
             let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
             for (chunk, part, run) in parts() {
@@ -234,7 +234,7 @@ impl GroupEvents {
         });
         let stored: Option<Vec<&[i64]>> =
             parts().map(|(_, part, run)| part.timestamps.as_ref().map(|timestamps| &timestamps[run])).collect();
-        let all: Vec<&[ArrayRef]> = chunks.iter().map(|chunk| chunk.laid.groups[group].columns.as_slice()).collect();
+        let all: Vec<&[ArrayRef]> = chunks.iter().map(|chunk| chunk.encoded.groups[group].columns.as_slice()).collect();
         let columns = all.first().map_or(0, |columns| columns.len());
         let columns = (0..columns).map(|at| all.iter().map(|columns| Arc::clone(&columns[at])).collect()).collect();
         Self { qualifiers, timestamps: stored.map(|stored| stored.concat()), columns, places: Arc::clone(places) }
@@ -272,7 +272,7 @@ mod tests {
     fn chunk(bytes: u64, windows: &[i64]) -> Chunk {
         let mut of: BTreeMap<i64, Vec<Range<usize>>> = BTreeMap::new();
         windows.iter().enumerate().for_each(|(at, window)| of.entry(*window).or_default().push(at..at + 1));
-        Chunk { place: (0, 0), worker: 0, bytes, laid: empty(), windows: of }
+        Chunk { place: (0, 0), worker: 0, bytes, encoded: empty(), windows: of }
     }
 
     #[test]

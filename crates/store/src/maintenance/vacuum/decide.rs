@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use tidetable_sstable::tools::failpoints::{self, Bug};
-
 use crate::maintenance::vacuum::options::VacuumOptions;
 
 /// A file to remove.
@@ -46,7 +44,7 @@ pub(crate) struct FoundFile {
 
 /// The files of a table.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TableFiles {
     /// By number, ascending.
     pub(crate) manifests: Vec<(u64, FoundFile)>,
     /// By number, ascending.
@@ -68,15 +66,15 @@ pub(crate) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, kept: u64
 
 /// The files to remove: none of `oldest` and later versions, which name the SSTs `named`; others if they are old
 /// enough. Manifests come first, in ascending order.
-pub(crate) fn decide(found: Found, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
+pub(crate) fn decide(found: TableFiles, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
     let removal = |file: FoundFile, kind| Removal { path: file.path, bytes: file.bytes, kind };
-    let Found { manifests, checkpoints, ssts, leftovers: half } = found;
+    let TableFiles { manifests, checkpoints, ssts, leftovers: half } = found;
     let passed = |files: Vec<(u64, FoundFile)>, kind| {
         files.into_iter().filter(move |(number, _)| *number < oldest).map(move |(_, file)| removal(file, kind))
     };
     let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
     removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
-    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || failpoints::is(Bug::VacuumUnderWay);
+    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || tidetable_sstable::failpoint!(VacuumUnderWay);
     let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old_sst(file));
     removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
     removals.extend(leftovers(half, options.half_written_before));
@@ -126,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_or_named_or_young_stays() {
-        let found = Found {
+        let found = TableFiles {
             manifests: manifests(1..=5),
             checkpoints: vec![(2, file("c2", 2)), (4, file("c4", 4))],
             ssts: ["named", "unused", "young"].map(|id| (id.to_owned(), file(id, i64::from(id == "young") * 9))).into(),

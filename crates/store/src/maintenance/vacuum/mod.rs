@@ -10,8 +10,6 @@ pub(crate) mod options;
 
 use std::collections::HashSet;
 
-use tidetable_sstable::tools::failpoints::{self, Bug};
-
 use crate::error::Result;
 use crate::ids::Ids;
 use crate::maintenance::pins::pinned;
@@ -20,7 +18,7 @@ use crate::storage::staging::PART;
 use crate::store::Store;
 use crate::table::Table;
 use crate::version::{Version, VersionEdit};
-use decide::{Found, FoundFile, decide, oldest_kept};
+use decide::{FoundFile, TableFiles, decide, oldest_kept};
 pub use decide::{Removal, RemovalKind};
 pub use options::VacuumOptions;
 
@@ -78,7 +76,7 @@ impl VacuumPlan {
         let mut named = HashSet::new();
         if newest > 0 {
             let mut before: Option<Version> = None;
-            let first = if failpoints::is(Bug::VacuumRetained) { newest } else { oldest };
+            let first = if tidetable_sstable::failpoint!(VacuumRetained) { newest } else { oldest };
             stored.walk(first, newest, |version| {
                 name_ssts(before.as_ref(), version, &mut named);
                 before = Some(version.clone());
@@ -102,7 +100,7 @@ impl VacuumPlan {
                 leftovers.extend(stat(path)?);
             }
         }
-        let found = Found { manifests, checkpoints, ssts: ssts.into_iter().flatten().collect(), leftovers };
+        let found = TableFiles { manifests, checkpoints, ssts: ssts.into_iter().flatten().collect(), leftovers };
         let removals = decide(found, oldest, &named, options);
         Ok(Self { table: table.clone(), options, newest, oldest, removals })
     }
@@ -141,11 +139,11 @@ impl VacuumPlan {
         let table = &self.table;
         let (mut plan, mut version) = (self.clone(), None);
         if plan.removals.iter().any(|removal| removal.kind.is_sst())
-            && !failpoints::is(Bug::VacuumSaysNothing)
+            && !tidetable_sstable::failpoint!(VacuumSaysNothing)
             && let Some(latest) = table.latest()?
         {
             let (base, now) = (latest.number, latest.now);
-            let edit = VersionEdit { vacuumed: Some(plan.options.before), base, ..VersionEdit::default() };
+            let edit = VersionEdit { vacuum_watermark: Some(plan.options.before), base, ..VersionEdit::default() };
             version = Some(table.commit(latest, &edit, ids, now)?.number);
             // Planned again: later commits see the cutoff. Files not in the first plan stay.
             let announced: HashSet<&str> = self.removals.iter().map(|removal| removal.path.as_str()).collect();
@@ -155,7 +153,7 @@ impl VacuumPlan {
             plan.removals.extend(gone.cloned());
         }
         let takes_manifests = plan.removals.iter().any(|removal| removal.kind == RemovalKind::Manifest);
-        if takes_manifests && !failpoints::is(Bug::VacuumWithoutCheckpoint) {
+        if takes_manifests && !tidetable_sstable::failpoint!(VacuumWithoutCheckpoint) {
             table.manifests().truncate_before(&table.version(plan.oldest)?)?;
         }
         Ok((plan, version))
