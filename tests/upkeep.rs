@@ -102,7 +102,7 @@ fn a_damaged_sst_is_taken_out_and_loaded_again() {
     assert_eq!(record["loads"][0]["rebuilt"], serde_json::json!(["2020-01-02"]));
     assert_eq!(project.ok(&["sql", "--output", "csv", "-c", "select * from T order by meter, ts"]), before);
     assert_eq!(fs::read(project.path(&format!("data/tables/T/quarantine/{id}.sst"))).unwrap(), bytes);
-    assert!(project.fails(1, &["repair", "T", "--drop", id]).contains("no damaged SST"));
+    assert!(project.fails(1, &["repair", "T", "--drop", id]).contains("not a damaged SST"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Commit: creates the next manifest if its name is free (compare-and-set), after fencing against vacuum.
 //!
-//! A vacuum may have removed files that the commit names while its writer slept. So every version records which files may
-//! be gone ([`Version::vacuum_watermark`]), and a commit after it checks its own.
+//! A vacuum may have removed files of a commit whose writer was suspended. So every version records which files may
+//! be gone ([`Version::vacuum_watermark`]), and a later commit checks its own.
 
 pub(crate) mod limits;
 
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// A commit under way.
+/// A commit in progress.
 struct Commit<'a> {
     table: &'a Table,
     edit: &'a VersionEdit,
@@ -52,7 +52,7 @@ struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Tries to commit after `base`: the version that was committed, or the one that was not because others were faster.
+    /// Tries to commit after `base`: returns the committed version, or the refused one if another commit was first.
     fn attempt(&self, base: &mut Version) -> Result<ControlFlow<Version, Version>> {
         let manifests = self.table.manifests();
         let rebased = self.rebase(base)?;
@@ -85,8 +85,8 @@ impl Commit<'_> {
         }
     }
 
-    /// What the edit must be to come after `base`, if it is a newer version than the one it was worked out against and that is
-    /// sound; `None` if it is to be applied as it is, and refused where that is not sound.
+    /// The edit rebased onto `base`, if `base` is newer than the edit's own base and that is sound; `None` to apply
+    /// it as it is, where [`Version::apply`] refuses conflicts.
     fn rebase(&self, base: &Version) -> Result<Option<VersionEdit>> {
         let edit = self.edit;
         let is_load = edit.deletes.is_empty() && edit.removed_ssts.is_empty() && edit.compacted.is_none();
@@ -119,7 +119,7 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// The version to try again after, where `refused` could not follow `base`.
+    /// The base of the next try, after `refused` could not follow `base`.
     fn next_base(&self, base: &Version, refused: Version) -> Result<Version> {
         let Some(latest) = self.table.latest()? else { return Ok(Version::empty(refused.table)) };
         if self.edit.reset.is_none() && latest.table.layout != base.table.layout {
@@ -133,7 +133,7 @@ impl Commit<'_> {
         Ok(latest)
     }
 
-    /// Removes the SSTs of the edit, but for those that `version` names all the same.
+    /// Removes the SSTs of the edit, except those that `version` names.
     fn discard_unnamed(&self, version: &Version) {
         let new: HashSet<&str> = self.edit.written().map(|sst| sst.id.as_str()).collect();
         let named: HashSet<&str> = version.ssts().map(|sst| sst.id.as_str()).filter(|id| new.contains(id)).collect();

@@ -183,7 +183,7 @@ pub enum StoreError {
     },
     /// Vacuum may have removed files of a commit before it was made.
     #[error(
-        "{path} waited so long for its commit that vacuum may have removed it; nothing was committed to {table}, run          again"
+        "vacuum may have removed {path}, which waited too long for its commit; nothing was committed to {table}, run again"
     )]
     Fenced {
         /// Table name.
@@ -193,7 +193,8 @@ pub enum StoreError {
     },
     /// Vacuum removed a version before its commit was confirmed.
     #[error(
-        "nobody can tell whether version {number} of {table} was committed: it was removed by vacuum before this run          looked; run again, what was committed is not loaded twice"
+        "cannot tell whether version {number} of {table} was committed: vacuum removed it before this run confirmed it; \
+         run again, committed inputs are not loaded twice"
     )]
     OutcomeUnknown {
         /// Table name.

@@ -1,4 +1,4 @@
-//! The SSTs of a table: their paths, opening and deleting them, and those that are open.
+//! SST store: paths, opening and deletion of the SSTs of a table.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,7 +70,7 @@ impl SstStore {
         Ok(reader)
     }
 
-    /// Removes SSTs that no version names. One that cannot be removed stays, and does no harm.
+    /// Removes SSTs that no version names. One that cannot be removed is left to vacuum.
     pub(crate) fn delete<'a>(&self, ssts: impl Iterator<Item = &'a Sst>) {
         for sst in ssts {
             if let Err(error) = self.blobs.delete(&self.path(&sst.id)) {
@@ -80,7 +80,7 @@ impl SstStore {
     }
 }
 
-/// SSTs that are opened when they are first read. Files are opened side by side, each once.
+/// Open readers of SSTs: each file is opened once, on first use; different files in parallel.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSsts {
     readers: Mutex<HashMap<String, Arc<Mutex<Option<Reader>>>>>,

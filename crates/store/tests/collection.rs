@@ -6,6 +6,8 @@ mod model;
 
 #[path = "collection/checkpoints.rs"]
 mod checkpoints;
+#[path = "collection/disk.rs"]
+mod disk;
 #[path = "collection/full.rs"]
 mod full;
 #[path = "collection/grown.rs"]
@@ -18,6 +20,8 @@ mod progress;
 mod repair;
 #[path = "collection/shared_files.rs"]
 mod shared_files;
+#[path = "collection/staging.rs"]
+mod staging;
 #[path = "collection/vacuum.rs"]
 mod vacuum;
 #[path = "collection/verify.rs"]

@@ -1,4 +1,4 @@
-//! How much is compacted, and why.
+//! Extent of and reason for a compaction.
 
 /// Reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

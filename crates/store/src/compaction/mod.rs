@@ -4,8 +4,8 @@
 //! [`Compaction`] writes the new SSTs and the edit that replaces the old ones. SSTs appended meanwhile stay: they are
 //! newer. Old SSTs stay on disk, because older versions name them.
 //!
-//! A merge is cut into pieces ([`subcompactions`]), which all cores work on: stripes that no other input overlaps, as dense as they
-//! can be and free of what is hidden, are copied as bytes; of the others rows are merged, and encoded anew.
+//! A merge is split into subcompactions ([`subcompactions`]), which run on all cores: dense stripes without hidden
+//! cells that no other input overlaps are copied as bytes; the rows of others are merged and encoded again.
 //!
 //! A merge may cover some of a window's SSTs, if they are consecutive. It applies garbage-collection rules only if no
 //! older SST shares keys with them: it may hold an older version of a removed cell.

@@ -116,7 +116,7 @@ impl MergePlan {
         merge_of(version, Pick { start, reason: CompactionReason::SeveralSsts, ssts })
     }
 
-    /// What takes the place of the SSTs of this merge.
+    /// The replacement of the SSTs of this merge.
     pub(crate) fn replacement(&self, ssts: Vec<Sst>) -> Replacement {
         let replaced = self.ssts.iter().map(|sst| sst.id.clone()).collect();
         let held = held_windows(self.ssts.iter());

@@ -1,4 +1,4 @@
-//! The encoders of the cores, and the ranks of the names they have seen.
+//! Pool of encoders, and the ranks of their interned names.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -18,7 +18,7 @@ pub(crate) struct Pass {
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) file: InputFile,
-    /// (target, index among its inputs)..
+    /// (target, index among its inputs).
     pub(crate) uses: Vec<(usize, usize)>,
 }
 

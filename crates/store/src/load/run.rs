@@ -1,4 +1,4 @@
-//! A load, pass by pass.
+//! Runs a load, pass by pass.
 
 use std::sync::Mutex;
 use std::time::Instant;

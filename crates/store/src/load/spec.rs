@@ -1,4 +1,4 @@
-//! What a load is given, and what it returns.
+//! Arguments and results of a load.
 
 use tidetable_layout::Layout;
 
@@ -41,7 +41,7 @@ pub struct LoadTarget<'a> {
     pub table: &'a Table,
     /// Its layout.
     pub layout: &'a Layout,
-    /// Which rows it takes.
+    /// Row filter of the table.
     pub filter: Option<&'a dyn Prepare>,
     /// The version to load into.
     pub base: &'a Version,
@@ -66,12 +66,12 @@ pub enum Progress {
     },
     /// Rows were encoded for a table, and wait to be sorted.
     Encoded {
-        /// How many, since the last call.
+        /// Rows since the last call.
         rows: u64,
     },
     /// Rows were sorted and written.
     Wrote {
-        /// How many, since the last call.
+        /// Rows since the last call.
         rows: u64,
     },
 }

@@ -68,7 +68,7 @@ fn plain(upsert: bool) -> StoredSchema {
     schema(&[column("n", Kind::Newest), column("m", Kind::Newest)], upsert)
 }
 
-/// Records of a bucket, which may be alike in time.
+/// Records of a bucket, which may have equal times.
 fn buckets() -> StoredSchema {
     let columns = vec![column("n", Kind::Newest), column("m", Kind::Newest)];
     let form = PackedForm::Repeated { fields: Vec::new(), number: 1 };
@@ -107,7 +107,7 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
         });
         Ranks::new(&[&dictionary])
     };
-    // In two chunks, the later of which lies first.
+    // In two chunks, the later one first.
     let half = events.len() / 2;
     let in_two = |array: ArrayRef| vec![array.slice(half, events.len() - half), array.slice(0, half)];
     let places = Arc::new(Places::new(&[(1, 0..half), (0, 0..events.len() - half)]));
@@ -300,7 +300,7 @@ proptest! {
         check_cuts(&schema, &events, cuts);
         let whole = records(&[built(&schema, &events).unwrap()]);
         let is_stored = |(key, _): &(RecordKey, Vec<Option<String>>)| key.1 > 0;
-        // Cells at timestamp 0 are those of all events, the others those of one.
+        // Cells at timestamp 0 come from all events, the others from one.
         let (stored, zero): (Vec<_>, Vec<_>) = whole.into_iter().partition(is_stored);
         // A row without values keeps only its time, once, invisible to readers.
         let (emptied, stored): (Vec<_>, Vec<_>) =

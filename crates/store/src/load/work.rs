@@ -1,4 +1,4 @@
-//! What a load reads of each input, and what of it counts.
+//! Work of a load: the inputs to read, and which of their rows count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -133,7 +133,7 @@ impl<'t> SstWriter<'t> {
     }
 }
 
-/// The files of a window, one after the other.
+/// The files of a window, in key order.
 struct Files<'a, 't> {
     writer: &'a SstWriter<'t>,
     finisher: &'a Finisher<'t>,

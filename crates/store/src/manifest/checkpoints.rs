@@ -100,7 +100,7 @@ impl ManifestStore {
         }
     }
 
-    /// The small files of a table that has `version` and none before it, by path inside the store: its SSTs are all that is
+    /// The small files of a copy of the table that begins with `version`, by path inside the store. Only the SSTs are
     /// missing.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! manifest/N.json     {"format":1,"checksum":"..","version":{..}}      version N, whole
 //!                  or {"format":2,"checksum":"..","step":{..}}         what version N changes of version N - 1
 //! checkpoint/N.json   {"format":2,"checksum":"..","checkpoint":{"manifest":"..","version":{..}}}
-//! checkpoint/N.oldest empty: N is the oldest version, see `history`
+//! checkpoint/N.oldest empty: N is the oldest version, see `checkpoints`
 //! ```
 //!
 //! A checksum is the xxh3-128 of the text of `version`, `step` or `checkpoint`, 32 hexadecimal digits. A delta holds
@@ -71,7 +71,7 @@ pub(crate) fn encode_full(version: &Version) -> Result<(Vec<u8>, String), String
     seal(text, |text, checksum| Envelope { version: Some(text), ..envelope(FULL_FORMAT, checksum) })
 }
 
-/// The bytes of a manifest that holds `delta`, and its checksum.
+/// Encodes a manifest delta; returns it with its checksum.
 ///
 /// # Errors
 /// If JSON cannot represent it.

@@ -1,4 +1,4 @@
-//! The newest versions that were read.
+//! Cache of the newest versions.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,10 +1,11 @@
-//! Putting a manifest: creating it if its name is free, and finding out what became of it.
+//! Put of a manifest: creates it if its name is free, and resolves the outcome.
 //!
-//! A vacuum may have removed the manifest of the very number, so that its name is free again though newer versions exist.
-//! It removes manifests in ascending order, so the one before is then missing too: it is looked for before and after.
+//! A vacuum may have removed the manifest of the same number, so that its name is free again although newer versions
+//! exist. It removes manifests in ascending order, so the one before is missing too: the put looks for it before and
+//! after.
 //!
-//! A writer whose answer was lost may commit the same edit again. Its SSTs are then part of the table already, and the
-//! second commit must neither add nor remove them.
+//! A writer whose reply was lost may commit the same edit again. Its SSTs are then part of the table, and the second
+//! commit must neither add nor remove them.
 
 use std::collections::HashSet;
 
@@ -14,15 +15,15 @@ use crate::manifest::store::ManifestStore;
 use crate::manifest::{Manifest, ManifestDelta};
 use crate::version::{Origin, Version, VersionEdit};
 
-/// What became of a manifest.
+/// Outcome of putting a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PutOutcome {
     /// It is a version of the table.
     Committed,
-    /// Its name was taken: there is another, or the same of a try whose answer was lost.
+    /// Its name was taken, by another manifest or by this one in a try whose reply was lost.
     NameTaken,
-    /// It was not put, or was removed again: newer versions do not follow it, because its name was that of a manifest
-    /// which vacuum had removed.
+    /// It was not put, or removed again: newer versions do not follow it, because vacuum had removed another manifest
+    /// of this number.
     Stale,
     /// The outcome can no longer be determined.
     Unknown,
@@ -54,7 +55,8 @@ impl ManifestStore {
         Ok(outcome)
     }
 
-    /// The bytes of the manifest of `next`, and its checksum. The first is a full manifest, the others are deltas.
+    /// Encodes the manifest of `next`; returns it with its checksum. The first is a full manifest, the others are
+    /// deltas.
     fn encode(&self, base: &mut Version, next: &Version) -> Result<std::result::Result<(Vec<u8>, String), String>> {
         if base.number == 0 {
             return Ok(manifest::encode_full(next));
@@ -66,7 +68,7 @@ impl ManifestStore {
         Ok(manifest::encode_delta(&ManifestDelta::between(base, &base.origin.manifest, next)))
     }
 
-    /// What became of the manifest of `next` that was just created after `base`.
+    /// Resolves the outcome of the manifest of `next`, just created after `base`.
     fn resolve_put(&self, base: &Version, next: &Version, checksum: &str) -> Result<PutOutcome> {
         let number = next.number;
         // The manifest before may be another one, of a writer that is about to take it back.
@@ -89,7 +91,7 @@ impl ManifestStore {
         })
     }
 
-    /// Version `number`, if it is of the commit `commit`: a try whose answer was lost.
+    /// Version `number`, if `commit` created it, in a try whose reply was lost.
     pub(crate) fn find_own_commit(&self, number: u64, commit: &str) -> Result<Option<Version>> {
         let is_own = match self.read(number) {
             Ok((Manifest::Full(version), _)) => version.commit == commit,
@@ -101,14 +103,14 @@ impl ManifestStore {
         if is_own { self.version(number).map(Some) } else { Ok(None) }
     }
 
-    /// The version up to `newest` that committed `edit`: it names an SST that the edit wrote, and SST ids are unique. An
-    /// edit that wrote none is never found.
+    /// The version up to `newest` that committed `edit`: the first that names an SST of the edit, since SST ids are
+    /// unique. An edit without SSTs is never found.
     pub(crate) fn find_prior_commit(&self, edit: &VersionEdit, newest: &Version) -> Result<Option<Version>> {
         let written: HashSet<&str> = edit.written().map(|sst| sst.id.as_str()).collect();
         if written.is_empty() || newest.number == 0 || tidetable_sstable::failpoint!(ForgetPriorCommit) {
             return Ok(None);
         }
-        // Only versions that vacuum has left can be looked at.
+        // Vacuumed versions cannot be searched.
         let oldest = self.version_numbers()?.first().copied().unwrap_or(newest.number);
         let mut found = None;
         self.walk(oldest.max(edit.base + 1).min(newest.number), newest.number, |version| {

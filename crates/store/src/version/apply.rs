@@ -1,4 +1,4 @@
-//! The version that an edit makes of another.
+//! Applies an edit to a version.
 
 use crate::tombstone::Tombstone;
 use crate::version::edit::VersionEdit;

@@ -1,4 +1,4 @@
-//! What a commit changes of a version.
+//! Version edit: the change of a commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Names of inputs that hold no rows: copies, and removed inputs.
+//! Inputs of a version, and names of inputs without rows: copies, and removed inputs.
 //!
 //! A name keeps the sequence number that it got when it was first seen, so that order and tombstones stay valid
 //! whatever happens to the file. The names whose rows a table holds are its [`crate::Input`]s; these are the others.

@@ -91,7 +91,7 @@ fn seqnos_ascend(window: &WindowState) -> Result<(), String> {
     if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].seqno > pair[1].seqno) {
         return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
     }
-    // A compaction writes a window as a run of files, one after the other in key order.
+    // A compaction writes a sorted run: files in key order.
     let alike = |pair: &&[Sst]| pair[0].seqno == pair[1].seqno && pair[0].last_key >= pair[1].first_key;
     match window.ssts.windows(2).find(alike) {
         Some(pair) => Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id)),

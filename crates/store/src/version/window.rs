@@ -1,4 +1,4 @@
-//! A window of a version, and the files that hold it.
+//! A window of a version, and its SSTs.
 
 use std::collections::BTreeMap;
 

@@ -111,10 +111,7 @@ fn a_version_of_a_time() {
     let at = |time| world.table().version_at(time).map(|version| version.number);
     assert_eq!([at(10), at(19), at(20), at(30), at(39), at(40), at(99)].map(Result::unwrap), [1, 1, 3, 3, 3, 4, 4]);
     let error = at(9).unwrap_err();
-    assert!(
-        error.to_string().contains("the oldest is 1, committed at 1970-01-01T00:00:00.000010Z"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("the oldest is 1, committed at 1970-01-01T00:00:00.000010Z"), "{error}");
 }
 
 /// Of the builds that wrote whole versions only. It never changes.

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use tidetable_source::InputFile;
-use tidetable_store::{Feed, FeedEnd, FileFeed, FeedPiece, Progress, Result, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Progress, Result, StoreError};
 
 use super::model::{Model, World};
 use super::{event, path};

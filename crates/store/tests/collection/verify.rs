@@ -1,6 +1,8 @@
 use std::fs;
 
-use tidetable_store::{Compaction, CompactionPlan, DeletePlan, DeleteTarget, Sst, StoreError, TableReport, VerifyOptions};
+use tidetable_store::{
+    Compaction, CompactionPlan, DeletePlan, DeleteTarget, Sst, StoreError, TableReport, VerifyOptions,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::model::{START, World};

@@ -12,8 +12,8 @@ use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
 use tidetable_store::{
-    DeleteTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, InputPlanOptions,
-    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, LoadTarget, Version, VersionEdit,
+    DeleteTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded,
+    Loader, LocalBlobs, Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Version, VersionEdit,
 };
 
 /// 2018-01-01, microseconds.

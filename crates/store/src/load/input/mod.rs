@@ -1,4 +1,4 @@
-//! Inputs of a load: what is new of them, and their rows.
+//! Inputs of a load: plan, feeds, row preparation, read-ahead.
 
 pub(crate) mod feed;
 pub(crate) mod plan;

@@ -23,7 +23,7 @@ pub struct RejectedRow {
     pub column: Option<String>,
     /// What is wrong.
     pub reason: String,
-    /// The record as it stands in the file.
+    /// The raw text of the record.
     pub raw: String,
 }
 
