@@ -266,12 +266,12 @@ impl World {
     }
 }
 
-fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
+fn plan(version: &Version, from: &dyn Source, without: &[String], rebuild: bool) -> Result<InputPlan> {
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
     let looking = InputPlanOptions {
         without: &without,
         growth: &|file, held| Ok(from.growth(file, held)),
-        anew,
+        rebuild,
         ..InputPlanOptions::default()
     };
     InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))

@@ -20,16 +20,16 @@ pub(crate) struct CompactionFilter {
 impl CompactionFilter {
     pub(crate) fn new(snapshot: &Snapshot, now: i64) -> Result<Self> {
         let version = snapshot.version();
-        let collector = snapshot.collector_at(now)?;
-        let before = if now > version.now { snapshot.collector_at(version.now)? } else { None };
+        let gc_filter = snapshot.gc_filter_at(now)?;
+        let before = if now > version.now { snapshot.gc_filter_at(version.now)? } else { None };
         // Cells expire by age without new data, by versions only with it.
-        let when = collector.as_ref().filter(|collector| collector.looks_at_age()).map(|_| now);
-        let stamp = collector.as_ref().and_then(|_| serde_json::to_string(&(&version.table.gc, when)).ok());
-        Ok(Self { before, now: collector, stamp })
+        let when = gc_filter.as_ref().filter(|gc_filter| gc_filter.looks_at_age()).map(|_| now);
+        let stamp = gc_filter.as_ref().and_then(|_| serde_json::to_string(&(&version.table.gc, when)).ok());
+        Ok(Self { before, now: gc_filter, stamp })
     }
 
     /// Whether it never removes cells.
-    pub(crate) fn is_mild(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.now.is_none()
     }
 
@@ -41,12 +41,12 @@ impl CompactionFilter {
 
     /// The remaining cells of `block`, and whether a read at the plan's time returns fewer cells than one at the
     /// version's time.
-    pub(crate) fn collect(&self, schema: &StoredSchema, block: Block) -> Result<(Block, bool)> {
+    pub(crate) fn apply(&self, schema: &StoredSchema, block: Block) -> Result<(Block, bool)> {
         let Some(now) = &self.now else { return Ok((block, false)) };
-        let Some(before) = &self.before else { return Ok((now.collect(schema, block)?, false)) };
-        let block = before.collect(schema, block)?;
+        let Some(before) = &self.before else { return Ok((now.apply(schema, block)?, false)) };
+        let block = before.apply(schema, block)?;
         let shown = cells_of(schema, &block);
-        let block = now.collect(schema, block)?;
+        let block = now.apply(schema, block)?;
         let expired = cells_of(schema, &block) < shown;
         Ok((block, expired))
     }

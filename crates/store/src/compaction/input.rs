@@ -31,7 +31,7 @@ const SMALL: usize = 2 << 20;
 pub(crate) struct MergeInputs<'a> {
     snapshot: &'a Snapshot,
     /// The compaction filter; `None` if older cells of the same rows may exist elsewhere.
-    judge: Option<&'a CompactionFilter>,
+    filter: Option<&'a CompactionFilter>,
     inputs: Vec<MergeInput<'a>>,
 }
 
@@ -46,17 +46,17 @@ impl<'a> MergeInputs<'a> {
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         merge: &'a MergePlan,
-        judge: Option<&'a CompactionFilter>,
+        filter: Option<&'a CompactionFilter>,
     ) -> Result<Self> {
         let open = |sst: &'a Sst| -> Result<MergeInput<'a>> {
             let source = snapshot.source(sst, &ALWAYS)?;
             let stamp = source.reader.metadata().get(GC_STAMP).map(String::as_str);
-            let ruled = judge.is_some_and(|judge| !judge.is_mild() && (stamp.is_none() || judge.stamp() != stamp));
+            let ruled = filter.is_some_and(|filter| !filter.is_empty() && (stamp.is_none() || filter.stamp() != stamp));
             // SSTs of loads are less dense than those of compactions.
             let keeps = sst.level > 0 && source.tombstones.is_none() && source.windows.is_none() && !ruled;
             Ok(MergeInput { sst, source, keeps })
         };
-        Ok(Self { snapshot, judge, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
+        Ok(Self { snapshot, filter, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
     }
 
     /// All stripes, or the whole SST where it is large and no other overlaps it.
@@ -123,8 +123,8 @@ impl<'a> MergeInputs<'a> {
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
         for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
             let mut block = block?;
-            if let Some(judge) = self.judge {
-                let (left, lost) = judge.collect(schema, block)?;
+            if let Some(filter) = self.filter {
+                let (left, lost) = filter.apply(schema, block)?;
                 block = left;
                 expired |= lost;
             }

@@ -59,8 +59,8 @@ impl Compaction {
     pub fn run_while(plan: &CompactionPlan, ids: &dyn Ids, go_on: &(dyn Fn() -> Result<()> + Sync)) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
-        let judge = CompactionFilter::new(snapshot, plan.now)?;
-        let run = CompactionRun { snapshot, judge: &judge, ids, go_on };
+        let filter = CompactionFilter::new(snapshot, plan.now)?;
+        let run = CompactionRun { snapshot, filter: &filter, ids, go_on };
         let mut merges = plan.merges.clone();
         let mut done = run.rewrite_all(&merges);
         for at in run.widen(&mut merges, &mut done) {
@@ -115,7 +115,7 @@ fn bytes(ssts: &[Sst]) -> u64 {
 /// Context of all merges of a plan.
 struct CompactionRun<'a> {
     snapshot: &'a Snapshot,
-    judge: &'a CompactionFilter,
+    filter: &'a CompactionFilter,
     ids: &'a dyn Ids,
     /// Returns an error to cancel.
     go_on: &'a (dyn Fn() -> Result<()> + Sync),
@@ -171,13 +171,13 @@ impl CompactionRun<'_> {
 
     fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
         let table = self.snapshot.table();
-        let judge = Some(self.judge).filter(|_| merge.collects);
-        let inputs = MergeInputs::new(self.snapshot, merge, judge)?;
+        let filter = Some(self.filter).filter(|_| merge.collects);
+        let inputs = MergeInputs::new(self.snapshot, merge, filter)?;
         let cores = rayon::current_num_threads() as u64;
         let limit =
             (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(LEAST_SUBCOMPACTION, MOST_SUBCOMPACTION);
         let pieces = subcompactions(inputs.parts(), limit);
-        let gc_stamp = judge.and_then(CompactionFilter::stamp);
+        let gc_stamp = filter.and_then(CompactionFilter::stamp);
         let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp));
         let state = MergeProgress::default();
         let work = || {

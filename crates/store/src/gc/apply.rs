@@ -48,16 +48,16 @@ impl GcFilter {
     /// counts with `and` and `or` only, so checking the oldest cell suffices.
     pub(crate) fn keeps_all(&self, schema: &StoredSchema, stripe: &StripeReader) -> Result<bool, ReadError> {
         let meta = stripe.meta()?;
-        if self.keeps_all_told(schema, meta) {
+        if self.keeps_all_by_stats(schema, meta) {
             return Ok(true);
         }
         self.keeps_all_if(schema, meta, |group| stripe.one_version_each(group))
     }
 
     /// As [`Self::keeps_all`], by stripe stats only.
-    pub(crate) fn keeps_all_told(&self, schema: &StoredSchema, meta: &StripeMeta) -> bool {
-        let told = |group: usize| Ok(meta.one_version_each.get(group) == Some(&true));
-        self.keeps_all_if(schema, meta, told).unwrap_or(false)
+    pub(crate) fn keeps_all_by_stats(&self, schema: &StoredSchema, meta: &StripeMeta) -> bool {
+        let by_stats = |group: usize| Ok(meta.one_version_each.get(group) == Some(&true));
+        self.keeps_all_if(schema, meta, by_stats).unwrap_or(false)
     }
 
     fn keeps_all_if(
@@ -89,11 +89,11 @@ impl GcFilter {
     }
 
     /// The live cells of `block`.
-    pub(crate) fn collect(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
+    pub(crate) fn apply(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
         let mut changed = false;
         for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&mut block.groups) {
             if let (Some(rules), Some(records)) = (rules, stored.as_mut())
-                && let Some(left) = self.collect_group(group, rules, records, schema.upsert)?
+                && let Some(left) = self.apply_to_group(group, rules, records, schema.upsert)?
             {
                 *records = left;
                 changed = true;
@@ -102,7 +102,7 @@ impl GcFilter {
         Ok(if changed { block.without_empty_rows() } else { block })
     }
 
-    fn collect_group(
+    fn apply_to_group(
         &self,
         group: &Group,
         rules: &[Option<GcRule>],

@@ -97,7 +97,7 @@ fn left_of_packed(form: PackedForm, rule_text: &str, now: i64) -> Vec<(i64, Opti
     projection.groups[0].as_mut().unwrap().columns = vec![false, true];
     collector.widen(&schema, &mut projection);
     assert_eq!(projection.groups[0].as_ref().unwrap().columns, [false, true]);
-    let left = collector.collect(&schema, Block { keys, groups: vec![Some(records)] }).unwrap();
+    let left = collector.apply(&schema, Block { keys, groups: vec![Some(records)] }).unwrap();
     let group = left.groups[0].as_ref().unwrap();
     let value = |column: usize, at: usize| {
         let values = group.columns[column].as_ref().unwrap().as_primitive::<UInt64Type>();

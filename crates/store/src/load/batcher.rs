@@ -61,13 +61,13 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
             waited += clock.elapsed();
             let Some(message) = message else { return Ok((false, waited)) };
             let outcome = self.loader.encode_piece(message?, &self.pass.readings, self.works, self.encoders)?;
-            self.tell(&outcome);
+            self.report(&outcome);
             outcome.put(&self.pass.readings, self.works, &mut lock(states));
         }
         Ok((false, waited))
     }
 
-    fn tell(&self, outcome: &PieceOutcome) {
+    fn report(&self, outcome: &PieceOutcome) {
         let PieceOutcome::Encoded { parts, .. } = outcome else { return };
         let rows = parts.iter().map(|part| part.counts.accepted + part.counts.filtered).max().unwrap_or_default();
         (self.loader.on_progress)(Progress::Read { bytes: 0, rows });

@@ -77,7 +77,7 @@ impl Loader<'_> {
         }
         let rows = self.rows(piece, first_row)?;
         let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
-        if used().any(|(_, to_read)| to_read.tells_at(offset)) {
+        if used().any(|(_, to_read)| to_read.reports_at(offset)) {
             reject.report_rows(&rows.rejected, &rows.derived);
         }
         let part = |(at, to_read): (usize, &ToRead)| {
@@ -148,7 +148,7 @@ fn encode_for_table(
         empty: empty.len() as u64,
     };
     counts.assert_complete(&to_read.file.path)?;
-    if to_read.tells_at(offset) {
+    if to_read.reports_at(offset) {
         reject.report_table(target.table.name(), &rows.derived, &prepared, &encoded.rejected);
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));

@@ -81,16 +81,17 @@ fn plan_target(target: &LoadTarget<'_>, now_in: &[BTreeSet<i64>]) -> Result<Work
 /// rebuilds all its windows, which may need other vanished inputs, so the error names all of them at once.
 fn none_is_gone(target: &LoadTarget<'_>, rebuilt: &BTreeSet<i64>) -> Result<()> {
     let LoadTarget { table, plan, .. } = target;
-    let shared = |input: &Input, anew: &BTreeSet<i64>| input.windows.iter().find(|start| anew.contains(start)).copied();
+    let shared =
+        |input: &Input, affected: &BTreeSet<i64>| input.windows.iter().find(|start| affected.contains(start)).copied();
     let first = plan.vanished.iter().find_map(|input| shared(input, rebuilt));
     let Some(window) = first else { return Ok(()) };
-    let (mut anew, mut gone, mut rest) = (rebuilt.clone(), Vec::new(), plan.vanished.iter().collect::<Vec<_>>());
+    let (mut affected, mut gone, mut rest) = (rebuilt.clone(), Vec::new(), plan.vanished.iter().collect::<Vec<_>>());
     loop {
-        let (more, others): (Vec<&Input>, _) = rest.into_iter().partition(|input| shared(input, &anew).is_some());
+        let (more, others): (Vec<&Input>, _) = rest.into_iter().partition(|input| shared(input, &affected).is_some());
         if more.is_empty() {
             break;
         }
-        anew.extend(more.iter().flat_map(|input| &input.windows));
+        affected.extend(more.iter().flat_map(|input| &input.windows));
         gone.extend(more);
         rest = others;
     }

@@ -55,17 +55,17 @@ impl<'a> Loader<'a> {
         let plans: Vec<InputPlan> = plans.collect();
         let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
         let again = Loader { targets, ..*self };
-        let told: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
-        let loaded = again.load_once(&told)?;
+        let reported: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
+        let loaded = again.load_once(&reported)?;
         Ok(loaded.into_iter().zip(overtaken).map(|(loaded, overtaken)| Loaded { overtaken, ..loaded }).collect())
     }
 
-    /// As [`Self::load`], for inputs that are not overtaken. On a second try, `told` are the inputs of each target
+    /// As [`Self::load`], for inputs that are not overtaken. On a second try, `reported` are the inputs of each target
     /// that had grown at the first: all rejected rows except those of their old content were reported then.
-    fn load_once(&self, told: &[&[Grown]]) -> Result<Vec<Loaded>> {
+    fn load_once(&self, reported: &[&[Grown]]) -> Result<Vec<Loaded>> {
         let mut works = rebuild::plan(self)?;
-        for (work, grown) in works.iter_mut().zip(told) {
-            work.tell_only_held(grown);
+        for (work, grown) in works.iter_mut().zip(reported) {
+            work.report_only_held(grown);
         }
         let encoders: Vec<Encoders<'a>> = self.targets.iter().map(|target| Encoders::new(target.layout)).collect();
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();

@@ -329,8 +329,8 @@ proptest! {
         let schema = aggregates_and_newest();
         let rules = ["n", "sum"].iter().zip(rules).map(|(family, rule)| ((*family).to_owned(), rule)).collect();
         if let Some(collector) = GcFilter::new(&schema, &rules, now) {
-            let once = collector.collect(&schema, built(&schema, &events).unwrap()).unwrap();
-            let twice = collector.collect(&schema, once.clone()).unwrap();
+            let once = collector.apply(&schema, built(&schema, &events).unwrap()).unwrap();
+            let twice = collector.apply(&schema, once.clone()).unwrap();
             prop_assert_eq!(records(&[twice]), records(&[once]));
         }
     }
@@ -362,7 +362,7 @@ fn rules_are_judged_after_cells_are_merged() {
     let one = |time: i64, value: i64| event(0, time, [Some(value), None, None]);
     let parts = [[one(1000, 1), one(2000, 10)], [one(2000, 20), one(1000, 2)]];
     let merged = merged(&schema, &parts.map(|part| vec![built(&schema, &part).unwrap()]));
-    let left = collector.collect(&schema, merged.into_iter().next().unwrap()).unwrap();
+    let left = collector.apply(&schema, merged.into_iter().next().unwrap()).unwrap();
     let versions: Vec<_> = records(&[left]).into_iter().filter(|(key, _)| key.1 == 1).collect();
     assert_eq!(versions, [(("a".to_owned(), 1, String::new(), Reverse(2000)), vec![Some("30".to_owned())])]);
 }

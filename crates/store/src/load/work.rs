@@ -26,7 +26,7 @@ pub(crate) struct ToRead {
     /// The part that the table keeps, if it has grown.
     pub(crate) held: Option<HeldInput>,
     /// The offsets whose rejected rows are reported: a load that starts over has reported some already.
-    pub(crate) tells: Range<u64>,
+    pub(crate) reports: Range<u64>,
 }
 
 /// The part of a grown input that a table already holds.
@@ -50,10 +50,10 @@ pub(crate) struct Work {
 
 impl Work {
     /// Reports rejected rows only of the old content of `grown` inputs.
-    pub(crate) fn tell_only_held(&mut self, grown: &[Grown]) {
+    pub(crate) fn report_only_held(&mut self, grown: &[Grown]) {
         for input in &mut self.inputs {
             let held = grown.iter().find(|grown| grown.file.path == input.file.path).map_or(0, |grown| grown.from);
-            (input.tells, input.cut) = (0..held, Some(held).filter(|held| *held > 0));
+            (input.reports, input.cut) = (0..held, Some(held).filter(|held| *held > 0));
         }
     }
 }
@@ -61,8 +61,8 @@ impl Work {
 impl ToRead {
     /// An input whose rows are all loaded.
     pub(crate) fn new(file: &InputFile, input_seqno: u64) -> Self {
-        let (file, tells) = (file.clone(), 0..u64::MAX);
-        Self { file, input_seqno, counts: true, changed: false, expected: None, cut: None, held: None, tells }
+        let (file, reports) = (file.clone(), 0..u64::MAX);
+        Self { file, input_seqno, counts: true, changed: false, expected: None, cut: None, held: None, reports }
     }
 
     /// Whether the table already holds the piece at `offset`.
@@ -76,8 +76,8 @@ impl ToRead {
     }
 
     /// Whether rejected rows of the piece at `offset` are reported.
-    pub(crate) fn tells_at(&self, offset: u64) -> bool {
-        self.counts_at(offset) && self.tells.contains(&offset)
+    pub(crate) fn reports_at(&self, offset: u64) -> bool {
+        self.counts_at(offset) && self.reports.contains(&offset)
     }
 
     /// Whether the piece at `offset` is not needed.

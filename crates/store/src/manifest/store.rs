@@ -76,8 +76,8 @@ impl ManifestStore {
     }
 
     /// Numbers of the files in a directory of manifests or checkpoints, valid or not; ascending.
-    pub(crate) fn numbers(&self, folder: &str) -> Result<Vec<u64>> {
-        Ok(numbered(&self.blobs.list(folder)?, ".json"))
+    pub(crate) fn numbers(&self, directory: &str) -> Result<Vec<u64>> {
+        Ok(numbered(&self.blobs.list(directory)?, ".json"))
     }
 
     pub(crate) fn has(&self, number: u64) -> Result<bool> {

@@ -13,7 +13,7 @@ use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
 use crate::error::Result;
 use crate::merge::dedup::Contents;
 use crate::merge::fixed;
-use crate::merge::operator::{AlikeSets, Overflow, fold};
+use crate::merge::operator::{EqualCells, Overflow, merge_cells};
 use crate::merge::plan::{BlockPlan, MergeStep};
 
 /// The rows of `block` from `row` on.
@@ -103,7 +103,7 @@ struct Picks {
     /// Cells from an older source than the rest of their record: (output record, column, source, record), ascending.
     overrides: Vec<(usize, usize, usize, usize)>,
     /// Sets of records whose cells merge.
-    folds: AlikeSets,
+    folds: EqualCells,
     records: usize,
 }
 
@@ -173,7 +173,7 @@ fn gather_group(
                 Some(gather_column(&arrays, at, &picks)?)
             }
             Some(arrays) => {
-                let folded = fold(column.merge, &arrays, &picks.folds, overflow);
+                let folded = merge_cells(column.merge, &arrays, &picks.folds, overflow);
                 let folded = folded.map_err(|error| error.at(keys, &picks.row_ends, qualifiers.as_ref(), column))?;
                 Some(gather_folded(arrays, folded, &picks)?)
             }

@@ -26,14 +26,14 @@ pub(crate) enum Overflow {
 
 /// Sets of equal cells, each cell as (source, record), older first.
 #[derive(Debug, Default)]
-pub(crate) struct AlikeSets {
+pub(crate) struct EqualCells {
     cells: Vec<(usize, usize)>,
     ends: Vec<usize>,
     /// The output record of each set, ascending.
     records: Vec<usize>,
 }
 
-impl AlikeSets {
+impl EqualCells {
     /// Adds the set of output record `record`.
     pub(crate) fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
         self.cells.extend(cells);
@@ -58,7 +58,7 @@ impl AlikeSets {
 
 /// Reason why cells could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FoldFault {
+pub(crate) enum MergeFault {
     Overflow,
     Sketch(SketchError),
     /// A type that no aggregate column has.
@@ -67,12 +67,12 @@ pub(crate) enum FoldFault {
 
 /// A set that could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoldError {
+pub(crate) struct MergeError {
     record: usize,
-    fault: FoldFault,
+    fault: MergeFault,
 }
 
-impl FoldError {
+impl MergeError {
     /// The store error with row and column of the output; the caller sets the table.
     pub(crate) fn at(
         self,
@@ -90,9 +90,9 @@ impl FoldError {
         let column = format!("{}:{}", column.family, text(qualifier));
         let table = String::new();
         match self.fault {
-            FoldFault::Overflow => StoreError::SumOverflow { table, row, column, key },
-            FoldFault::Sketch(source) => StoreError::Sketch { table, row, column, source },
-            FoldFault::Type => {
+            MergeFault::Overflow => StoreError::SumOverflow { table, row, column, key },
+            MergeFault::Sketch(source) => StoreError::Sketch { table, row, column, source },
+            MergeFault::Type => {
                 let source = SketchError::Damaged { what: "its cells are neither integers nor sketches" };
                 StoreError::Sketch { table, row, column, source }
             }
@@ -101,13 +101,13 @@ impl FoldError {
 }
 
 /// Merges each of `sets` to one value, from the arrays of one column in several sources; null if all its cells are.
-pub(crate) fn fold(
+pub(crate) fn merge_cells(
     merge: Merge,
     sources: &[ArrayRef],
-    sets: &AlikeSets,
+    sets: &EqualCells,
     overflow: Overflow,
-) -> Result<ArrayRef, FoldError> {
-    let wrong = FoldError { record: sets.records.first().copied().unwrap_or(0), fault: FoldFault::Type };
+) -> Result<ArrayRef, MergeError> {
+    let wrong = MergeError { record: sets.records.first().copied().unwrap_or(0), fault: MergeFault::Type };
     match (merge, sources.first().map(|array| array.data_type())) {
         (Merge::Hll, Some(DataType::Binary)) => sketches(sources, sets),
         (Merge::Sum | Merge::Min | Merge::Max, Some(DataType::Int64)) => {
@@ -124,9 +124,9 @@ pub(crate) fn fold(
 fn numbers<T>(
     merge: Merge,
     sources: &[ArrayRef],
-    sets: &AlikeSets,
+    sets: &EqualCells,
     overflow: Overflow,
-) -> Option<Result<ArrayRef, FoldError>>
+) -> Option<Result<ArrayRef, MergeError>>
 where
     T: ArrowPrimitiveType,
     T::Native: Into<i128> + Ord + TryFrom<i64>,
@@ -146,14 +146,14 @@ where
             _ => match sum::<T>(values) {
                 Ok(sum) => sum,
                 Err(_) if overflow == Overflow::Passes => T::Native::try_from(i64::MAX).ok(),
-                Err(fault) => return Some(Err(FoldError { record: *record, fault })),
+                Err(fault) => return Some(Err(MergeError { record: *record, fault })),
             },
         });
     }
     Some(Ok(Arc::new(PrimitiveArray::<T>::from_iter(out))))
 }
 
-fn sum<T>(values: impl Iterator<Item = T::Native>) -> Result<Option<T::Native>, FoldFault>
+fn sum<T>(values: impl Iterator<Item = T::Native>) -> Result<Option<T::Native>, MergeFault>
 where
     T: ArrowPrimitiveType,
     T::Native: Into<i128> + TryFrom<i64>,
@@ -164,17 +164,17 @@ where
     }
     // A cell has 64 bits, two's complement, whatever the type of the column.
     let fit = |sum: i128| i64::try_from(sum).ok().and_then(|sum| T::Native::try_from(sum).ok());
-    sum.map(|sum| fit(sum).ok_or(FoldFault::Overflow)).transpose()
+    sum.map(|sum| fit(sum).ok_or(MergeFault::Overflow)).transpose()
 }
 
-fn sketches(sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldError> {
+fn sketches(sources: &[ArrayRef], sets: &EqualCells) -> Result<ArrayRef, MergeError> {
     let mut out = BinaryBuilder::with_capacity(sets.records.len(), sets.records.len() * 64);
     let mut bytes = Vec::new();
     for (cells, record) in sets.sets().zip(&sets.records) {
-        let fault = |fault| FoldError { record: *record, fault };
+        let fault = |fault| MergeError { record: *record, fault };
         let mut union: Option<Sketch> = None;
         for (source, at) in cells {
-            let values = sources[*source].as_binary_opt::<i32>().ok_or(fault(FoldFault::Type))?;
+            let values = sources[*source].as_binary_opt::<i32>().ok_or(fault(MergeFault::Type))?;
             if values.is_null(*at) {
                 continue;
             }
@@ -182,7 +182,7 @@ fn sketches(sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldErro
                 Some(union) => union.unite(values.value(*at)),
                 None => Sketch::read(values.value(*at)).map(|first| union = Some(first)),
             };
-            united.map_err(|error| fault(FoldFault::Sketch(error)))?;
+            united.map_err(|error| fault(MergeFault::Sketch(error)))?;
         }
         match union {
             Some(union) => {
@@ -202,15 +202,15 @@ mod tests {
 
     use super::*;
 
-    fn all(count: usize) -> AlikeSets {
-        let mut sets = AlikeSets::default();
+    fn all(count: usize) -> EqualCells {
+        let mut sets = EqualCells::default();
         sets.push(7, (0..count).map(|record| (0, record)));
         sets
     }
 
     fn folded(merge: Merge, values: &[Option<i64>]) -> Option<i64> {
         let array: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-        let folded = fold(merge, &[array], &all(values.len()), Overflow::Fails).unwrap();
+        let folded = merge_cells(merge, &[array], &all(values.len()), Overflow::Fails).unwrap();
         let folded = folded.as_primitive::<Int64Type>();
         folded.is_valid(0).then(|| folded.value(0))
     }
@@ -231,16 +231,19 @@ mod tests {
         assert_eq!(folded(Merge::Sum, &[Some(i64::MAX), Some(5), Some(-5)]), Some(i64::MAX));
         assert_eq!(folded(Merge::Sum, &[Some(i64::MIN), Some(-1), Some(1)]), Some(i64::MIN));
         let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1]));
-        let error = fold(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err();
-        assert_eq!(error, FoldError { record: 7, fault: FoldFault::Overflow });
+        let error = merge_cells(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err();
+        assert_eq!(error, MergeError { record: 7, fault: MergeFault::Overflow });
         let array: ArrayRef = Arc::new(UInt64Array::from(vec![i64::MAX.cast_unsigned(), 1]));
-        assert_eq!(fold(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err().fault, FoldFault::Overflow);
+        assert_eq!(
+            merge_cells(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err().fault,
+            MergeFault::Overflow
+        );
     }
 
     #[test]
     fn damaged_sketches_are_told() {
         let array: ArrayRef = Arc::new(arrow::array::BinaryArray::from_vec(vec![b"abc"]));
-        let error = fold(Merge::Hll, &[array], &all(1), Overflow::Fails).unwrap_err();
-        assert!(matches!(error.fault, FoldFault::Sketch(_)));
+        let error = merge_cells(Merge::Hll, &[array], &all(1), Overflow::Fails).unwrap_err();
+        assert!(matches!(error.fault, MergeFault::Sketch(_)));
     }
 }

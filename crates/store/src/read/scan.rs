@@ -22,7 +22,7 @@ pub struct BlockScan {
     merge: Merge<Run>,
     schema: Arc<StoredSchema>,
     /// GC filter applied after merging.
-    collector: Option<Arc<GcFilter>>,
+    gc_filter: Option<Arc<GcFilter>>,
     /// Whether rows that an upsert emptied are removed.
     emptied: bool,
     /// Table name, for messages.
@@ -130,7 +130,7 @@ impl BlockScan {
         sources: Vec<SstSource>,
         keys: KeyRange,
         projection: &Projection,
-        collector: Option<Arc<GcFilter>>,
+        gc_filter: Option<Arc<GcFilter>>,
         options: &ScanOptions,
         mode: ScanMode,
     ) -> Self {
@@ -149,15 +149,15 @@ impl BlockScan {
         let sums = Arc::new(projection.clone());
         projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
         let narrow = Arc::new(projection.clone());
-        if let Some(collector) = &collector {
-            collector.widen(&schema, &mut projection);
+        if let Some(gc_filter) = &gc_filter {
+            gc_filter.widen(&schema, &mut projection);
         }
         let projection = Arc::new(projection);
         // With one run, its rows are complete: GC can be applied to each stripe before merging, and columns that only
         // GC needs are read only where stripe stats cannot rule out expired cells. With several runs they are always
         // read.
         let alone = runs.len() == 1;
-        let (before, after) = if alone { (collector, None) } else { (None, collector) };
+        let (before, after) = if alone { (gc_filter, None) } else { (None, gc_filter) };
         let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
         let skip = options.skip.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
@@ -166,16 +166,16 @@ impl BlockScan {
             let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
-            let (narrow, collector) = (Arc::clone(narrow), before.clone());
+            let (narrow, gc_filter) = (Arc::clone(narrow), before.clone());
             let keep = options.keep.clone().filter(|_| as_stored);
             let know = options.know.clone().filter(|_| as_stored);
-            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep, know }
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, gc_filter, skipped, keep, know }
         };
         let run = |(seqno, run): (u64, Vec<SstSource>)| {
             (seqno, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
         };
         let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect()).on_overflow(mode.overflow);
-        Self { merge, schema, collector: after, emptied, table: String::new() }
+        Self { merge, schema, gc_filter: after, emptied, table: String::new() }
     }
 
     /// Limits the rows of a block where several SSTs are merged.
@@ -194,8 +194,8 @@ impl Iterator for BlockScan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let block = self.merge.next()?.map_err(|error| error.of_table(&self.table));
-        let block = match &self.collector {
-            Some(collector) => block.and_then(|block| collector.collect(&self.schema, block)),
+        let block = match &self.gc_filter {
+            Some(gc_filter) => block.and_then(|block| gc_filter.apply(&self.schema, block)),
             None => block,
         };
         Some(if self.emptied { block.and_then(|block| emptied::take_out(&self.schema, block)) } else { block })
@@ -262,7 +262,7 @@ pub(crate) struct SstScan {
     /// Columns of the query.
     narrow: Arc<Projection>,
     /// GC filter applied to each stripe.
-    collector: Option<Arc<GcFilter>>,
+    gc_filter: Option<Arc<GcFilter>>,
     /// Stripes to skip; empty if none is.
     skipped: Vec<bool>,
     /// Record filter; `None` if all are needed.
@@ -274,16 +274,16 @@ pub(crate) struct SstScan {
 impl SstScan {
     /// Whether the stats of a fully selected stripe suffice.
     fn is_known(&self, meta: &StripeMeta) -> bool {
-        let keeps_all = |collector: &Arc<GcFilter>| collector.keeps_all_told(&self.schema, meta);
-        let known = |know: &Arc<dyn StripeStats>| self.collector.as_ref().is_none_or(keeps_all) && know.know(meta);
+        let keeps_all = |gc_filter: &Arc<GcFilter>| gc_filter.keeps_all_by_stats(&self.schema, meta);
+        let known = |know: &Arc<dyn StripeStats>| self.gc_filter.as_ref().is_none_or(keeps_all) && know.know(meta);
         self.know.as_ref().is_some_and(known)
     }
 
     /// The selected rows of a stripe, and whether GC is still to be applied; `None` if no record is needed.
     fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
         let stripe = self.source.reader.stripe(index)?;
-        let judged = match &self.collector {
-            Some(collector) => !collector.keeps_all(&self.schema, &stripe)?,
+        let judged = match &self.gc_filter {
+            Some(gc_filter) => !gc_filter.keeps_all(&self.schema, &stripe)?,
             None => false,
         };
         let projection = if judged { &self.projection } else { &self.narrow };
@@ -326,8 +326,8 @@ impl Iterator for SstScan {
                     Some(tombstones) => tombstones.apply(&self.schema, block)?,
                     None => block,
                 };
-                match self.collector.as_ref().filter(|_| judged) {
-                    Some(collector) => collector.collect(&self.schema, block),
+                match self.gc_filter.as_ref().filter(|_| judged) {
+                    Some(gc_filter) => gc_filter.apply(&self.schema, block),
                     None => Ok(block),
                 }
             }));

@@ -30,7 +30,7 @@ struct Inner {
     table: Table,
     version: Arc<Version>,
     layout: Arc<Layout>,
-    collector: Option<Arc<GcFilter>>,
+    gc_filter: Option<Arc<GcFilter>>,
     /// Tombstones to apply: those of the version, or none where a compaction reads the cells beneath them.
     tombstones: Arc<[Tombstone]>,
     /// Open files by SST id, shared by all views of the version.
@@ -57,9 +57,9 @@ impl Snapshot {
     /// If this build cannot compile the layout the version records.
     pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
         let layout = Arc::new(table.layout(&version)?);
-        let collector = collector(&table, &version, &layout, version.now)?.map(Arc::new);
+        let gc_filter = gc_filter(&table, &version, &layout, version.now)?.map(Arc::new);
         let (tombstones, readers) = (version.tombstones.clone().into(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, tombstones, readers }) })
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, gc_filter, tombstones, readers }) })
     }
 
     /// The same version including expired cells that are still stored.
@@ -74,8 +74,8 @@ impl Snapshot {
     /// # Errors
     /// If this build cannot read a rule of the version.
     pub fn as_of_now(&self, now: i64) -> Result<Self> {
-        let collector = self.collector_at(now)?.map(Arc::new);
-        Ok(self.seen_through(collector, Arc::clone(&self.inner.tombstones)))
+        let gc_filter = self.gc_filter_at(now)?.map(Arc::new);
+        Ok(self.seen_through(gc_filter, Arc::clone(&self.inner.tombstones)))
     }
 
     /// The same version without garbage-collection rules and tombstones.
@@ -84,17 +84,17 @@ impl Snapshot {
     }
 
     /// The GC filter at logical time `now`; `None` if the version has no rules.
-    pub(crate) fn collector_at(&self, now: i64) -> Result<Option<GcFilter>> {
-        collector(self.table(), self.version(), self.layout(), now)
+    pub(crate) fn gc_filter_at(&self, now: i64) -> Result<Option<GcFilter>> {
+        gc_filter(self.table(), self.version(), self.layout(), now)
     }
 
-    fn seen_through(&self, collector: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
+    fn seen_through(&self, gc_filter: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
         let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
         let inner = Inner {
             table: table.clone(),
             version: Arc::clone(version),
             layout: Arc::clone(layout),
-            collector,
+            gc_filter,
             tombstones,
             readers: Arc::clone(readers),
         };
@@ -120,7 +120,7 @@ impl Snapshot {
     /// cells.
     pub fn collects(&self) -> bool {
         let hides_cells = self.inner.tombstones.iter().any(|drop| !drop.target.takes_rows());
-        self.inner.collector.is_some() || hides_cells || self.version().ssts().any(|sst| sst.emptied)
+        self.inner.gc_filter.is_some() || hides_cells || self.version().ssts().any(|sst| sst.emptied)
     }
 
     /// The table.
@@ -220,9 +220,9 @@ impl Snapshot {
             counts.considered(files, files - sources.len(), stripes, slice.bytes.min(bytes));
             sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
         }
-        let collector = self.inner.collector.clone();
+        let gc_filter = self.inner.gc_filter.clone();
         let schema = Arc::clone(self.schema());
-        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options, mode);
+        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, gc_filter, options, mode);
         Ok(scan.of_table(self.inner.table.name()))
     }
 
@@ -269,7 +269,7 @@ impl Snapshot {
 }
 
 /// The GC filter of a version at a logical time.
-fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<GcFilter>> {
+fn gc_filter(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<GcFilter>> {
     let mut rules = BTreeMap::new();
     for (family, text) in &version.table.gc {
         let rule = GcRule::parse(text).map_err(|error| StoreError::Layout {

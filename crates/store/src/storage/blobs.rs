@@ -39,13 +39,13 @@ pub trait Blobs: Debug + Send + Sync {
     /// If the file cannot be created.
     fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
 
-    /// Starts a staging directory to be swapped with `folder`; `None` where directories cannot be swapped: in a
+    /// Starts a staging directory to be swapped with `directory`; `None` where directories cannot be swapped: in a
     /// bucket, across disks, or if there is a directory inside.
     ///
     /// # Errors
     /// If it cannot be created.
-    fn staging(&self, folder: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
-        let _ = folder;
+    fn staging(&self, directory: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
+        let _ = directory;
         Ok(None)
     }
 
@@ -61,11 +61,11 @@ pub trait Blobs: Debug + Send + Sync {
     /// If it does not exist or cannot be opened.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
-    /// Names of the files and directories in `folder`, ascending; empty if it does not exist.
+    /// Names of the files and directories in `directory`, ascending; empty if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be listed.
-    fn list(&self, folder: &str) -> Result<Vec<String>>;
+    fn list(&self, directory: &str) -> Result<Vec<String>>;
 
     /// Metadata of a file; `None` if it does not exist.
     ///
@@ -76,13 +76,13 @@ pub trait Blobs: Debug + Send + Sync {
         Ok(bytes.map(|bytes| Stat { bytes, modified: None, stamp: None }))
     }
 
-    /// Paths of unfinished files that killed writers left in `folder` and, at the root, of [staging
+    /// Paths of unfinished files that killed writers left in `directory` and, at the root, of [staging
     /// directories](Self::aside); [`Self::list`] never returns them.
     ///
     /// # Errors
     /// If the directory exists and cannot be listed.
-    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
-        let _ = folder;
+    fn leftovers(&self, directory: &str) -> Result<Vec<String>> {
+        let _ = directory;
         Ok(Vec::new())
     }
 

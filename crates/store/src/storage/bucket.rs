@@ -169,10 +169,10 @@ impl Blobs for BucketBlobs {
         Ok(Arc::new(Object { bucket: Arc::clone(&self.inner), key, len }))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let key = self.inner.key(folder);
+    fn list(&self, directory: &str) -> Result<Vec<String>> {
+        let key = self.inner.key(directory);
         let asked = self.inner.wait(|store| async move { store.list_with_delimiter(Some(&key)).await });
-        let found = asked.and_then(|found| found.map_err(io::Error::other)).map_err(io_error("list", folder))?;
+        let found = asked.and_then(|found| found.map_err(io::Error::other)).map_err(io_error("list", directory))?;
         let last = |key: &Key| key.parts().next_back().map(|part| part.as_ref().to_owned());
         let objects = found.objects.iter().filter_map(|object| last(&object.location));
         let mut names: Vec<String> = objects.chain(found.common_prefixes.iter().filter_map(last)).collect();

@@ -56,49 +56,49 @@ impl LocalBlobs {
 
     /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
     /// from a process that ended before it synced, so each is synced once.
-    fn make_directory(&self, folder: &Path, path: &str) -> Result<()> {
+    fn make_directory(&self, directory: &Path, path: &str) -> Result<()> {
         let failed = || io_error("create the directory of", path);
-        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
-        if is_durable() || self.disk.is_directory(folder) && tidetable_sstable::failpoint!(TrustDirectory) {
+        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(directory);
+        if is_durable() || self.disk.is_directory(directory) && tidetable_sstable::failpoint!(TrustDirectory) {
             return Ok(());
         }
-        if folder == self.root || !folder.starts_with(&self.root) {
-            make_outer_directory(&*self.disk, folder).map_err(failed())?;
+        if directory == self.root || !directory.starts_with(&self.root) {
+            make_outer_directory(&*self.disk, directory).map_err(failed())?;
         } else {
-            if let Some(parent) = folder.parent() {
+            if let Some(parent) = directory.parent() {
                 self.make_directory(parent, path)?;
             }
-            match self.disk.make_directory(folder) {
+            match self.disk.make_directory(directory) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    if !self.disk.is_directory(folder) {
-                        let file = folder.strip_prefix(&self.root).unwrap_or(folder);
+                    if !self.disk.is_directory(directory) {
+                        let file = directory.strip_prefix(&self.root).unwrap_or(directory);
                         return Err(StoreError::InTheWay { path: file.display().to_string() });
                     }
                 }
                 made => made.map_err(failed())?,
             }
-            sync_directory_of(&*self.disk, folder).map_err(failed())?;
+            sync_directory_of(&*self.disk, directory).map_err(failed())?;
         }
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_owned());
         Ok(())
     }
 
     /// The error for a path where it, or an ancestor, is a file.
-    fn in_the_way(&self, folder: &str) -> StoreError {
-        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
-        let mut above = ends.filter_map(|end| folder.get(..end));
-        let file = above.find(|path| !self.disk.is_directory(&self.full(path))).unwrap_or(folder);
+    fn in_the_way(&self, directory: &str) -> StoreError {
+        let ends = directory.match_indices('/').map(|(at, _)| at).chain([directory.len()]);
+        let mut above = ends.filter_map(|end| directory.get(..end));
+        let file = above.find(|path| !self.disk.is_directory(&self.full(path))).unwrap_or(directory);
         StoreError::InTheWay { path: file.to_owned() }
     }
 
     /// Creates a temporary file in the directory of `path`, under a unique name.
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
-        let folder = target.parent().unwrap_or(&self.root);
-        self.make_directory(folder, path)?;
+        let directory = target.parent().unwrap_or(&self.root);
+        self.make_directory(directory, path)?;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
-            let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
+            let name = directory.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
             match self.disk.create(&name) {
                 Ok(file) => return Ok((name, file)),
                 // Left by a killed process with the same process id.
@@ -147,12 +147,12 @@ impl Blobs for LocalBlobs {
         Ok(Box::new(self.local_writer(path, replace)?))
     }
 
-    fn staging(&self, folder: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
-        self.make_directory(&self.full(folder), folder)?;
-        let folder = self.disk.real_directory(&self.full(folder)).map_err(io_error("create", folder))?;
+    fn staging(&self, directory: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
+        self.make_directory(&self.full(directory), directory)?;
+        let directory = self.disk.real_directory(&self.full(directory)).map_err(io_error("create", directory))?;
         // A nested directory would have to be moved, which cannot be atomic.
-        let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
-        if names.iter().any(|name| self.disk.is_directory(&folder.join(name))) {
+        let names = self.disk.list(&directory).map_err(io_error("list", &directory.display().to_string()))?;
+        if names.iter().any(|name| self.disk.is_directory(&directory.join(name))) {
             return Ok(None);
         }
         loop {
@@ -164,14 +164,14 @@ impl Blobs for LocalBlobs {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(io_error("create", &path)(error)),
             }
-            let aside = LocalStaging { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
-            if !aside.shares_disk().map_err(io_error("create", &aside.path))? {
+            let staging = LocalStaging { disk: Arc::clone(&self.disk), root: self.root.clone(), path, directory };
+            if !staging.shares_disk().map_err(io_error("create", &staging.path))? {
                 return Ok(None);
             }
             // Before files are created: they may inherit the group of their directory.
-            let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
+            let copied = self.disk.copy_mode(&staging.directory, &self.full(&staging.path));
             return copied
-                .map(|()| Some(Box::new(aside) as Box<dyn StagingDirectory>))
+                .map(|()| Some(Box::new(staging) as Box<dyn StagingDirectory>))
                 .map_err(io_error("create", &self.display()));
         }
     }
@@ -188,12 +188,12 @@ impl Blobs for LocalBlobs {
         self.disk.open(&self.full(path)).map_err(io_error("open", path))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let mut names = match self.disk.list(&self.full(folder)) {
+    fn list(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(directory)) {
             Ok(names) => names,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(folder)),
-            Err(error) => return Err(io_error("list", folder)(error)),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(directory)),
+            Err(error) => return Err(io_error("list", directory)(error)),
         };
         names.retain(|name| !name.starts_with('.'));
         names.sort_unstable();
@@ -208,22 +208,22 @@ impl Blobs for LocalBlobs {
         }
     }
 
-    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
-        let mut names = match self.disk.list(&self.full(folder)) {
+    fn leftovers(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(directory)) {
             Ok(names) => names,
             Err(error) if is_missing(&error) => return Ok(Vec::new()),
-            Err(error) => return Err(io_error("list", folder)(error)),
+            Err(error) => return Err(io_error("list", directory)(error)),
         };
         names.retain(|name| name.starts_with(TEMPORARY));
         names.sort_unstable();
-        let inside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        let inside = |name: String| if directory.is_empty() { name } else { format!("{directory}/{name}") };
         Ok(names.into_iter().map(inside).collect())
     }
 
     fn delete(&self, path: &str) -> Result<()> {
         let whole = self.full(path);
-        let is_aside = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
-        if is_aside && self.disk.is_directory(&whole) {
+        let is_staging = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
+        if is_staging && self.disk.is_directory(&whole) {
             // It stays if it is not empty.
             let _ = self.disk.remove_directory(&whole);
             return Ok(());
@@ -320,24 +320,25 @@ fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Creates the root and missing ancestors. Syncs the parent even if the root exists, if the parent may be opened.
-fn make_outer_directory(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-    if disk.is_directory(folder) {
+fn make_outer_directory(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
+    if disk.is_directory(directory) {
         use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
-        return match sync_directory_of(disk, folder).map_err(|error| (error.kind(), error)) {
+        return match sync_directory_of(disk, directory).map_err(|error| (error.kind(), error)) {
             // The parent belongs to another user.
             Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
             synced => synced.map_err(|(_, error)| error),
         };
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent))
+    if let Some(parent) =
+        directory.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent))
     {
         make_outer_directory(disk, parent)?;
     }
-    match disk.make_directory(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_directory(folder) => {}
+    match disk.make_directory(directory) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_directory(directory) => {}
         made => made?,
     }
-    sync_directory_of(disk, folder)
+    sync_directory_of(disk, directory)
 }
 
 /// Whether the path does not exist, or an ancestor is a file.
@@ -357,9 +358,9 @@ mod tests {
     use super::*;
 
     fn blobs() -> (tempfile::TempDir, LocalBlobs) {
-        let folder = tempfile::tempdir().unwrap();
-        let blobs = LocalBlobs::new(folder.path().join("root"));
-        (folder, blobs)
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(directory.path().join("root"));
+        (directory, blobs)
     }
 
     #[test]
@@ -374,13 +375,13 @@ mod tests {
 
     #[test]
     fn an_unfinished_file_is_never_seen() {
-        let (folder, blobs) = blobs();
+        let (directory, blobs) = blobs();
         let mut writer = blobs.writer("sst/x.sst").unwrap();
         writer.write_all(b"half").unwrap();
         assert!(blobs.list("sst").unwrap().is_empty());
         assert_eq!(blobs.leftovers("sst").unwrap().len(), 1);
         drop(writer);
-        assert_eq!(fs::read_dir(folder.path().join("root/sst")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path().join("root/sst")).unwrap().count(), 0);
     }
 
     #[test]

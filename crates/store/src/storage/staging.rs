@@ -25,14 +25,14 @@ pub(crate) struct LocalStaging {
     /// Path inside it.
     pub(crate) path: String,
     /// The directory to replace, with links resolved.
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 impl LocalStaging {
     /// Whether both directories are on one disk, tested by renaming a file.
     pub(crate) fn shares_disk(&self) -> io::Result<bool> {
         let name = format!("{TEMPORARY}{}", self.path);
-        let (here, there) = (self.root.join(&self.path).join(&name), self.folder.join(&name));
+        let (here, there) = (self.root.join(&self.path).join(&name), self.directory.join(&name));
         drop(self.disk.create(&here)?);
         match self.disk.rename(&here, &there) {
             Ok(()) => self.disk.remove(&there).map(|()| true),
@@ -48,9 +48,9 @@ impl StagingDirectory for LocalStaging {
     }
 
     fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
-        swap(&*self.disk, &self.root.join(&self.path), &self.folder, goes).map_err(|source| StoreError::Io {
+        swap(&*self.disk, &self.root.join(&self.path), &self.directory, goes).map_err(|source| StoreError::Io {
             action: "replace directory",
-            path: self.folder.display().to_string(),
+            path: self.directory.display().to_string(),
             source,
         })
     }
@@ -59,48 +59,48 @@ impl StagingDirectory for LocalStaging {
 impl Drop for LocalStaging {
     fn drop(&mut self) {
         // After a swap nothing is left to remove. Failures leave files for vacuum; foreign files are never removed.
-        let aside = self.root.join(&self.path);
+        let staging = self.root.join(&self.path);
         let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);
-        let _ = remove_files(&*self.disk, &aside, &ours).and_then(|()| self.disk.remove_directory(&aside));
+        let _ = remove_files(&*self.disk, &staging, &ours).and_then(|()| self.disk.remove_directory(&staging));
     }
 }
 
-fn swap(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
+fn swap(disk: &dyn Disk, staging: &Path, directory: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
     let goes = |name: &str| goes(name) || name.starts_with(TEMPORARY);
-    for name in disk.list(folder)?.iter().filter(|name| !goes(name)) {
+    for name in disk.list(directory)?.iter().filter(|name| !goes(name)) {
         // Linked into both directories, so that it is in place before and after the swap. Files that cannot be linked
         // are moved below.
-        let _ = disk.link(&folder.join(name), &aside.join(name));
+        let _ = disk.link(&directory.join(name), &staging.join(name));
     }
-    disk.sync_directory(aside)?;
-    match disk.exchange(aside, folder) {
+    disk.sync_directory(staging)?;
+    match disk.exchange(staging, directory) {
         // Not atomic: the directory is briefly absent.
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) => {
-            let old = aside.with_extension("old");
-            disk.rename(folder, &old)?;
-            disk.rename(aside, folder)?;
-            disk.rename(&old, aside)?;
+            let old = staging.with_extension("old");
+            disk.rename(directory, &old)?;
+            disk.rename(staging, directory)?;
+            disk.rename(&old, staging)?;
         }
         exchanged => exchanged?,
     }
     // The new files are in place.
-    remove_files(disk, aside, &goes)?;
-    let known = disk.list(folder)?;
-    for name in disk.list(aside)? {
+    remove_files(disk, staging, &goes)?;
+    let known = disk.list(directory)?;
+    for name in disk.list(staging)? {
         if known.contains(&name) {
-            disk.remove(&aside.join(&name))?;
+            disk.remove(&staging.join(&name))?;
         } else {
-            disk.rename(&aside.join(&name), &folder.join(&name))?;
+            disk.rename(&staging.join(&name), &directory.join(&name))?;
         }
     }
-    disk.sync_directory(folder)?;
-    sync_directory_of(disk, folder)?;
+    disk.sync_directory(directory)?;
+    sync_directory_of(disk, directory)?;
     // Files with names that are not UTF-8 remain.
-    let _ = disk.remove_directory(aside);
-    sync_directory_of(disk, aside)
+    let _ = disk.remove_directory(staging);
+    sync_directory_of(disk, staging)
 }
 
 /// Removes the files of a directory for which `goes` is true.
-fn remove_files(disk: &dyn Disk, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
-    disk.list(folder)?.iter().filter(|name| goes(name)).try_for_each(|name| disk.remove(&folder.join(name)))
+fn remove_files(disk: &dyn Disk, directory: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
+    disk.list(directory)?.iter().filter(|name| goes(name)).try_for_each(|name| disk.remove(&directory.join(name)))
 }

@@ -103,7 +103,7 @@ fn rules_judge_packed_cells_as_cells() {
     let collected = |form: PackedForm, rule: &str, now: i64| {
         let (schema, rules) = (schema(form), [("F".to_owned(), GcRule::parse(rule).unwrap())].into());
         let collector = GcFilter::new(&schema, &rules, now).unwrap();
-        let block = collector.collect(&schema, block()).unwrap();
+        let block = collector.apply(&schema, block()).unwrap();
         for group in block.groups.iter().flatten() {
             assert!(group.columns.iter().flatten().all(|values| values.len() == group.len()));
         }

@@ -116,8 +116,8 @@ impl<'a> LoadStage<'a> {
                     Ok,
                 )
             };
-            let anew = base.reset.is_some();
-            let looking = InputPlanOptions { without: &without, wants: &wants, growth: &growth, anew };
+            let rebuild = base.reset.is_some();
+            let looking = InputPlanOptions { without: &without, wants: &wants, growth: &growth, rebuild };
             let found = if at == last { files.take() } else { files.clone() };
             let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
             // What was asked to stop fails for that reason, whatever it said first.

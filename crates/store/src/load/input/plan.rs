@@ -75,18 +75,18 @@ pub struct InputPlanOptions<'a> {
     /// Called for files that are larger than before.
     pub growth: &'a GrowthOf<'a>,
     /// Whether all inputs are loaded, into an emptied table.
-    pub anew: bool,
+    pub rebuild: bool,
 }
 
 impl Default for InputPlanOptions<'_> {
     fn default() -> Self {
-        Self { without: &|_| false, wants: &|_| true, growth: &|_, _| Ok(None), anew: false }
+        Self { without: &|_| false, wants: &|_| true, growth: &|_, _| Ok(None), rebuild: false }
     }
 }
 
 impl std::fmt::Debug for InputPlanOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InputPlanOptions").field("anew", &self.anew).finish_non_exhaustive()
+        f.debug_struct("InputPlanOptions").field("rebuild", &self.rebuild).finish_non_exhaustive()
     }
 }
 
@@ -126,7 +126,7 @@ impl InputPlan {
     fn carry(&mut self, entry: Entry<'_>, options: InputPlanOptions<'_>) -> Result<(), SourceError> {
         let Entry { input_seqno, file: Some(file), held, content, renamed, .. } = entry else { return Ok(()) };
         match held {
-            _ if options.anew => self.new.push((input_seqno, file)),
+            _ if options.rebuild => self.new.push((input_seqno, file)),
             Some(held) if content == Some(held.hash) => {
                 let looks_other = match file.is_young() {
                     true => !file.looks_as(&held.version),
@@ -162,7 +162,7 @@ impl InputPlan {
     /// Plans a copy of another input.
     fn copy(&mut self, entry: Entry<'_>, of: String, options: InputPlanOptions<'_>) {
         let Entry { input_seqno, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
-        let before = known.filter(|known| known.path == file.path && !options.anew);
+        let before = known.filter(|known| known.path == file.path && !options.rebuild);
         let before = before.and_then(|known| known.content.as_ref()).filter(|content| content.hash == hash);
         let is_told = |content: &InputContent| match file.is_young() {
             true => file.looks_as(&content.version),
@@ -173,7 +173,7 @@ impl InputPlan {
             self.names.push(InputName { input_seqno, path: file.path.clone(), content: Some(content) });
             self.renames |= before.is_none();
         }
-        self.given_up.extend(held.filter(|_| !options.anew).map(|held| Input::clone(held)));
+        self.given_up.extend(held.filter(|_| !options.rebuild).map(|held| Input::clone(held)));
         self.same.push((file, of));
     }
 
@@ -186,10 +186,10 @@ impl InputPlan {
                 let Input { size, version, hash, .. } = Input::clone(held);
                 let content = Some(InputContent { size, version, hash }).filter(|_| !left_out);
                 self.put_name(InputName { input_seqno, path: path.into_owned(), content });
-                self.given_up.extend((!options.anew).then(|| Input::clone(held)));
+                self.given_up.extend((!options.rebuild).then(|| Input::clone(held)));
             }
             (Some(held), _) => self.vanished.push(Input::clone(held)),
-            (None, Some(known)) if options.anew || (left_out && known.content.is_some()) => {
+            (None, Some(known)) if options.rebuild || (left_out && known.content.is_some()) => {
                 let content = known.content.clone().filter(|_| !left_out);
                 self.put_name(InputName { input_seqno, path: path.into_owned(), content });
             }

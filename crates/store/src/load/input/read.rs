@@ -100,10 +100,10 @@ impl RejectedRows<'_> {
     pub(crate) fn report_rows(&self, parsed: &[Rejected], derived: &Prepared) {
         for rejected in parsed {
             let Rejected { line, column, reason, raw } = rejected;
-            self.tell(None, *line, column.as_ref(), reason.to_string(), raw.clone());
+            self.report(None, *line, column.as_ref(), reason.to_string(), raw.clone());
         }
         for UnpreparedRow { row, column, reason } in &derived.rejected {
-            self.tell(None, self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
+            self.report(None, self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
         }
     }
 
@@ -111,16 +111,16 @@ impl RejectedRows<'_> {
     pub(crate) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, encoded: &[LayoutReject]) {
         for UnpreparedRow { row, column, reason } in &prepared.rejected {
             let row = derived.origin(*row);
-            self.tell(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));
+            self.report(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));
         }
         for rejected in encoded {
             let row = derived.origin(prepared.origin(rejected.row));
             let (line, reason) = (self.origin.line(row), rejected.reason.to_string());
-            self.tell(Some(table), line, rejected.column.as_ref(), reason, self.origin.raw(row));
+            self.report(Some(table), line, rejected.column.as_ref(), reason, self.origin.raw(row));
         }
     }
 
-    fn tell(&self, table: Option<&str>, line: u64, column: Option<&String>, reason: String, raw: String) {
+    fn report(&self, table: Option<&str>, line: u64, column: Option<&String>, reason: String, raw: String) {
         let (file, table) = (self.file.to_owned(), table.map(str::to_owned));
         (self.on_reject)(&RejectedRow { file, table, line, column: column.cloned(), reason, raw });
     }

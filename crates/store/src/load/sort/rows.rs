@@ -15,7 +15,7 @@ use crate::load::sort::order::RowOrder;
 use crate::load::sort::take::{pick, pick_folded};
 use crate::load::sort::upsert::Upserts;
 use crate::merge::dedup::Contents;
-use crate::merge::operator::{AlikeSets, Overflow, fold};
+use crate::merge::operator::{EqualCells, Overflow, merge_cells};
 
 /// A sorted piece of a window.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ struct Records<'a> {
     /// Cells that come from an older event than the rest of their record: (record, column, event).
     overrides: Vec<(u32, usize, u32)>,
     /// Sets of events whose cells merge, if any column is an aggregate.
-    folds: Option<AlikeSets>,
+    folds: Option<EqualCells>,
     /// Content of events, for dedup; built when two events have the same key.
     contents: Option<Contents>,
     /// Columns whose replaced cells are counted.
@@ -112,7 +112,7 @@ impl<'a> Records<'a> {
             row_ends: Vec::new(),
             picks: Vec::new(),
             overrides: Vec::new(),
-            folds: group.has_aggregates().then(AlikeSets::default),
+            folds: group.has_aggregates().then(EqualCells::default),
             contents: None,
             counted: (0..group.columns.len())
                 .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column))
@@ -228,7 +228,7 @@ impl<'a> Records<'a> {
         for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
             columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
                 Some(folds) => {
-                    let folded = fold(column.merge, values, folds, Overflow::Fails);
+                    let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
                     let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
                     pick_folded(values, folded, &places, folds)?
                 }

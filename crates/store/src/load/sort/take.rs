@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray,
 use arrow::compute::interleave;
 
 use crate::error::Result;
-use crate::merge::operator::AlikeSets;
+use crate::merge::operator::EqualCells;
 
 /// The values at `places`, each (chunk, index in it).
 pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
@@ -44,7 +44,7 @@ pub(crate) fn pick_folded(
     values: &[ArrayRef],
     folded: ArrayRef,
     places: &[(usize, usize)],
-    folds: &AlikeSets,
+    folds: &EqualCells,
 ) -> Result<ArrayRef> {
     let mut places = places.to_vec();
     for (set, record) in folds.records().iter().enumerate() {

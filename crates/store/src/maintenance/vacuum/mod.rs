@@ -197,32 +197,38 @@ impl Store {
     /// # Errors
     /// If the store cannot be listed.
     pub fn leftovers(&self, before: i64) -> Result<Vec<Removal>> {
-        let mut folders: Vec<String> = ["exports", "runs", "rejected"].map(str::to_owned).into();
+        let mut directories: Vec<String> = ["exports", "runs", "rejected"].map(str::to_owned).into();
         // Parts are directories; listing a file returns nothing.
         let parts = self.blobs().list("exports")?;
-        folders.extend(parts.into_iter().filter(|name| !name.contains('.')).map(|name| format!("exports/{name}")));
+        directories.extend(parts.into_iter().filter(|name| !name.contains('.')).map(|name| format!("exports/{name}")));
         let stat = |path: String| -> Result<Option<FoundFile>> {
             Ok(self.blobs().stat(&path)?.map(|Stat { bytes, modified, .. }| FoundFile { path, bytes, modified }))
         };
         let mut leftovers = Vec::new();
-        for path in folders.iter().map(|folder| self.blobs().leftovers(folder)).collect::<Result<Vec<_>>>()?.concat() {
+        for path in
+            directories.iter().map(|directory| self.blobs().leftovers(directory)).collect::<Result<Vec<_>>>()?.concat()
+        {
             leftovers.extend(stat(path)?);
         }
-        for aside in self.blobs().leftovers("")? {
-            leftovers.extend(self.left_aside(aside, stat)?);
+        for staging in self.blobs().leftovers("")? {
+            leftovers.extend(self.staging_leftovers(staging, stat)?);
         }
         Ok(decide::leftovers(leftovers, before).collect())
     }
 
     /// The files to remove of a staging directory, and itself last. All are as new as the newest of them, since one
     /// may still be written. Foreign files stay.
-    fn left_aside(&self, aside: String, stat: impl Fn(String) -> Result<Option<FoundFile>>) -> Result<Vec<FoundFile>> {
+    fn staging_leftovers(
+        &self,
+        staging: String,
+        stat: impl Fn(String) -> Result<Option<FoundFile>>,
+    ) -> Result<Vec<FoundFile>> {
         let blobs = self.blobs();
-        let inside = |name: &String| format!("{aside}/{name}");
+        let inside = |name: &String| format!("{staging}/{name}");
         let mut paths: Vec<String> =
-            blobs.list(&aside)?.iter().filter(|name| name.starts_with(PART)).map(inside).collect();
-        paths.extend(blobs.leftovers(&aside)?);
-        paths.push(aside);
+            blobs.list(&staging)?.iter().filter(|name| name.starts_with(PART)).map(inside).collect();
+        paths.extend(blobs.leftovers(&staging)?);
+        paths.push(staging);
         let mut found: Vec<FoundFile> =
             paths.into_iter().map(stat).filter_map(Result::transpose).collect::<Result<_>>()?;
         let newest = found.iter().map(|file| file.modified).max().flatten();
