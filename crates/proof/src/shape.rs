@@ -1,4 +1,4 @@
-//! Tables of every shape a file can have, small ones and a large one.
+//! Tables of every file shape, small and large.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::sim::Shelf;
 use crate::step::Step;
 use crate::world::{World, table_spec};
 
-/// A table that is not changed any more.
+/// A finished table.
 #[derive(Debug)]
 pub struct Shape {
-    /// What is particular about it.
+    /// Its description.
     pub name: &'static str,
-    /// Its bytes.
+    /// Its files.
     pub shelf: Shelf,
 }
 
@@ -97,7 +97,7 @@ fn unpivoted() -> TableSpec {
     TableSpec { unpivot, ..table("{id:05}#{metric}#{ts:%Y%m%d}", vec![family("F", Merge::Newest, columns)]) }
 }
 
-/// A table that took these steps.
+/// Makes a table by these steps.
 fn made(name: &'static str, spec: &TableSpec, gc: &[(&str, &str)], steps: &[Step], run: u64) -> Result<Shape> {
     let gc: BTreeMap<String, String> =
         gc.iter().map(|(family, rule)| ((*family).to_owned(), (*rule).to_owned())).collect();
@@ -113,7 +113,7 @@ fn made(name: &'static str, spec: &TableSpec, gc: &[(&str, &str)], steps: &[Step
     Ok(Shape { name, shelf })
 }
 
-/// Loads of so many rows.
+/// `loads` loads of `rows` rows.
 fn loads(seed: u64, loads: usize, rows: usize, spread: Spread) -> Vec<Step> {
     let mut random = Random::new(seed);
     let mut value = 0;

@@ -204,7 +204,7 @@ pub enum StoreError {
     },
     /// A delete without a row key or key prefix.
     #[error("a delete from {table} needs a row key or a key prefix; to empty the table, remove its directory")]
-    DropNamesNoRow {
+    DeleteNamesNoRow {
         /// Table name.
         table: String,
     },

@@ -40,7 +40,7 @@ pub use maintenance::pins::Pins;
 pub use maintenance::repair::{RepairDone, RepairPlan};
 pub use maintenance::vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
 pub use maintenance::verify::{SstReport, TableReport, VerifyOptions};
-pub use merge::slice;
+pub use merge::slice_block;
 pub use published::{FileState, MadeFrom, Part, PartFile, Published, file_checksum};
 pub use read::scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
 pub use read::snapshot::{ScanRange, Snapshot};

@@ -37,7 +37,7 @@ pub struct Published {
     pub empty: BTreeMap<String, MadeFrom>,
 }
 
-/// What a part was made from.
+/// Origin of a part: the query and the versions it was made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeFrom {
     /// Fingerprint of the query and its settings.

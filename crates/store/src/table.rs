@@ -94,7 +94,7 @@ impl Table {
         self.manifests.version_at(time)
     }
 
-    /// Path and bytes of the files of a table that has `version` and none before it, but for its SSTs.
+    /// Path and bytes of the files, except SSTs, of a copy of the table that begins with `version`.
     ///
     /// # Errors
     /// If its manifest cannot be read.

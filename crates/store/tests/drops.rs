@@ -1,4 +1,4 @@
-//! Drops and compactions against a model: the table is a function of its layout, its inputs and its drops, and
+//! Deletes and compactions against a model: the table is a function of its layout, its inputs and its deletes, and
 //! compaction changes no answer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,14 +12,14 @@ use model::{DAY, Event, Model, START, World};
 use proptest::prelude::*;
 use tidetable_store::{Compaction, CompactionPlan, DeletePlan, DeleteTarget, StoreError, VersionEdit};
 
-/// Something that happens to a table.
+/// A step of a table.
 #[derive(Debug, Clone)]
 enum Step {
     Load(Vec<Event>),
-    /// Another content of an input that was loaded before.
+    /// New content of a loaded input.
     Change(usize, Vec<Event>),
     Drop(DeleteTarget),
-    /// So many hours after the last step.
+    /// This many hours after the last step.
     Compact(i64),
     Rebuild,
 }
@@ -66,7 +66,7 @@ fn any_step(dated: bool, ranges: bool) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Whether rows keep to windows, the rule of both families, and what happens.
+/// Whether keys name the window, the rule of both families, and the steps.
 fn any_case() -> impl Strategy<Value = (bool, &'static str, Vec<Step>)> {
     let rules = prop_oneof![
         Just(""),
@@ -76,7 +76,7 @@ fn any_case() -> impl Strategy<Value = (bool, &'static str, Vec<Step>)> {
         Just("maxversions=1 and maxage=1d"),
     ];
     (any::<bool>(), rules).prop_flat_map(|(dated, rule)| {
-        // A version that a compaction took out for a newer one does not come back when that is dropped.
+        // A version removed by compaction because of a newer one does not come back when that is deleted.
         let ranges = !rule.contains("maxversions");
         prop::collection::vec(any_step(dated, ranges), 1..9).prop_map(move |steps| (dated, rule, steps))
     })
@@ -151,7 +151,7 @@ fn prefix(text: &str) -> DeleteTarget {
     DeleteTarget::Prefix { prefix: text.as_bytes().to_vec() }
 }
 
-/// A world of three inputs, and its model.
+/// A table of three inputs, and its model.
 fn loaded(rule: &str) -> (World, Model) {
     let (world, mut model) = (World::new(true, rule), Model::new(true, rule));
     for events in [vec![event(0, 0), event(1, 0)], vec![event(0, 1), event(0, 30)], vec![event(1, 2)]] {
@@ -167,7 +167,7 @@ fn what_is_appended_during_a_compaction_stays() {
     let snapshot = world.snapshot().unwrap();
     let plan = CompactionPlan::new(&snapshot, model.now).unwrap();
     let done = Compaction::run(&plan, &world.ids).unwrap();
-    // The same cells again, so that the order matters.
+    // The same cells again, so that the input order matters.
     world.write(&model.load(vec![event(0, 0), event(1, 2)]));
     world.load(model.now);
     world.commit(&snapshot, &done.edit, plan.now);
@@ -211,7 +211,7 @@ fn a_drop_gives_way_to_whatever_came_meanwhile() {
 fn a_rebuild_gives_way_to_no_drop() {
     let (world, mut model) = loaded("");
     let (base, edit) = world.rebuilt().unwrap();
-    // Deleted and compacted while the table was built anew.
+    // Deleted and compacted while the table was rebuilt.
     let snapshot = world.snapshot().unwrap();
     world.commit(&snapshot, &DeletePlan::new(&snapshot, prefix("00")).unwrap().edit(), model.now);
     model.drop(prefix("00"));
@@ -223,7 +223,7 @@ fn a_rebuild_gives_way_to_no_drop() {
     world.rebuild();
     assert_eq!(world.cells(), model.cells());
 
-    // With an input that came after the drop nobody could tell their rows apart: the load must be done again.
+    // With an input newer than the delete, their rows cannot be told apart in one SST: the load must be repeated.
     world.write(&model.load(vec![event(1, 3)]));
     let (base, edit) = world.rebuilt().unwrap();
     let snapshot = world.snapshot().unwrap();
@@ -243,7 +243,7 @@ fn a_drop_must_name_something() {
     let refused = DeletePlan::new(&snapshot, family).unwrap_err();
     assert!(refused.to_string().contains("it has F, G"), "{refused}");
     let nothing = DeletePlan::new(&snapshot, prefix("9")).unwrap();
-    // It is kept all the same, once, for what the inputs bring later.
+    // It is recorded, once, for what the inputs bring later.
     assert!(nothing.is_empty() && !nothing.edit().is_empty());
     world.commit(&snapshot, &nothing.edit(), model.now);
     let snapshot = world.snapshot().unwrap();
@@ -260,7 +260,7 @@ fn an_input_may_take_no_sequence_that_a_drop_holds_for() {
     let plan = DeletePlan::new(&snapshot, prefix("0")).unwrap();
     world.commit(&snapshot, &plan.edit(), model.now);
     model.drop(prefix("0"));
-    // The last input goes, so its sequence is free; what comes next was still first seen after the drop.
+    // The last input is removed; the next one still gets a sequence number after the delete.
     let snapshot = world.snapshot().unwrap();
     let last = snapshot.version().inputs.last().unwrap().path.clone();
     let gone = VersionEdit { removed: vec![last], base: snapshot.version().number, ..VersionEdit::default() };
@@ -278,10 +278,10 @@ fn a_window_that_loses_all_its_rows_keeps_its_days() {
     world.commit(&snapshot, &done.edit, plan.now);
     let version = world.snapshot().unwrap().version().clone();
     assert_eq!(version.ssts().count(), 0);
-    // The first day had expired before, and shows nothing new.
+    // The first day had expired before, so it does not change.
     let changed: Vec<u64> = version.windows.iter().flat_map(|window| window.days.values().copied()).collect();
     assert_eq!(changed, [3, version.number]);
-    // A run with an earlier clock does not turn it back: what is gone would not be shown.
+    // A run with an earlier clock does not turn the time back: removed cells would be missing.
     world.write(&Model::new(true, "").load(vec![event(2, 0)]));
     world.load(model.now);
     assert_eq!(world.snapshot().unwrap().version().now, plan.now);

@@ -1,4 +1,4 @@
-//! Rows that newer events replace, and those that events without values empty, against a list of events.
+//! Upserts against a model: newer events replace rows, and events without values empty them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest of it")]
@@ -20,7 +20,7 @@ enum Step {
     Rebuild,
 }
 
-/// The newest event of each id; a value that is null has no cell.
+/// The newest event of each id; null values have no cell.
 fn table() -> TableSpec {
     let column = |qualifier: &str, value: &str| ColumnSpec {
         qualifier: qualifier.to_owned(),
@@ -58,7 +58,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is shown of events in the order they came, of which those of an id before its last drop are hidden.
+/// The visible cells of events in order of arrival; those of an id before its last delete are hidden.
 fn shown(events: &[Event], drops: &[(usize, u64)]) -> Cells {
     let mut cells = Cells::new();
     for id in 0..3 {

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Files by path. A clone is the same shelf.
+/// Files by path. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
     files: Arc<Mutex<Files>>,
@@ -19,9 +19,9 @@ pub struct Shelf {
 
 #[derive(Debug, Clone, Default)]
 struct Files {
-    /// With the time they were written.
+    /// Files with the time of their last write.
     by_path: BTreeMap<String, (i64, Bytes)>,
-    /// The time: files written so far.
+    /// The clock: the number of files written.
     now: i64,
 }
 
@@ -41,7 +41,7 @@ impl Shelf {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A shelf of its own with the same files.
+    /// An independent copy.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self { files: Arc::new(Mutex::new(self.files().clone())) }
@@ -52,12 +52,12 @@ impl Shelf {
         self.files().by_path.keys().cloned().collect()
     }
 
-    /// The bytes of a file, empty if there is none.
+    /// The bytes of a file; empty if it does not exist.
     pub fn bytes(&self, path: &str) -> Bytes {
         self.files().get(path).cloned().unwrap_or_default()
     }
 
-    /// Puts other bytes in the place of a file's.
+    /// Replaces the bytes of a file.
     pub fn put(&self, path: &str, bytes: impl Into<Bytes>) {
         self.files().put(path, bytes.into());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
-use tidetable_store::{Feed, FeedEnd, FileFeed, FeedPiece, Result};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Result};
 
 /// The files that differed so far, each kind of difference once: the first file, and how many there are.
 #[derive(Debug, Default)]

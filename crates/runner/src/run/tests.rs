@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tempfile::TempDir;
 use tidetable_sstable::ReadAt;
 use tidetable_store::{
-    BlobWriter, Blobs, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Result as StoreResult, StagingDirectory, Stat,
-    StoreError, VerifyOptions, Version, ulid_text,
+    BlobWriter, Blobs, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Result as StoreResult,
+    StagingDirectory, Stat, StoreError, VerifyOptions, Version, ulid_text,
 };
 
 use super::*;

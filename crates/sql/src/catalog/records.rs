@@ -88,7 +88,7 @@ impl RecordsTable {
         };
         let times = self.event_times(&all);
         let time = times.start.max(self.time.start)..times.end.min(self.time.end);
-        let slices = if time.is_empty() { Vec::new() } else { self.snapshot.slices(&keys, &time) };
+        let slices = if time.is_empty() { Vec::new() } else { self.snapshot.scan_ranges(&keys, &time) };
         Selection { keys, time, slices }
     }
 

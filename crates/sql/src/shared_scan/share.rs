@@ -16,9 +16,9 @@ pub(crate) fn is_alike(snapshot: &Snapshot, slice: &ScanRange) -> bool {
 /// Whether nothing is merged: the files are of one order, so that each key is in one of them, and can be cut where stripes
 /// start.
 pub(crate) fn is_one_run(snapshot: &Snapshot, slice: &ScanRange) -> bool {
-    let mut orders = of(snapshot, slice).map(|sst| sst.order);
-    let first = orders.next();
-    orders.all(|order| Some(order) == first)
+    let mut seqnos = of(snapshot, slice).map(|sst| sst.seqno);
+    let first = seqnos.next();
+    seqnos.all(|seqno| Some(seqno) == first)
 }
 
 fn of<'a>(snapshot: &'a Snapshot, slice: &'a ScanRange) -> impl Iterator<Item = &'a Sst> {
@@ -35,7 +35,7 @@ pub(crate) fn hull(times: &[Range<i64>], readers: &[bool]) -> Range<i64> {
 /// For each of `times`, whether a scan of it reads the files of `slice` for the same keys.
 pub(crate) fn readers(snapshot: &Snapshot, slice: &ScanRange, times: &[Range<i64>]) -> Vec<bool> {
     let keys = std::slice::from_ref(&slice.keys);
-    let reads = |time: &Range<i64>| snapshot.slices(keys, time).iter().any(|other| other.ssts == slice.ssts);
+    let reads = |time: &Range<i64>| snapshot.scan_ranges(keys, time).iter().any(|other| other.ssts == slice.ssts);
     times.iter().map(reads).collect()
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn readers(snapshot: &Snapshot, slice: &ScanRange, times: &[Range<i64
 /// If a file cannot be opened.
 pub(crate) fn records(scan: &TableScan) -> Result<u64, StoreError> {
     let snapshot = &scan.snapshot;
-    let slices = snapshot.slices(&scan.keys, &scan.time);
+    let slices = snapshot.scan_ranges(&scan.keys, &scan.time);
     let mut records = 0;
     for sst in snapshot.version().ssts().filter(|sst| slices.iter().any(|slice| slice.ssts.contains(&sst.id))) {
         let stripes = snapshot.reader(sst)?;

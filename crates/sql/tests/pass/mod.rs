@@ -120,7 +120,7 @@ async fn a_pass_gives_what_each_day_reads_of_joined_months() {
     let late = joined();
     late.load("late.csv", &csv(4..6, 3.0));
     let dropped = joined();
-    dropped.drop_cells(DropTarget::Prefix { prefix: b"0000000003#201801".to_vec() });
+    dropped.drop_cells(DeleteTarget::Prefix { prefix: b"0000000003#201801".to_vec() });
     // The days of an input that changed leave the file they shared.
     let changed = joined();
     changed.load("b.csv", &csv(10..12, 2.0));

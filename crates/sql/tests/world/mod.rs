@@ -11,8 +11,8 @@ use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, FileFeed, Ids, InputPlan, Loader, LocalBlobs,
-    InputPlanOptions, Store, TableIdentity, LoadTarget,
+    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, FileFeed, Ids, InputPlan, InputPlanOptions,
+    LoadTarget, Loader, LocalBlobs, Store, TableIdentity,
 };
 
 /// 2018-01-01, microseconds.

@@ -269,7 +269,7 @@ impl Audit {
         if self.trusts { largest_of(&self.snapshot, sst) } else { largest_in(&self.snapshot, sst) }
     }
 
-    fn slice(unit: &AuditUnit<'_>, keys: &KeyRange) -> ScanRange {
+    fn scan_range(unit: &AuditUnit<'_>, keys: &KeyRange) -> ScanRange {
         let near = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
         ScanRange {
             keys: keys.clone(),
@@ -281,7 +281,7 @@ impl Audit {
 
     fn large_rows(&self, unit: &AuditUnit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let schema = self.snapshot.schema();
-        for block in self.snapshot.scan(&Self::slice(unit, keys), &Projection::all(schema))? {
+        for block in self.snapshot.scan(&Self::scan_range(unit, keys), &Projection::all(schema))? {
             let block = block?;
             for (row, bytes) in measure(schema, &block, self.row_limit).over {
                 let key = block.keys.get(row);
@@ -297,7 +297,7 @@ impl Audit {
         let projection = sums_of(self.snapshot.schema());
         // A merge fails at the first overflowing row, so it is started again after that row.
         loop {
-            let mut scan = self.snapshot.scan(&Self::slice(unit, &keys), &projection)?;
+            let mut scan = self.snapshot.scan(&Self::scan_range(unit, &keys), &projection)?;
             let error = match scan.find_map(std::result::Result::err) {
                 None => return Ok(()),
                 Some(error) => error,

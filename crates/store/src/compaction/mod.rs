@@ -4,7 +4,7 @@
 //! [`Compaction`] writes the new SSTs and the edit that replaces the old ones. SSTs appended meanwhile stay: they are
 //! newer. Old SSTs stay on disk, because older versions name them.
 //!
-//! A merge is split into subcompactions ([`subcompactions`]), which run on all cores: dense stripes without hidden
+//! A merge is split into subcompactions ([`subcompaction`]), which run on all cores: dense stripes without hidden
 //! cells that no other input overlaps are copied as bytes; the rows of others are merged and encoded again.
 //!
 //! A merge may cover some of a window's SSTs, if they are consecutive. It applies garbage-collection rules only if no

@@ -14,7 +14,7 @@ use crate::compaction::subcompaction::{Subcompaction, subcompactions};
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::read::snapshot::Snapshot;
-use crate::version::{Compacted, MultiWindow, Replacement, Sst, VersionEdit};
+use crate::version::{Compacted, MultiWindow, Sst, VersionEdit};
 
 /// Least bytes of a subcompaction: stripes at its boundaries are read twice.
 const LEAST_SUBCOMPACTION: u64 = 2 << 20;

@@ -2,8 +2,7 @@ use super::{CompactionExtent, CompactionReason};
 use crate::compaction::join::joins;
 use crate::compaction::picker::{Pick, pick};
 use crate::tombstone::{DeleteTarget, Tombstone};
-use crate::version::MultiWindow;
-use crate::version::{Sst, Version, VersionEdit, WindowState};
+use crate::version::{Compacted, MultiWindow, Replacement, Sst, Version, VersionEdit, WindowState};
 
 fn sst(id: &str, seqno: u64, first: &str, last: &str) -> Sst {
     Sst {

@@ -67,7 +67,7 @@ impl Loader<'_> {
     ) -> Result<PieceOutcome> {
         let (input, index, first_row, piece) = match message {
             ReadMessage::End { input, end } => return Ok(PieceOutcome::End { input, end }),
-            ReadMessage::FeedPiece { input, index, first_row, piece } => (input, index, first_row, piece),
+            ReadMessage::Piece { input, index, first_row, piece } => (input, index, first_row, piece),
         };
         let reading = &readings[input];
         let offset = piece.offset(first_row);

@@ -176,8 +176,8 @@ impl RowCursor {
 
     fn take(&mut self, rows: usize) -> Option<Block> {
         let block = self.block.take()?;
-        let taken = crate::merge::slice(&block, 0..rows);
-        self.block = Some(crate::merge::slice(&block, rows..block.keys.len()));
+        let taken = crate::merge::slice_block(&block, 0..rows);
+        self.block = Some(crate::merge::slice_block(&block, rows..block.keys.len()));
         Some(taken)
     }
 }

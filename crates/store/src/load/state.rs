@@ -1,6 +1,6 @@
 //! State of a load for each table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::load::encode::{EncodedChunk, PieceOutcome};

@@ -26,7 +26,7 @@ pub struct VerifyOptions {
 /// Result of verifying a table.
 #[derive(Debug)]
 pub struct TableReport {
-    /// Table id.
+    /// Table name.
     pub table: String,
     /// Numbers of the verified versions, ascending.
     pub versions: Vec<u64>,

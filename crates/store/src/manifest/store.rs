@@ -138,7 +138,7 @@ impl ManifestStore {
             (Manifest::Delta(delta), checksum) => (*delta, checksum),
         };
         // Reads deltas back to a checkpoint or full manifest.
-        let mut steps = vec![(delta, checksum)];
+        let mut deltas = vec![(delta, checksum)];
         let mut at = number;
         let mut version = loop {
             if checkpoints.binary_search(&at).is_ok()

@@ -18,11 +18,11 @@ use crate::merge::plan::{BlockPlan, MergeStep};
 
 /// The rows of `block` from `row` on.
 pub(crate) fn tail(block: &Block, row: usize) -> Block {
-    slice(block, row..block.keys.len())
+    slice_block(block, row..block.keys.len())
 }
 
 /// The rows `rows` of `block`; columns are shared, not copied.
-pub fn slice(block: &Block, rows: Range<usize>) -> Block {
+pub fn slice_block(block: &Block, rows: Range<usize>) -> Block {
     let groups = block.groups.iter().map(|group| group.as_ref().map(|group| slice_group(group, &rows))).collect();
     Block { keys: block.keys.slice(rows), groups }
 }

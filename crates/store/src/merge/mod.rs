@@ -22,7 +22,7 @@ use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
 use crate::merge::operator::Overflow;
-pub use gather::slice;
+pub use gather::slice_block;
 use plan::{BlockPlan, MergeStep, run_before};
 use tree::LoserTree;
 
@@ -34,7 +34,7 @@ const BLOCK_BYTES: usize = 16 << 20;
 /// The rows `rows` (ascending) of `block`.
 pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usize>]) -> Result<Block> {
     if let [only] = rows {
-        return Ok(slice(block, only.clone()));
+        return Ok(slice_block(block, only.clone()));
     }
     let steps = rows.iter().map(|rows| MergeStep::Copy { source: 0, rows: rows.clone() }).collect();
     gather::gather(schema, &[block], &BlockPlan { steps }, Overflow::Fails)
@@ -180,7 +180,7 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         let blocks: Vec<&Block> = held.iter().map(Arc::as_ref).collect();
         match plan.steps.as_slice() {
             [] => Ok(None),
-            [MergeStep::Copy { source, rows }] => Ok(Some(slice(blocks[*source], rows.clone()))),
+            [MergeStep::Copy { source, rows }] => Ok(Some(slice_block(blocks[*source], rows.clone()))),
             _ => gather::gather(&self.schema, &blocks, &plan, self.overflow).map(Some),
         }
     }

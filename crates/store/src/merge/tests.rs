@@ -119,7 +119,7 @@ fn cells(block: &Block) -> Cells {
 /// Splits a block every `rows` rows, like the stripes of an SST.
 fn stripes(block: &Block, rows: usize) -> Vec<Result<Block>> {
     let starts = (0..block.keys.len()).step_by(rows);
-    starts.map(|start| Ok(gather::slice(block, start..(start + rows).min(block.keys.len())))).collect()
+    starts.map(|start| Ok(gather::slice_block(block, start..(start + rows).min(block.keys.len())))).collect()
 }
 
 fn any_cell() -> impl Strategy<Value = (CellKey, i64)> {

@@ -131,12 +131,12 @@ impl Snapshot {
     /// Splits `ranges` and `time` (microseconds, half-open) into scan ranges; no row is in two of them. Where row
     /// keys name the window, each window is a scan range of its own, except those that share files, and windows
     /// outside `time` are left out.
-    pub fn slices(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
+    pub fn scan_ranges(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
         if !self.inner.layout.rows_keep_to_windows() {
             return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
         }
         let parts = self.parts(time);
-        parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| slice(keys, part, time))).collect()
+        parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| scan_range(keys, part, time))).collect()
     }
 
     /// The SSTs of each window that overlaps `time`, in order of time; windows that share files are grouped.
@@ -171,58 +171,58 @@ impl Snapshot {
     pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<ScanRange> {
         if self.inner.layout.rows_keep_to_windows() {
             let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
-            return self.slices(std::slice::from_ref(keys), &bounds);
+            return self.scan_ranges(std::slice::from_ref(keys), &bounds);
         }
-        slice(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
+        scan_range(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
     }
 
     /// One scan range over all windows, for rows of `keys` in key order; `None` if no SST overlaps `keys`.
     pub fn whole(&self, keys: &KeyRange) -> Option<ScanRange> {
-        slice(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
+        scan_range(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
     }
 
     /// Scans a range in key order, a block at a time.
     ///
     /// # Errors
     /// If an SST cannot be opened.
-    pub fn scan(&self, slice: &ScanRange, projection: &Projection) -> Result<BlockScan> {
-        self.scan_with(slice, projection, &ScanOptions::default())
+    pub fn scan(&self, range: &ScanRange, projection: &Projection) -> Result<BlockScan> {
+        self.scan_with(range, projection, &ScanOptions::default())
     }
 
     /// As [`Self::scan`], with counters, stripe pruning and record filters.
     ///
     /// # Errors
     /// As [`Self::scan`].
-    pub fn scan_with(&self, slice: &ScanRange, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
-        self.scan_in(slice, projection, options, ScanMode::default())
+    pub fn scan_with(&self, range: &ScanRange, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
+        self.scan_in(range, projection, options, ScanMode::default())
     }
 
     /// As [`Self::scan_with`], with internal options.
     pub(crate) fn scan_in(
         &self,
-        slice: &ScanRange,
+        range: &ScanRange,
         projection: &Projection,
         options: &ScanOptions,
         mode: ScanMode,
     ) -> Result<BlockScan> {
-        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
-        let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
-        let (files, only) = (sources.len(), slice.keys.only_key());
+        let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &range.time)).collect::<Result<_>>()?;
+        let (files, only) = (sources.len(), range.keys.only_key());
         let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
         let bytes: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
         // A scan range may cover a part of its files; it counts its share of their stripes.
-        let share = u128::from(slice.bytes.min(bytes)) * stripes as u128;
+        let share = u128::from(range.bytes.min(bytes)) * stripes as u128;
         let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
         // Point lookup: bloom filters rule out files without the key.
         sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
         if let Some(counts) = &options.counts {
-            counts.considered(files, files - sources.len(), stripes, slice.bytes.min(bytes));
+            counts.considered(files, files - sources.len(), stripes, range.bytes.min(bytes));
             sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
         }
         let gc_filter = self.inner.gc_filter.clone();
         let schema = Arc::clone(self.schema());
-        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, gc_filter, options, mode);
+        let scan = BlockScan::new(schema, sources, range.keys.clone(), projection, gc_filter, options, mode);
         Ok(scan.of_table(self.inner.table.name()))
     }
 
@@ -247,16 +247,16 @@ impl Snapshot {
     /// If an SST cannot be read.
     pub fn row(&self, key: &[u8], projection: &Projection) -> Result<Option<Block>> {
         let keys = KeyRange::of_key(key);
-        let Some(mut slice) = self.whole(&keys) else { return Ok(None) };
-        let mut holding = Vec::with_capacity(slice.ssts.len());
-        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        let Some(mut range) = self.whole(&keys) else { return Ok(None) };
+        let mut holding = Vec::with_capacity(range.ssts.len());
+        let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
             if self.reader(sst)?.may_contain(key) {
                 holding.push(sst.id.clone());
             }
         }
-        slice.ssts = holding;
-        self.scan(&slice, projection)?.next().transpose()
+        range.ssts = holding;
+        self.scan(&range, projection)?.next().transpose()
     }
 
     /// The reader of an SST of this version, opened once.
@@ -282,7 +282,7 @@ fn gc_filter(table: &Table, version: &Version, layout: &Layout, now: i64) -> Res
 }
 
 /// The scan range of `keys` in those of `ssts` that overlap it; `None` if none does.
-fn slice(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<ScanRange> {
+fn scan_range(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<ScanRange> {
     let found: Vec<&Sst> = ssts.iter().copied().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key)).collect();
     if found.is_empty() {
         return None;

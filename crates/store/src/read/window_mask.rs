@@ -1,4 +1,4 @@
-//! Which rows of a multi-window file are read.
+//! Window mask: selects rows of a multi-window file by window.
 
 use std::ops::Range;
 use std::sync::Arc;

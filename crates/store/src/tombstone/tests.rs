@@ -10,7 +10,7 @@ use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Stored
 
 use super::{DeleteTarget, TombstoneFilter, cells_of};
 use crate::gc::{GcFilter, GcRule};
-use crate::merge::slice;
+use crate::merge::slice_block;
 use crate::tombstone::count;
 
 const FIELDS: [&str; 2] = ["a", "b"];
@@ -92,7 +92,7 @@ fn a_packed_cell_goes_with_all_its_fields() {
 fn packed_cells_are_counted_as_cells() {
     assert_eq!(cells_of(&schema(PackedForm::Json), &block()), 6);
     assert_eq!(cells_of(&schema(repeated()), &block()), 2);
-    let row = slice(&block(), 0..1);
+    let row = slice_block(&block(), 0..1);
     assert_eq!(count::hidden(&schema(PackedForm::Json), &row, &column(Some(2..9))), (1, 2));
     assert_eq!(count::hidden(&schema(repeated()), &row, &column(Some(0..9))), (1, 1));
     assert_eq!(count::hidden(&schema(repeated()), &row, &column(Some(1..9))), (0, 0));

@@ -15,7 +15,7 @@ impl<T> CowList<T> {
         self.0.iter().map(Arc::as_ref)
     }
 
-    /// How many there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.0.len()
     }

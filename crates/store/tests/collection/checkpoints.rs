@@ -1,4 +1,4 @@
-//! Steps and checkpoints: every version reads as it was committed, whatever became of the checkpoints.
+//! Manifest deltas and checkpoints: every version reads as it was committed, whatever happens to checkpoints.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use tidetable_store::{Input, StoreError, Version, VersionEdit};
 use super::model::{Model, World};
 use super::{event, load, loaded, path};
 
-/// As many commits as there are checkpoints for, after three loads: an input more each time.
+/// Commits up to several checkpoints, after three loads: one more input each time.
 fn long(world: &World, commits: u64) -> BTreeMap<u64, Version> {
     let mut version = world.snapshot().unwrap().version().clone();
     let mut versions = BTreeMap::from([(version.number, version.clone())]);
@@ -48,7 +48,7 @@ fn checkpoints_save_time_and_nothing_else() {
     assert!(numbers.iter().all(|number| checkpoint(&world, *number).exists()));
     assert_eq!(fs::read_dir(path(&world, "tables/T/checkpoint")).unwrap().count(), numbers.len());
     assert_readable(&world, &versions);
-    // A step does not grow with what came before it.
+    // A delta does not grow with the versions before it.
     let size = |number| fs::metadata(manifest(&world, number)).unwrap().len();
     assert!(size(100) < size(10) + 16 && size(100) < 1000, "{} and {} bytes", size(10), size(100));
     fs::write(checkpoint(&world, 97), "{}").unwrap();
@@ -58,7 +58,7 @@ fn checkpoints_save_time_and_nothing_else() {
     assert_readable(&world, &versions);
     numbers.iter().for_each(|number| fs::remove_file(checkpoint(&world, *number)).unwrap());
     assert_readable(&world, &versions);
-    // The next commit that finds one due writes it again.
+    // The next commit at which one is due writes it.
     let more = long(&world, 32);
     assert_readable(&world, &more);
     assert_eq!(fs::read_dir(path(&world, "tables/T/checkpoint")).unwrap().count(), 1);
@@ -114,7 +114,7 @@ fn a_version_of_a_time() {
     assert!(error.to_string().contains("the oldest is 1, committed at 1970-01-01T00:00:00.000010Z"), "{error}");
 }
 
-/// Of the builds that wrote whole versions only. It never changes.
+/// Of builds that wrote full manifests only. It never changes.
 #[test]
 fn manifests_of_format_1_are_read_and_gone_upon() {
     let golden = include_bytes!("../../golden/manifest-v1.json");
@@ -135,7 +135,7 @@ fn manifests_of_format_1_are_read_and_gone_upon() {
     assert_eq!(table.latest().unwrap().unwrap(), next);
 }
 
-/// Step and checkpoint as this format has them. They never change.
+/// Delta and checkpoint in the current format. They never change.
 #[test]
 fn steps_and_checkpoints_of_format_2_are_read() {
     let before = decode(include_bytes!("../../golden/manifest-v1.json"), 3).unwrap();
@@ -148,7 +148,7 @@ fn steps_and_checkpoints_of_format_2_are_read() {
     assert_eq!(encode_checkpoint(&next).unwrap(), whole);
 }
 
-/// A version after the golden one: all that a step can say.
+/// A version after the golden one, with every field of a delta.
 fn after(before: &Version) -> Version {
     let mut next = before.clone();
     (next.number, next.now, next.vacuum_watermark, next.gc_watermark) = (4, before.now + 1, Some(-5), Some(7));

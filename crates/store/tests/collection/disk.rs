@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tidetable_sstable::ReadAt;
 use tidetable_store::{Disk, DiskFile, OsDisk, Stat};
 
-/// A disk that cannot exchange directories, and is full from the time that is said until the reserve goes.
+/// A disk that cannot swap directories, and that can be set full, until the reserve is removed.
 #[derive(Debug, Clone, Default)]
 pub struct TestDisk {
     pub full: Arc<AtomicBool>,

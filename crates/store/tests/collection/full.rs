@@ -24,7 +24,7 @@ fn vacuum_frees_a_full_disk() {
     let half = Path::new(&root).join("tables/T/sst/.tmp-1-2");
     std::fs::write(&half, "half").unwrap();
     disk.full.store(true, Ordering::Relaxed);
-    // Without a reserve only what needs no word goes.
+    // Without a reserve only files that need no commit are removed.
     let error = plan().run(&world.ids).unwrap_err();
     assert!(matches!(&error, StoreError::Io { source, .. } if source.kind() == ErrorKind::StorageFull), "{error}");
     assert!(!half.exists());
@@ -38,7 +38,7 @@ fn vacuum_frees_a_full_disk() {
     let done = plan().run(&world.ids).unwrap();
     assert_eq!(done.removals, announced);
     assert!(done.removals.iter().all(|removal| !Path::new(&root).join(&removal.path).exists()));
-    // There is room again, and some of it is to be kept for the next time.
+    // There is space again, and the reserve must be kept again.
     assert!(!reserve.exists());
     store.keep_reserve().unwrap();
     assert!(reserve.exists());

@@ -1,4 +1,4 @@
-//! A load says how far it is, from reading to writing, and can be ended all the way.
+//! Progress of a load, from reading to writing, and cancelling it at any point.
 
 use std::sync::Mutex;
 
@@ -8,7 +8,7 @@ use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Progress, Result, Stor
 use super::model::{Model, World};
 use super::{event, path};
 
-/// Files that nobody wants any more once they are read.
+/// A feed that cancels the load after reading.
 #[derive(Debug)]
 struct Unwanted<'a>(FileFeed<'a>);
 
@@ -27,7 +27,7 @@ impl Feed for Unwanted<'_> {
     }
 }
 
-/// A world with an input of three days that is not loaded.
+/// A table with an input of three days that is not loaded.
 fn unloaded() -> World {
     let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
     world.write(&model.load((0..72_i64).map(|hour| event(hour.cast_unsigned() % 5, hour)).collect()));

@@ -82,7 +82,7 @@ fn files_that_are_gone_cut_or_exchanged_are_found() {
     }
 }
 
-/// The newest version written again with a change, as a manifest whose checksum is right.
+/// Writes the newest version again with a change, as a manifest with a valid checksum.
 fn tampered(world: &World, change: impl Fn(&mut Sst)) {
     let mut version = world.snapshot().unwrap().version().clone();
     for window in version.windows.iter_mut() {
@@ -115,7 +115,7 @@ fn manifest_and_file_must_agree() {
             let said = report.ssts[0].damage[0].to_string();
             assert!(said.contains(what), "{what}: {said}");
         }
-        // Older versions say otherwise, and with a right checksum: one of them must be wrong.
+        // Older versions differ, with valid checksums: one of them must be wrong.
         let all = VerifyOptions { all_versions: true, ..VerifyOptions::default() };
         let report = world.table().verify(all).unwrap();
         assert!(report.manifests.iter().any(|error| error.to_string().contains("otherwise")), "{report:?}");

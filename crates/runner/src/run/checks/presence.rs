@@ -28,5 +28,7 @@ pub(crate) fn surely_holds(snapshot: &Snapshot, time: &Range<i64>) -> bool {
         |timestamp: Option<i64>| timestamp.is_some_and(|timestamp| timestamp > 0 && time.contains(&timestamp));
     shows_all
         && columns.all(|column| column.timestamp == TimestampSpec::Implied)
-        && version.ssts().any(|sst| sst.multi_window.is_none() && (is_time(sst.min_timestamp) || is_time(sst.max_timestamp)))
+        && version
+            .ssts()
+            .any(|sst| sst.multi_window.is_none() && (is_time(sst.min_timestamp) || is_time(sst.max_timestamp)))
 }

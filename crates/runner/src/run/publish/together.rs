@@ -117,6 +117,6 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
 
 /// The files that hold a period of tables.
 fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> Files {
-    let slices = |snapshot: &&Snapshot| snapshot.slices(&[KeyRange::all()], bounds);
+    let slices = |snapshot: &&Snapshot| snapshot.scan_ranges(&[KeyRange::all()], bounds);
     snapshots.iter().flat_map(slices).map(|slice| slice.ssts.join(" ")).collect()
 }

@@ -12,7 +12,7 @@ use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
 use tidetable_store::{
-    Feed, FeedEnd, Grown, InputPlan, InputPlanOptions, FeedPiece, Result as StoreResult, Snapshot, StoreError, Version,
+    Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions, Result as StoreResult, Snapshot, StoreError, Version,
 };
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
@@ -37,7 +37,8 @@ impl LoadStage<'_> {
         let found: Vec<InputFile> =
             windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
         // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
-        let looking = InputPlanOptions { without: &|_| true, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
+        let looking =
+            InputPlanOptions { without: &|_| true, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
         plan.read_again(&self.options.reread);
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {

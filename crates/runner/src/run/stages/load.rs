@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tidetable_layout::time::window_name;
 use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, InputPlanOptions, Prepare,
-    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, LoadTarget, Version, VersionEdit,
+    Feed, FileFeed, Grown, Ids, Input, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Loader, Prepare,
+    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Version, VersionEdit,
 };
 
 use crate::job::{Job, Source, Table, TableInput};

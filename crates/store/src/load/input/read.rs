@@ -30,7 +30,7 @@ pub struct RejectedRow {
 /// Message of the reading thread.
 pub(crate) enum ReadMessage {
     /// Piece `index` of input `input`; `first_row` is the number of its first row, if it consists of rows.
-    FeedPiece { input: usize, index: u64, first_row: u64, piece: FeedPiece },
+    Piece { input: usize, index: u64, first_row: u64, piece: FeedPiece },
     /// Input `input` has ended.
     End { input: usize, end: FeedEnd },
 }
@@ -79,7 +79,7 @@ fn send_input(
         if let FeedPiece::Rows(batch) = &piece {
             rows += batch.num_rows() as u64;
         }
-        let sent = sender.send(Ok(ReadMessage::FeedPiece { input: at, index, first_row, piece }));
+        let sent = sender.send(Ok(ReadMessage::Piece { input: at, index, first_row, piece }));
         index += 1;
         sent.is_ok()
     })?;
