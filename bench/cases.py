@@ -1,4 +1,4 @@
-"""What is measured: for each case, which engines load which inputs, and what their times are compared with."""
+"""Benchmark cases: for each, the engines, their inputs, and the baseline of their times."""
 
 from engines import Tidetable, peers
 from inputs import Input
@@ -9,8 +9,8 @@ HOSTS, INSTANTS = 1_000, 200
 
 
 class Case:
-    """`entries` are pairs of engine and input. Times are compared with tidetable's own (`among`: "engines") or with the
-    first entry's time for as many items ("sizes")."""
+    """`entries` are pairs of engine and input. Times are relative to tidetable's (`among`: "engines"), or per item to the
+    first entry's ("sizes")."""
 
     def __init__(self, name, title, entries, among="engines"):
         self.name, self.title, self.entries, self.among = name, title, entries, among
@@ -21,7 +21,7 @@ def against_peers(name, title, tools, given, text_key=False):
 
 
 def all_cases(tools, scale):
-    """Every case at `scale`: so many times the meters or hosts."""
+    """All cases; `scale` multiplies the number of meters or hosts."""
     meters = METERS * scale
     reference = Input(METER, meters, DAYS)
     growth = [("a tenth", 0.1), ("once", 1), ("five times", 5)]

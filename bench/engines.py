@@ -1,4 +1,4 @@
-"""The engines: each loads an input, answers what it holds, and tells its bytes, in a folder of its own, removed after."""
+"""The engines: each loads an input in a directory of its own, and reports its content and bytes."""
 
 import json
 import os
@@ -9,12 +9,12 @@ import subprocess
 from measure import THREADS, Failed, measured, size
 
 
-# Of a load, as its record names them.
+# Stages of a load, as in its run record.
 STEPS = ("read", "parse", "sort", "encode", "write")
 
 
 class Tools:
-    """Where the programs and the data are, and which peers there are."""
+    """Paths of programs and data, and the installed peers."""
 
     def __init__(self, tidetable, generators, python, work):
         self.tidetable, self.generators, self.python, self.work = tidetable, generators, python, work
@@ -23,7 +23,7 @@ class Tools:
         self.full = ["--full"] if "--full" in self.help("compact") else []
 
     def version(self, peer):
-        """The version of a peer; none if it is not installed."""
+        """The version of a peer; None if it is not installed."""
         code = f"import importlib.metadata as m; import {peer}; print(m.version('{peer}'))"
         found = subprocess.run([self.python, "-c", code], capture_output=True, text=True)
         return found.stdout.strip() if found.returncode == 0 else None
@@ -32,12 +32,12 @@ class Tools:
         return bool(self.help(command))
 
     def help(self, command):
-        """What the command says of one of its commands; nothing if it has no such."""
+        """The help of a subcommand; empty if it does not exist."""
         found = subprocess.run([self.tidetable, command, "--help"], capture_output=True, text=True)
         return found.stdout if found.returncode == 0 else ""
 
     def peer(self, name, order):
-        """Has a peer do something: its answer, and the peak memory of its process."""
+        """Runs an order in a peer; returns its answer and the peak memory of its process."""
         script = pathlib.Path(__file__).with_name(f"peer_{name}.py")
         env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
         _, peak, text = measured([self.python, script, json.dumps(order)], self.work, env)
@@ -55,7 +55,7 @@ class Tidetable:
         self.env = dict(os.environ, RAYON_NUM_THREADS=str(THREADS), TOKIO_WORKER_THREADS=str(THREADS))
         self.env.pop("TIDETABLE_ROOT", None)
         self.missing = None
-        # Of the last load: the stages of its record.
+        # Stages of the last load, from its run record.
         self.stages = {}
 
     def load(self, given):
@@ -81,14 +81,14 @@ class Tidetable:
         return {"rows": answer.pop("rows"), "sums": {name: float(value) for name, value in answer.items()}}
 
     def bytes(self, given, _):
-        """Everything that the newest version needs: its SSTs and its manifest."""
+        """Bytes of the newest version: its SSTs and its manifest."""
         version = json.loads(self.command("describe", given.shape.table, "--output", "json")[2])
         ssts = sum(sst["bytes"] for window in version["windows"] for sst in window["ssts"])
         manifests = (self.home / "data/tables" / given.shape.table / "manifest").glob("*.json")
         return ssts + size(max(manifests))
 
     def compact(self, given):
-        """Seconds and bytes of a compaction; nothing if the command has none."""
+        """Seconds and bytes of a compaction; None if the command has none."""
         if not self.tools.compacts:
             return None
         seconds, _, _ = self.command("compact", given.shape.table, *self.tools.full)
@@ -118,7 +118,7 @@ class Peer:
         return {"do": do, **names, **places, **self.options}
 
     def load(self, given):
-        """The peer's own seconds: after it was imported, up to its last sync."""
+        """The peer's own seconds: from after its import to its last sync."""
         self.clean()
         self.home.mkdir(parents=True)
         answer, peak = self.tools.peer(self.peer, self.order("load", given))
@@ -138,7 +138,7 @@ class Peer:
 
 
 def peers(tools, text_key):
-    """All peers; DuckDB once more with the row key as text."""
+    """All peers; with `text_key`, DuckDB again with the row key as text."""
     found = [Peer(tools, "duckdb", "DuckDB {version}, Parquet zstd", {"key": "columns"})]
     if text_key:
         found.append(Peer(tools, "duckdb", "DuckDB {version}, Parquet zstd, key as text", {"key": "text"}))

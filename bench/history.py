@@ -1,10 +1,10 @@
-"""Times what looks at the past of a store: status, plan, an idle run, runs.inputs.
+"""Times the commands that read the history of a store: status, plan, an idle run, runs.inputs.
 
-    just bench-history                        1,000 days, a run a day
+    just bench-history                        1,000 days, a run per day
     just bench-history --days 100 --runs 3
 
-Makes a project in FOLDER, once: a file a day, a run a day, an export a day. Then runs each command several times and prints
-the median, and how many files it opened where strace is there to count them.
+Creates a project in FOLDER, once: a file, a run and an export per day. Then runs each command several times and prints
+the median time, and, if strace is installed, the number of files opened.
 """
 
 import argparse
@@ -56,7 +56,7 @@ COMMANDS = {
 
 
 def make(binary, folder, days, meters):
-    """A project that was run every day; goes on where it was stopped."""
+    """A project that was run every day; continues where it was stopped."""
     (folder / "jobs/meters").mkdir(parents=True, exist_ok=True)
     (folder / "in").mkdir(exist_ok=True)
     (folder / "tidetable.toml").write_text('root = "data"\n')
@@ -77,7 +77,7 @@ def make(binary, folder, days, meters):
 
 
 def opened(binary, folder, words):
-    """How many files a command opens."""
+    """The number of files that a command opens."""
     if not shutil.which("strace"):
         return None
     with tempfile.NamedTemporaryFile() as log:
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--days", type=int, default=1000)
     parser.add_argument("--meters", type=int, default=10)
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--only", help="commands whose names hold this")
+    parser.add_argument("--only", help="only commands whose names contain this")
     args = parser.parse_args()
     binary = str(pathlib.Path(args.binary).resolve())
     folder = args.folder.resolve()

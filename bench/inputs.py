@@ -1,4 +1,4 @@
-"""Inputs: generated once from a seed, as CSV and, by DuckDB, as Parquet; with the count and sums they hold."""
+"""Inputs: generated once from a seed, as CSV and, by DuckDB, as Parquet, with their row count and sums."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ class Input:
         self.shape, self.entities, self.steps, self.form = shape, max(1, round(entities)), steps, form
 
     def prepare(self, tools):
-        """Makes what is missing, as a whole or not at all. Afterwards `folder`, `rows` and `sums` are known."""
+        """Generates the input if it is missing, atomically; sets `folder`, `rows` and `sums`."""
         home = tools.work / "inputs" / f"{self.shape.name}-{self.entities}x{self.steps}"
         self.folder = home / self.form
         if not (home / "csv").is_dir():
@@ -56,7 +56,7 @@ class Input:
         shutil.rmtree(self.folder.parent, ignore_errors=True)
 
     def check(self, answer):
-        """Raises unless `answer` has every row, and every sum but for the order in which floats were added."""
+        """Raises unless `answer` has all rows, and the sums up to rounding of floats."""
         if answer["rows"] != self.rows:
             raise Failed(f"wrong answer: {answer['rows']} rows of {self.rows}")
         for name, expected in self.sums.items():

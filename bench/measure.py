@@ -1,4 +1,4 @@
-"""Running commands and measuring them: seconds, peak memory, bytes on disk; and what the machine is."""
+"""Runs commands and measures them: seconds, peak memory, bytes on disk; describes the machine."""
 
 import os
 import pathlib
@@ -9,23 +9,23 @@ import threading
 import time
 
 THREADS = 2
-# No load takes longer, however large; a command that hangs is killed.
+# A command that takes longer hangs, and is killed.
 LIMIT_SECONDS = 3600
 
 
 class Failed(Exception):
-    """A command that did not end well."""
+    """A command that failed."""
 
 
 def two_cores():
-    """Holds the calling process, and what it starts, to two cores."""
+    """Pins the calling process and its children to two cores."""
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:THREADS]))
 
 
 def measured(command, cwd, env=None):
-    """Seconds, peak resident bytes and output of a command held to two cores; of its children the largest counts.
+    """Seconds, peak resident bytes (of the largest process) and output of a command pinned to two cores.
 
-    What earlier commands left to be written is written first, so that nobody pays for another.
+    Dirty pages of earlier commands are written first, so that they do not count.
     """
     os.sync()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
@@ -48,13 +48,13 @@ def measured(command, cwd, env=None):
 
 
 def size(path):
-    """Bytes of a file, or of all files in a folder."""
+    """Bytes of a file, or of all files in a directory."""
     path = pathlib.Path(path)
     return path.stat().st_size if path.is_file() else sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
 
 
 def warm(folder):
-    """Reads all files of a folder, so that they are in the page cache; says whether they fit there."""
+    """Reads all files of a directory into the page cache; returns whether they fit."""
     fits = size(folder) < memory("MemAvailable") * 0.6
     if fits:
         for path in sorted(folder.iterdir()):
@@ -70,7 +70,7 @@ def memory(what):
 
 
 def machine():
-    """One line about the machine."""
+    """The machine, in one line."""
     with open("/proc/cpuinfo") as lines:
         names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     cores = len(os.sched_getaffinity(0))

@@ -1,6 +1,6 @@
 """ClickHouse in process: inserts into a MergeTree table ordered by entity and time. JSON in and out, as `peer_duckdb.py`.
 
-The table is sorted part by part, as ClickHouse leaves it after an insert; its codec is the default, LZ4.
+The table is sorted within each part, as after an insert; its codec is the default, LZ4.
 """
 
 import json
@@ -17,7 +17,7 @@ SETTINGS = "max_threads = 2, max_insert_threads = 2, max_parsing_threads = 2, da
 
 
 def sync_all(root):
-    """What the engine has not synced itself."""
+    """Syncs the files that the engine has not synced itself."""
     for folder, _, files in os.walk(root):
         for path in [folder, *(os.path.join(folder, name) for name in files)]:
             if os.path.exists(path):

@@ -1,4 +1,4 @@
-"""DuckDB: sorts into one Parquet file of zstd. Reads what to do as JSON from its argument, answers with JSON."""
+"""DuckDB: sorts into one Parquet file with zstd. Takes an order as JSON in its argument, answers with JSON."""
 
 import glob
 import json
@@ -52,7 +52,7 @@ def answer(shape, order):
 
 
 def convert(shape, order):
-    """Each CSV file to a Parquet file, its rows in their order."""
+    """Converts each CSV file to a Parquet file, keeping the order of rows."""
     db = connect(order["out"])
     for path in sorted(glob.glob(f"{order['source']}/*.csv")):
         out = os.path.join(order["out"], os.path.basename(path)[:-4] + ".parquet")

@@ -1,4 +1,4 @@
-"""Polars: sorts into one Parquet file of zstd with its streaming engine. JSON in and out, as `peer_duckdb.py`."""
+"""Polars: sorts into one Parquet file with zstd with its streaming engine. JSON in and out, as `peer_duckdb.py`."""
 
 import json
 import os

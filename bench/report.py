@@ -1,4 +1,4 @@
-"""Results as a Markdown table, and as JSON for whoever wants every run."""
+"""Results as a Markdown table, and every run as JSON."""
 
 import datetime
 import statistics
@@ -56,7 +56,7 @@ def line(result, results):
 
 
 def against(result, seconds, results):
-    """Of a peer how much faster tidetable is; of a size or setting the time for as many items, to the first's."""
+    """For a peer, how much faster tidetable is; for a size or setting, the time per item relative to the first entry."""
     first = next(other for other in results if other.case is result.case)
     if first is result or first.failed:
         return ""
@@ -68,7 +68,7 @@ def against(result, seconds, results):
 
 
 def stage_table(results):
-    """Where tidetable's time goes, of the run with the median time."""
+    """tidetable's time by stage, of the run with the median time."""
     names = ("load", "commit", "publish", "read", "parse", "sort", "encode", "write")
     lines = [
         "",
@@ -87,7 +87,7 @@ def stage_table(results):
 
 
 def records(results, tools, args):
-    """Everything measured."""
+    """All measurements."""
     rows = []
     for result in results:
         given = result.given

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Loads the same telemetry with tidetable and with the peers it finds, in turn; compares time, memory and bytes.
+"""Loads the same telemetry with tidetable and the installed peers, alternating; compares time, memory and bytes.
 
     run.py TIDETABLE GENERATORS PYTHON WORK [--only CASE] [--scale N] [--runs N]
 
-TIDETABLE is the release binary, GENERATORS the folder with the examples `readings` and `metrics` of the crate testkit,
-PYTHON a Python that has the peers, WORK a folder for data. Every engine is held to two cores and two threads, syncs what
-it wrote, and must then answer the right count and sums: a run that does not is no run, and its engine is out. What a run
-wrote is removed before the next; inputs stay in WORK for the next time, unless `--discard-inputs`. Prints the medians as
-a Markdown table; exit code 1 if a run of tidetable was none.
+TIDETABLE is the release binary, GENERATORS the directory of the examples `readings` and `metrics` of the crate testkit,
+PYTHON a Python with the peers, WORK a directory for data. Every engine has two cores and two threads, syncs its output,
+and must then return the correct count and sums: otherwise the run is invalid, and its engine excluded. The output of a
+run is removed before the next; inputs stay in WORK, unless `--discard-inputs`. Prints the medians as a Markdown table;
+exit code 1 if a run of tidetable is invalid.
 """
 
 import argparse
@@ -28,11 +28,11 @@ class Result:
         self.case, self.engine, self.given = case, engine, given
         self.seconds, self.peaks = [], []
         self.bytes = self.compacted = None
-        # The median run's, or why there is none.
+        # Of the median run; or the reason why there is none.
         self.stages, self.failed = [], engine.missing
 
     def run(self, last):
-        """One run, from a clean start to the right answer."""
+        """One run, from a clean start to a checked answer."""
         engine, given = self.engine, self.given
         try:
             seconds, peak = engine.load(given)
@@ -51,7 +51,7 @@ class Result:
 
 
 def measure(case, tools, runs, say):
-    """The results of a case, its runs alternating; whether its inputs were warm."""
+    """The results of a case, with alternating runs; and whether its inputs were in the page cache."""
     results = [Result(case, engine, given) for engine, given in case.entries]
     warm = True
     for given in {id(given): given for _, given in case.entries}.values():
@@ -76,14 +76,14 @@ def main():
     for name in ("tidetable", "generators", "python", "work"):
         parser.add_argument(name, type=pathlib.Path)
     parser.add_argument("--only", action="append", choices=NAMES, help="only this case; may be given more than once")
-    parser.add_argument("--scale", type=float, default=1, help="so many times the meters or hosts (0.01 to try it out)")
+    parser.add_argument("--scale", type=float, default=1, help="multiplies the number of meters or hosts (0.01 to try it out)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each engine, of which the median counts")
     parser.add_argument("--discard-inputs", action="store_true", help="remove a case's inputs after it")
     parser.add_argument("--json", type=pathlib.Path, help="write every run to this file, too")
     args = parser.parse_args()
     work = args.work.absolute()
     work.mkdir(parents=True, exist_ok=True)
-    # Not resolved: the Python of a virtual environment is a link, and only under its own name in there.
+    # Not resolved: the Python of a virtual environment is a link, and works only under that name.
     tools = Tools(args.tidetable.absolute(), args.generators.absolute(), args.python.absolute(), work)
     say = lambda text: print(text, file=sys.stderr, flush=True)
     cases = [case for case in all_cases(tools, args.scale) if not args.only or case.name in args.only]

@@ -38,13 +38,13 @@ columns = [
 
 
 class Shape:
-    """`columns` are (name, type) of the numbers; before them stand `entity` and `ts`."""
+    """`columns` are (name, type) of the numeric columns, after `entity` and `ts`."""
 
     def __init__(self, name, table, entity, columns, item, text_key, job):
         self.name, self.table, self.entity, self.columns = name, table, entity, columns
-        # What is counted: a reading, or a cell of a row.
+        # The counted item: a reading, or a cell of a row.
         self.item = item
-        # The row key as DuckDB's SQL.
+        # The row key in DuckDB's SQL.
         self.text_key = text_key
         self.job = job
 

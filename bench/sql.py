@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Asks the same questions of tidetable and of DuckDB, in turn, over the same readings; compares answers and times.
+"""Runs the same queries in tidetable and DuckDB, alternating, over the same readings; compares answers and times.
 
     sql.py TIDETABLE QUERIES GENERATORS PYTHON WORK [--scale N] [--runs N] [--only QUERY]
 
-TIDETABLE is the release binary, which loads and compacts; QUERIES the release binary of crates/bench that keeps a session
-warm; GENERATORS and WORK as for run.py; PYTHON a Python with DuckDB, in which this script then runs again. DuckDB answers
-from tables of its own and from a Parquet file (zstd), both sorted by meter and time; the better counts. Each query is
-run once by each engine, then by each in turn; a round is a run of each. What is wanted in so few milliseconds that the
-other engine's turn would be most of it (caches, sleeping threads) is run twenty times in a row by each, and once a round in a
-row of its own. The answers of tidetable must be DuckDB's, sums of floats within 1e-9 of them. Prints the medians as a Markdown table; exit code 1 if an answer is wrong.
+TIDETABLE is the release binary, which loads and compacts; QUERIES the release binary of crates/bench with a warm session;
+GENERATORS and WORK as for run.py; PYTHON a Python with DuckDB, in which this script runs itself again. DuckDB reads its own
+tables and a Parquet file (zstd), both sorted by meter and time; the better time counts. After a warm-up, the engines
+alternate; a round is a run of each. Queries of few milliseconds, which cold caches and sleeping threads would distort, run
+twenty times in a row in each engine, and once per round in a line of their own. The answers of tidetable must equal
+DuckDB's, float sums within 1e-9. Prints the medians as a Markdown table; exit code 1 if an answer is wrong.
 """
 
 import argparse
@@ -33,7 +33,7 @@ TABLES = "SENSOR", "PARQUET"
 
 
 class Query:
-    """`ours` where DuckDB says it in another way; `limit` as a multiple of DuckDB's seconds, or in seconds; `times` in a row."""
+    """`ours` if it differs from DuckDB's SQL; `limit` as a multiple of DuckDB's seconds, or in seconds; `times` in a row."""
 
     def __init__(self, name, sql, limit, ours=None, times=1):
         self.name, self.sql, self.ours, self.limit, self.times = name, sql, ours or sql, limit, times
@@ -78,7 +78,7 @@ def queries(scale):
 
 
 class DuckDb:
-    """Two threads; a table of its own and a Parquet file."""
+    """DuckDB with two threads, on its own table and on a Parquet file."""
 
     def __init__(self, home):
         import duckdb
@@ -89,7 +89,7 @@ class DuckDb:
         self.db.execute("SET enable_progress_bar = false")
 
     def load(self, source):
-        """What is there already stays."""
+        """Creates what is missing."""
         parquet = self.home / "readings.parquet"
         if not self.db.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'METERS'").fetchall():
             columns = "columns = {'meter': 'UBIGINT', 'ts': 'TIMESTAMP', 'kwh': 'DOUBLE'}"
@@ -115,7 +115,7 @@ class DuckDb:
         return self.db.execute(sql).fetchall()
 
     def publish(self, out):
-        """Seconds of writing each day's readings by itself, in order."""
+        """Seconds to write each day's readings to a file of its own, in order."""
         start = time.perf_counter()
         rows = "SELECT *, CAST(ts AS DATE) AS day FROM SENSOR ORDER BY meter, ts"
         self.db.execute(f"COPY ({rows}) TO '{out}' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (day))")
@@ -123,7 +123,7 @@ class DuckDb:
 
 
 class Session:
-    """The warm process."""
+    """A warm session of tidetable."""
 
     def __init__(self, binary, root, meters):
         env = dict(os.environ, RAYON_NUM_THREADS=str(THREADS), TOKIO_WORKER_THREADS=str(THREADS))
@@ -157,7 +157,7 @@ def key(row):
 
 
 def value(text, like):
-    """A value that tidetable printed, as the Python type that DuckDB gives."""
+    """Converts a value printed by tidetable to the Python type that DuckDB returns."""
     if isinstance(like, datetime.datetime):
         return datetime.datetime.fromisoformat(text.replace("Z", "")).replace(tzinfo=None)
     if isinstance(like, datetime.date):
@@ -166,7 +166,7 @@ def value(text, like):
 
 
 def same(ours, theirs):
-    """Whether two answers hold the same rows, whatever their order."""
+    """Whether two answers have the same rows, in any order."""
     if len(ours) != len(theirs):
         return False
     ours = sorted(([value(text, like) for text, like in zip(row, theirs[0])] for row in ours), key=key)
@@ -180,7 +180,7 @@ def text(seconds):
 
 
 def measure(query, session, peer, runs, work, state):
-    """A line of the table, and whether the answer was right."""
+    """A line of the table, and whether the answer was correct."""
     right = same(session.rows(query.ours, work / "answer.tsv"), peer.rows(query.sql))
     for table in TABLES:
         peer.seconds(query.sql, table)
@@ -206,7 +206,7 @@ query = { file = "day.sql" }
 
 
 def publish(loaded, given, peer, runs):
-    """A line of the table: every day as a Parquet file of its own, and whether there are as many rows in them."""
+    """A line of the table: publishing every day as a Parquet file of its own, and whether the row count is correct."""
     folder = loaded.home / "jobs" / given.shape.name
     (folder / "day.sql").write_text("SELECT meter, ts, kwh FROM SENSOR ORDER BY meter, ts\n")
     job = folder / "job.toml"
@@ -230,9 +230,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("tidetable", "queries", "generators", "python", "work"):
         parser.add_argument(name, type=pathlib.Path)
-    parser.add_argument("--scale", type=float, default=1, help="so many times the meters (0.01 to try it out)")
+    parser.add_argument("--scale", type=float, default=1, help="multiplies the number of meters (0.01 to try it out)")
     parser.add_argument("--runs", type=int, default=7, help="runs of each engine, of which the median counts")
-    parser.add_argument("--only", action="append", help="only queries whose name holds this; may be given more than once")
+    parser.add_argument("--only", action="append", help="only queries whose name contains this; may be given more than once")
     args = parser.parse_args()
     if pathlib.Path(sys.prefix) != args.python.absolute().parent.parent:
         os.execv(args.python, [str(args.python), "-B", *sys.argv])

@@ -1,9 +1,9 @@
-"""Runs a command with TIDETABLE_BUCKET naming a bucket of an S3 server that lives as long as the command does.
+"""Runs a command with TIDETABLE_BUCKET set to a bucket of an S3 server, which runs as long as the command.
 
     bucket.py VENV COMMAND ARGS..
 
-The server is moto's, on loopback; it is installed into the folder VENV. Where that cannot be done the reason is printed,
-and the command is not run.
+The server is moto's, on loopback; it is installed into the directory VENV. If that fails, the reason is printed, and the
+command is not run.
 """
 
 import os
@@ -19,7 +19,7 @@ BUCKET = "proofs"
 
 
 def installed(venv: pathlib.Path) -> pathlib.Path | None:
-    """The server's program; None, after a word on why, if it cannot be had."""
+    """The server's program; None, after printing the reason, if it cannot be installed."""
     program = venv / "bin" / "moto_server"
     if program.exists():
         return program
@@ -34,7 +34,7 @@ def installed(venv: pathlib.Path) -> pathlib.Path | None:
 
 
 def free_port() -> int:
-    """A port that nothing listens on just now."""
+    """A free port."""
     import socket
 
     with socket.socket() as probe:
@@ -43,7 +43,7 @@ def free_port() -> int:
 
 
 def wait_for(endpoint: str) -> None:
-    """Makes the bucket, as soon as the server answers."""
+    """Creates the bucket, once the server answers."""
     for _ in range(300):
         request = urllib.request.Request(f"{endpoint}/{BUCKET}", method="PUT")
         try:

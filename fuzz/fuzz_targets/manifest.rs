@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use tidetable_store::Version;
-use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_step, encode, encode_checkpoint, encode_step};
+use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_delta, encode, encode_checkpoint, encode_delta};
 
 static BEFORE: LazyLock<Version> = LazyLock::new(|| {
     let golden = include_bytes!("../../crates/store/golden/manifest-v1.json");
@@ -29,9 +29,9 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(decode_checkpoint(&bytes, 1).as_ref(), Ok(&version));
         look_at(&version);
     }
-    if let Ok(next) = decode_step(data, 4, &BEFORE) {
-        let bytes = encode_step(&BEFORE, &next).expect("a step that was read can be written");
-        assert_eq!(decode_step(&bytes, 4, &BEFORE).as_ref(), Ok(&next));
+    if let Ok(next) = decode_delta(data, 4, &BEFORE) {
+        let bytes = encode_delta(&BEFORE, &next).expect("a step that was read can be written");
+        assert_eq!(decode_delta(&bytes, 4, &BEFORE).as_ref(), Ok(&next));
         look_at(&next);
     }
 });

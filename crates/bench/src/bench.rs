@@ -1,4 +1,4 @@
-//! A store that files of one shape are loaded into.
+//! A store for benchmarks, and loads into it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use tidetable_layout::{Layout, TableSpec, Window};
 use tidetable_source::Storage;
 use tidetable_store::{
-    Compaction, CompactionPlan, FileFeed, Ids, InputPlan, LoadStats, Loader, LocalBlobs, Looking, RejectedRow,
-    Snapshot, Store, Table, TableIdentity, Target, Version,
+    Compaction, CompactionPlan, FileFeed, Ids, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loader, LocalBlobs,
+    RejectedRow, Snapshot, Store, Table, TableIdentity, Version,
 };
 
 use crate::{Result, Shape};
 
-/// Ids that count up.
+/// Ascending ids.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -25,7 +25,7 @@ impl Ids for Counting {
     }
 }
 
-/// A store and the files it is loaded from.
+/// A store and the files to load.
 #[derive(Debug)]
 pub struct Bench {
     shape: Shape,
@@ -34,20 +34,20 @@ pub struct Bench {
     storage: Storage,
     store: Store,
     ids: Counting,
-    /// Bytes of laid-out cells to hold before they are sorted and written.
+    /// Memory budget of a load, bytes.
     pub memory: u64,
 }
 
-/// A load that is committed.
+/// A committed load.
 #[derive(Debug)]
 pub struct Done {
-    /// What the table is now.
+    /// The committed version.
     pub version: Version,
     /// Counts and times.
     pub stats: LoadStats,
-    /// Loading, from the first byte read to the last SST synced.
+    /// Time of the load, from the first byte read to the last SST synced.
     pub load: Duration,
-    /// The commit.
+    /// Time of the commit.
     pub commit: Duration,
 }
 
@@ -68,17 +68,17 @@ impl Bench {
         })
     }
 
-    /// The same, with CSV cut into chunks of about so many bytes.
+    /// Splits CSV into chunks of about `bytes` bytes.
     #[must_use]
     pub fn with_chunk_bytes(mut self, bytes: usize) -> Self {
         self.storage = self.storage.with_chunk_bytes(bytes);
         self
     }
 
-    /// The same, with a table of these windows.
+    /// Sets the window of the table.
     ///
     /// # Errors
-    /// Only if the shape has no layout then.
+    /// Only if the shape has no layout with it.
     pub fn with_window(mut self, window: Window) -> Result<Self> {
         self.spec.window = window;
         let compiled = Layout::compile(&self.spec, &self.shape.source(&[]).schema());
@@ -91,17 +91,17 @@ impl Bench {
         &self.layout
     }
 
-    /// Opens files.
+    /// Storage of the input files.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Names of SSTs and commits.
+    /// Ids of SSTs and commits.
     pub fn ids(&self) -> &dyn Ids {
         &self.ids
     }
 
-    /// Holds the table.
+    /// The store of the table.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -111,7 +111,7 @@ impl Bench {
         self.store.table(&self.shape.table().name)
     }
 
-    /// What the table is.
+    /// The identity of the table.
     pub fn identity(&self) -> TableIdentity {
         TableIdentity {
             job: "bench".to_owned(),
@@ -130,7 +130,7 @@ impl Bench {
         Ok(self.store.snapshot(self.table().name())?)
     }
 
-    /// Does what `plan` says and commits it; how long the first took.
+    /// Runs `plan` and commits it; also returns the time of the run.
     ///
     /// # Errors
     /// Those of the compaction and the commit.
@@ -143,17 +143,17 @@ impl Bench {
         Ok((done, version, took))
     }
 
-    /// Loads the files that `patterns` find and that the table does not hold, and commits them.
+    /// Loads the files matching `patterns` that the table does not hold, and commits them.
     ///
     /// # Errors
-    /// Those of the load and the commit; a row that is rejected is one too.
+    /// Those of the load and the commit; a rejected row.
     pub fn load(&self, patterns: &[&str]) -> Result<Done> {
         let source = self.shape.source(patterns);
         let table = self.table();
         let base = table.base(&self.identity())?;
         let found = self.storage.discover(&source)?;
-        let plan = InputPlan::new(&base, found, Looking::default(), |file| self.storage.hash(file))?;
-        let target = Target { table: &table, layout: &self.layout, filter: None, base: &base, plan: &plan };
+        let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| self.storage.hash(file))?;
+        let target = LoadTarget { table: &table, layout: &self.layout, filter: None, base: &base, plan: &plan };
         let loader = Loader {
             feed: &FileFeed { storage: &self.storage, source: &source },
             derive: None,

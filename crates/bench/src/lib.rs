@@ -1,8 +1,8 @@
-//! Dev-only: how fast the parts of a load are, and how much memory it holds.
+//! Dev-only: benchmarks of loads, compactions and queries, and tests of memory use.
 //!
-//! A [`Shape`] is a source with its table; a [`Bench`] loads files of one shape into a store, the way a job does, without
-//! SQL and so without DataFusion in the build. `benches/micro.rs` measures the parts, the binary `load` a whole load, the binary
-//! `compact` what comes after it, `tests/memory.rs` its memory.
+//! A [`Shape`] is a source with its table; a [`Bench`] loads files of one shape into a store, as a job does, without
+//! SQL and so without building DataFusion. `benches/micro` measures the parts, the binary `load` a whole load, the
+//! binary `compact` compaction, `tests/memory.rs` memory.
 
 mod bench;
 mod shape;
@@ -10,5 +10,5 @@ mod shape;
 pub use bench::{Bench, Done};
 pub use shape::Shape;
 
-/// Whatever went wrong: a bench has nobody to tell but its user.
+/// Any error, reported to the user of the benchmark.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -1,4 +1,4 @@
-//! The two shapes of telemetry that loads are measured with.
+//! The two shapes of telemetry used by the benchmarks.
 
 use std::path::Path;
 
@@ -10,17 +10,17 @@ use tidetable_testkit::{Metrics, Readings, Written};
 
 use crate::Result;
 
-/// A source and the table that is made of it.
+/// A source and its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A row for a meter's day, a column for each reading: `{meter:010}#{ts:%Y%m%d}`.
+    /// A row per meter and day, a column per reading: `{meter:010}#{ts:%Y%m%d}`.
     Meter,
-    /// A row for a machine's sample, a column for each of its hundred metrics: `{host}#{ts:ms}`.
+    /// A row per machine and sample, a column per metric, of a hundred: `{host}#{ts:ms}`.
     Metric,
 }
 
 impl Shape {
-    /// The shape that a command line calls `name`.
+    /// The shape of this name on a command line.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "meter" => Some(Self::Meter),
@@ -29,7 +29,7 @@ impl Shape {
         }
     }
 
-    /// What its files hold, found by `patterns`.
+    /// The source of its files at `patterns`.
     pub fn source(self, patterns: &[&str]) -> SourceSpec {
         let columns = match self {
             Self::Meter => vec![
@@ -83,8 +83,8 @@ impl Shape {
         Ok(Layout::compile(&self.table(), &self.source(&[]).schema()).map_err(|errors| format!("{errors:?}"))?)
     }
 
-    /// Writes CSV files into `folder`: `entities` meters or machines, 96 readings a day or one sample a minute, for
-    /// `steps` days or minutes.
+    /// Writes CSV files into `folder`: `entities` meters or machines with 96 readings a day or one sample a minute,
+    /// for `steps` days or minutes.
     ///
     /// # Errors
     /// Those of writing.

@@ -1,6 +1,7 @@
-//! A compaction holds as much memory for any number of SSTs.
+//! The memory of a compaction does not depend on the number of SSTs.
 //!
-//! Alone in its process, since the allocator counts all of it. What C libraries allocate (zstd) is not counted.
+//! Alone in its process, since the allocator counts the whole process. Allocations of C libraries (zstd) are not
+//! counted.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use peak_alloc::PeakAlloc;
@@ -11,12 +12,12 @@ use tidetable_store::{CompactionExtent, CompactionPlan};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Readings of all SSTs together: so many days of a meter.
+/// Days of meters in all SSTs together.
 const METER_DAYS: u32 = 30_000;
-/// How much more the compaction of more SSTs may hold: what is known of each, and threads that meet differently.
+/// Tolerated growth of memory with the number of SSTs: metadata of each, and thread timing.
 const FACTOR: f64 = 1.5;
 
-/// Peak bytes of the compaction of `ssts` overlapping SSTs of one window, above what was held before.
+/// Peak bytes of the compaction of `ssts` overlapping SSTs of one window, above the memory held before.
 fn peak(ssts: u32) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let inputs = folder.path().join("inputs");
@@ -45,7 +46,7 @@ fn peak(ssts: u32) -> usize {
 
 #[test]
 fn the_same_in_ten_times_as_many_ssts_needs_no_more_memory() {
-    // What is allocated once a process, such as the threads, is there by then.
+    // Warm-up: allocations once per process, such as threads.
     peak(10);
     let (few, many) = (peak(50), peak(500));
     assert!(many as f64 <= few as f64 * FACTOR, "{few} bytes at the peak of 50 SSTs, {many} of 500");

@@ -1,6 +1,7 @@
-//! A load holds as much memory for ten times the readings.
+//! The memory of a load does not depend on the number of readings.
 //!
-//! Alone in its process, since the allocator counts all of it. What C libraries allocate (zstd) is not counted.
+//! Alone in its process, since the allocator counts the whole process. Allocations of C libraries (zstd) are not
+//! counted.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use peak_alloc::PeakAlloc;
@@ -9,17 +10,17 @@ use tidetable_bench::{Bench, Shape};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Bytes of cells that may wait to be sorted: a fraction of what the smaller load has.
+/// Memory budget, bytes: a fraction of the cells of the smaller load.
 const MEMORY: u64 = 2 << 20;
-/// Small, so that the budget of cells and not what is being read and parsed decides.
+/// Small, so that waiting cells and not read-ahead dominate memory.
 const CHUNK_BYTES: usize = 32 << 10;
-/// How much more the larger load may hold: the list of its SSTs grows, and threads meet differently.
+/// Tolerated growth of memory: the list of SSTs, and thread timing.
 const FACTOR: f64 = 1.25;
-/// SSTs that are synced beside the load hold a buffer each; how many meet, and whether the smaller load sees as many, is
-/// the disk's to say. Held whole, the larger load's cells would be several times this.
+/// Allowance for the buffers of SSTs being synced, whose number depends on the disk. All cells of the larger load in
+/// memory would be several times this.
 const SYNCING: usize = 5 << 20;
 
-/// Peak bytes of a load of `entities` of `shape` for `steps`, above what was held before.
+/// Peak bytes of a load of `entities` of `shape` for `steps`, above the memory held before.
 fn peak(shape: Shape, entities: u32, steps: u32) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let inputs = folder.path().join("inputs");
@@ -35,7 +36,7 @@ fn peak(shape: Shape, entities: u32, steps: u32) -> usize {
 }
 
 fn assert_bounded(shape: Shape, entities: u32, steps: u32) {
-    // What is allocated once a process, such as the threads, is there by then.
+    // Warm-up: allocations once per process, such as threads.
     peak(shape, entities, steps / 2);
     let (small, large) = (peak(shape, entities, steps), peak(shape, entities, steps * 10));
     let told = format!("{shape:?}: {small} bytes at the peak, {large} with ten times the rows");
@@ -43,7 +44,7 @@ fn assert_bounded(shape: Shape, entities: u32, steps: u32) {
     assert!(small as u64 >= MEMORY, "the smaller load must reach its budget; {told}");
 }
 
-/// One test: others of the process would be counted too.
+/// One test only: the memory of others would be counted, too.
 #[test]
 fn ten_times_the_rows_need_no_more_memory() {
     assert_bounded(Shape::Meter, 500, 2);

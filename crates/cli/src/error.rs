@@ -386,7 +386,7 @@ impl CliError {
             Self::Written(ExportError::Query { source, .. }) if source.unknown_name().is_some() => 2,
             Self::Sql(SqlError::Store(StoreError::NoTable { .. })) | Self::Store(StoreError::NoTable { .. }) => 2,
             Self::Store(
-                StoreError::DropNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },
+                StoreError::DeleteNamesNoRow { .. } | StoreError::NoFamily { .. } | StoreError::UpsertCells { .. },
             ) => 2,
             _ => 1,
         }

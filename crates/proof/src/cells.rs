@@ -1,4 +1,4 @@
-//! Cells, as a reader of the table sees them.
+//! Cells as returned by reads of a table.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use arrow::array::Array;
 use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Block, KeyRange, Projection, StoredSchema};
-use tidetable_store::{DropTarget, Snapshot};
+use tidetable_store::{DeleteTarget, Snapshot};
 
 use crate::finding::{Finding, Result};
 
@@ -17,27 +17,27 @@ pub type CellKey = (String, String, String, Reverse<i64>);
 /// Cells and their values.
 pub type Cells = BTreeMap<CellKey, Vec<u8>>;
 
-/// Whether a drop hides a cell.
-pub fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
+/// Whether a delete hides a cell.
+pub fn hides(target: &DeleteTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
     let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
     match target {
-        DropTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
-        DropTarget::Row { key: row } => is(key, row),
-        DropTarget::Family { key: row, family } => is(key, row) && family == own_family,
-        DropTarget::Column { key: row, family, qualifier, times } => {
+        DeleteTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
+        DeleteTarget::Row { key: row } => is(key, row),
+        DeleteTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DeleteTarget::Column { key: row, family, qualifier, times } => {
             let inside = times.as_ref().is_none_or(|times| times.contains(time));
             is(key, row) && family == own_family && is(own, qualifier) && inside
         }
     }
 }
 
-/// All cells that `snapshot` shows of the rows in `keys`, by way of its slices.
+/// All cells of the rows in `keys`, read from `snapshot` by scan ranges.
 ///
 /// # Errors
-/// Those of reading; a cell that comes twice, and a row without cells.
+/// Those of reading; a duplicate cell, or a row without cells.
 pub fn cells_in(snapshot: &Snapshot, keys: &KeyRange) -> Result<Cells> {
     let mut cells = Cells::new();
-    for slice in snapshot.slices(std::slice::from_ref(keys), &(i64::MIN..i64::MAX)) {
+    for slice in snapshot.scan_ranges(std::slice::from_ref(keys), &(i64::MIN..i64::MAX)) {
         for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
             read(snapshot.schema(), &block?, &mut cells)?;
         }
@@ -45,7 +45,7 @@ pub fn cells_in(snapshot: &Snapshot, keys: &KeyRange) -> Result<Cells> {
     Ok(cells)
 }
 
-/// All cells of one row, by way of the filters.
+/// All cells of one row, by point lookup.
 ///
 /// # Errors
 /// Those of reading.
@@ -79,7 +79,7 @@ fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) -> Result<()> {
                     write_cell(column, values.as_ref(), record, &mut value);
                     let cell = (key.clone(), column.family.clone(), text(qualifier), Reverse(time));
                     if cells.insert(cell.clone(), value).is_some() {
-                        return Err(Finding::new(format!("cell {cell:?} came twice")));
+                        return Err(Finding::new(format!("cell {cell:?} is returned twice")));
                     }
                 }
             }
@@ -91,10 +91,10 @@ fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless both are the same, and says where they first differ.
+/// Compares two sets of cells.
 ///
 /// # Errors
-/// The first cell that is not in both, or not the same.
+/// The first difference.
 pub fn same(what: &str, found: &Cells, expected: &Cells) -> Result<()> {
     if found == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Rows of made-up inputs, and the feed that gives them to a load.
+//! Generated inputs: their rows, and a feed of them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, Input, Piece, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;
@@ -29,15 +29,15 @@ pub struct Event {
     pub time: i64,
     /// Part of a qualifier.
     pub q: u64,
-    /// A value, which no two events share.
+    /// A value, unique per event.
     pub v: u64,
     /// A value that may be missing.
     pub w: Option<i64>,
-    /// What a sum adds up.
+    /// A value that is summed.
     pub n: i64,
 }
 
-/// How far the rows of a run spread: the smaller, the more often they meet.
+/// Spread of the rows of a run: the smaller, the more rows coincide.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
     /// Distinct ids.
@@ -49,7 +49,7 @@ pub struct Spread {
 }
 
 impl Event {
-    /// Any event within `spread`; `v` makes it unlike all others.
+    /// A random event within `spread`; `v` makes it unique.
     pub fn any(random: &mut Random, spread: Spread, v: u64) -> Self {
         let time = START + random.below(spread.days) as i64 * DAY + random.below(spread.hours) as i64 * HOUR;
         let w = (!random.one_in(4)).then(|| random.below(100) as i64);
@@ -57,7 +57,7 @@ impl Event {
     }
 }
 
-/// The columns of the rows. Those after `n` follow from the others, so that there is a column of every type.
+/// The columns of the rows. Those after `n` are derived from the others, so that there is a column of every type.
 pub fn source() -> SourceSchema {
     let fields = [
         ("id", FieldType::UInt64),
@@ -98,31 +98,31 @@ fn batch(events: &[Event]) -> Result<RecordBatch, StoreError> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-/// Inputs that a load finds, with their rows.
+/// Inputs for a load, with their rows.
 pub trait Source: Feed {
-    /// What a discovery would find.
+    /// The inputs, as discovery would list them.
     fn found(&self) -> Vec<InputFile>;
 
     /// The hash of an input's content.
     fn hash(&self, input: &InputFile) -> ContentHash;
 
-    /// How an input has grown since the table held `held` of it, in rows, if that is all that happened to it.
+    /// Growth of an input since `held`, in rows, if it has only grown.
     fn growth(&self, input: &InputFile, held: &Input) -> Option<Growth>;
 }
 
-/// Inputs in memory; each may get another content later.
+/// Inputs in memory, whose content may change.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
     contents: Vec<(u64, Arc<Vec<Event>>)>,
 }
 
 impl Inputs {
-    /// How many there are.
+    /// Number of inputs.
     pub fn len(&self) -> usize {
         self.contents.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
     }
@@ -132,7 +132,7 @@ impl Inputs {
         self.contents.push((1, Arc::new(events)));
     }
 
-    /// Gives input `at` another content.
+    /// Replaces the content of input `at`.
     pub fn change(&mut self, at: usize, events: Vec<Event>) {
         if let Some((version, content)) = self.contents.get_mut(at) {
             *version += 1;
@@ -175,7 +175,7 @@ impl Feed for Inputs {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>, StoreError> {
         let Some((_, events)) = self.content(input) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });
@@ -185,20 +185,20 @@ impl Feed for Inputs {
     }
 }
 
-/// Gives rows in pieces that begin at `cuts` too; `false` if no more of them are wanted.
+/// Passes rows on in pieces, which begin at `cuts` too; returns `false` if stopped.
 ///
 /// # Errors
 /// Those of making batches.
 pub(crate) fn give_events(
     events: &[Event],
     cuts: &[u64],
-    give: &mut dyn FnMut(Piece, u64) -> bool,
+    give: &mut dyn FnMut(FeedPiece, u64) -> bool,
 ) -> Result<bool, StoreError> {
     let ends = cuts.iter().map(|cut| *cut as usize).chain([events.len()]);
     let mut start = 0;
     for end in ends.filter(|end| *end <= events.len()) {
         for piece in events[start..end].chunks(10_000) {
-            if !give(Piece::Rows(batch(piece)?), 0) {
+            if !give(FeedPiece::Rows(batch(piece)?), 0) {
                 return Ok(false);
             }
         }

@@ -1,25 +1,25 @@
-//! What a proof found.
+//! Findings: failures of proofs.
 
 use std::fmt;
 
 use tidetable_store::StoreError;
 
-/// Why a proof failed. The error of the store is kept apart: some proofs expect one.
+/// The failure of a proof. Store errors are a variant of their own: some proofs expect one.
 #[derive(Debug)]
 pub enum Finding {
     /// A promise was broken.
     Broken(String),
-    /// The store gave an error.
+    /// The store returned an error.
     Store(StoreError),
 }
 
 impl Finding {
-    /// A broken promise, in words.
+    /// A broken promise, described by `what`.
     pub fn new(what: impl Into<String>) -> Self {
         Self::Broken(what.into())
     }
 
-    /// The same, with where it was found.
+    /// Adds the place where it was found.
     #[must_use]
     pub fn at(self, place: impl fmt::Display) -> Self {
         Self::Broken(format!("{place}: {self}"))
@@ -30,7 +30,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broken(what) => f.write_str(what),
-            Self::Store(error) => write!(f, "the store says: {error}"),
+            Self::Store(error) => write!(f, "store error: {error}"),
         }
     }
 }

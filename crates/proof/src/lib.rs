@@ -1,10 +1,10 @@
-//! Proofs of what the store promises: an Ok from a commit is durable, a corrupt byte is an error and never a wrong
-//! answer, readers see whole commits.
+//! Randomised proofs of the store's promises: acknowledged commits are durable, a corrupt byte gives an error and
+//! never a wrong answer, readers see whole commits.
 //!
-//! * [`sim`] holds what stands in for disks and buckets, and fails as they do;
-//! * [`World`](world::World) runs a table on it, [`Model`](model::Model) says what the table must hold;
-//! * [`proofs`] put the two against each other, each from a seed and in a size; the tests of this crate run them small,
-//!   the binary `prove` runs them in any size.
+//! * [`sim`] simulates disks and buckets with their failures;
+//! * [`World`](world::World) runs a table on them, [`Model`](model::Model) is the expected content of the table;
+//! * [`proofs`] compare the two, each from a seed and in a given size; the tests of this crate run small sizes, the
+//! binary `prove` any size.
 
 pub mod cells;
 pub mod event;

@@ -1,31 +1,31 @@
-//! What a table must hold, worked out in the plainest way there is.
+//! Model of a table: its expected cells, computed in the simplest way.
 
 use std::cmp::Reverse;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{DropTarget, GcRule};
+use tidetable_store::{DeleteTarget, GcRule};
 
 use crate::cells::{CellKey, Cells, hides};
 use crate::event::{DAY, Event, Inputs, START};
 use crate::step::Step;
 
-/// A map of cells, and what they came from.
+/// A map of cells, and the inputs and deletes they came from.
 #[derive(Debug, Clone)]
 pub struct Model {
     inputs: Inputs,
-    /// With the number of inputs there were before each.
-    drops: Vec<(usize, DropTarget)>,
+    /// Deletes, each with the number of inputs before it.
+    drops: Vec<(usize, DeleteTarget)>,
     rule: Option<GcRule>,
     dated: bool,
-    /// If nothing was ever taken out for good.
+    /// All cells, as if compactions removed none.
     stored: Cells,
-    /// What a read shows.
+    /// The cells that a read shows.
     shown: Cells,
     now: i64,
 }
 
 impl Model {
-    /// An empty table, with dated keys or not, with this rule in all families.
+    /// An empty table, with dated keys or not, and with this rule for all families.
     pub fn new(dated: bool, rule: Option<GcRule>) -> Self {
         let (stored, shown) = (Cells::new(), Cells::new());
         Self { inputs: Inputs::default(), drops: Vec::new(), rule, dated, stored, shown, now: START + DAY }
@@ -36,19 +36,19 @@ impl Model {
         self.now
     }
 
-    /// The inputs as they stand.
+    /// The inputs.
     pub fn inputs(&self) -> &Inputs {
         &self.inputs
     }
 
-    /// A new input.
+    /// Adds an input.
     pub fn load(&mut self, events: Vec<Event>) {
         put(&mut self.stored, self.dated, &events, |_| false);
         self.inputs.add(events);
         self.show();
     }
 
-    /// Another content of an input.
+    /// Replaces the content of an input.
     pub fn change(&mut self, at: usize, events: Vec<Event>) {
         self.inputs.change(at, events);
         self.stored.clear();
@@ -59,36 +59,36 @@ impl Model {
         self.show();
     }
 
-    /// A drop of what is there.
-    pub fn drop(&mut self, target: DropTarget) {
+    /// Deletes a target, for all inputs so far.
+    pub fn drop(&mut self, target: DeleteTarget) {
         self.stored.retain(|cell, _| !hides(&target, cell));
         self.drops.push((self.inputs.len(), target));
         self.show();
     }
 
-    /// Whether a drop must be kept: it hides something that a read shows, or was not made before of all these inputs.
-    pub fn must_keep(&self, target: &DropTarget) -> bool {
+    /// Whether a delete must be recorded: it hides visible cells, or was not made before for all these inputs.
+    pub fn must_keep(&self, target: &DeleteTarget) -> bool {
         let is_known = self.drops.iter().any(|(before, known)| *before == self.inputs.len() && known == target);
         !is_known || self.shown.keys().any(|cell| hides(target, cell))
     }
 
-    /// The same of a step, if it is a drop.
+    /// The same for a step, if it is a delete.
     pub fn must_keep_by(&self, step: &Step) -> bool {
         if let Step::Drop(target) = step { self.must_keep(target) } else { false }
     }
 
-    /// A compaction at a later logical time.
+    /// Compacts at a later logical time.
     pub fn compact(&mut self, now: i64) {
         self.now = now;
         self.show();
     }
 
-    /// What a read shows.
+    /// The cells that a read shows.
     pub fn cells(&self) -> &Cells {
         &self.shown
     }
 
-    /// What a read of a range of keys shows.
+    /// The cells that a read of a key range shows.
     pub fn cells_in(&self, keys: &KeyRange) -> Cells {
         let inside = |key: &str| {
             let key = key.as_bytes();
@@ -105,7 +105,7 @@ impl Model {
     }
 }
 
-/// What the rule of all families leaves of cells at time `now`.
+/// Applies the rule of all families to cells at logical time `now`.
 pub(crate) fn shown(stored: &Cells, rule: Option<&GcRule>, now: i64) -> Cells {
     let Some(rule) = rule else { return stored.clone() };
     let mut shown = Cells::new();
@@ -128,7 +128,7 @@ pub fn key(dated: bool, event: &Event) -> String {
     if dated { format!("{:05}#201801{day:02}", event.id) } else { format!("{:05}", event.id) }
 }
 
-/// Writes the cells of `events` over what is there.
+/// Writes the cells of `events`, replacing equal ones.
 pub(crate) fn put(cells: &mut Cells, dated: bool, events: &[Event], dropped: impl Fn(&CellKey) -> bool) {
     for event in events {
         let key = key(dated, event);

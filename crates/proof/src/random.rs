@@ -1,15 +1,15 @@
-//! Numbers from a seed: the same ones for ever, on every machine.
+//! Random numbers from a seed, the same on every machine and in every build.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidetable_store::Ids;
 
-/// A generator of its own (splitmix64), so that a seed in a report means the same run in every later build.
+/// SplitMix64, implemented here so that a reported seed gives the same run in every later build.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of `seed`.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -22,28 +22,28 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `most`, which is not 0.
+    /// A number below `most`, which must not be 0.
     pub fn below(&mut self, most: u64) -> u64 {
         self.number() % most.max(1)
     }
 
-    /// A place in something of `len` parts.
+    /// A random index below `len`.
     pub fn place(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// Once in so many times.
+    /// True once in `most` times.
     pub fn one_in(&mut self, most: u64) -> bool {
         self.below(most) == 0
     }
 
-    /// One of these.
+    /// A random item of `of`.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> Option<T> {
         of.get(self.place(of.len())).copied()
     }
 }
 
-/// Names of files and commits, counted up from a number that no other run has.
+/// Ids of files and commits, ascending from a number unique to the run.
 #[derive(Debug)]
 pub struct Names {
     run: u64,
@@ -51,7 +51,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of run `run`.
+    /// The ids of run `run`.
     pub fn new(run: u64) -> Self {
         Self { run, next: AtomicU64::new(1) }
     }

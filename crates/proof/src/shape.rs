@@ -1,4 +1,4 @@
-//! Tables of every shape a file can have, small ones and a large one.
+//! Tables of every file shape, small and large.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidetable_layout::schema::{Encoding, Merge, MessageField, ProtoType};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, Granularity, MessageSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::DropTarget;
+use tidetable_store::DeleteTarget;
 
 use crate::event::{Event, Inputs, START, Spread};
 use crate::finding::Result;
@@ -15,12 +15,12 @@ use crate::sim::Shelf;
 use crate::step::Step;
 use crate::world::{World, table_spec};
 
-/// A table that is not changed any more.
+/// A finished table.
 #[derive(Debug)]
 pub struct Shape {
-    /// What is particular about it.
+    /// Its description.
     pub name: &'static str,
-    /// Its bytes.
+    /// Its files.
     pub shelf: Shelf,
 }
 
@@ -97,7 +97,7 @@ fn unpivoted() -> TableSpec {
     TableSpec { unpivot, ..table("{id:05}#{metric}#{ts:%Y%m%d}", vec![family("F", Merge::Newest, columns)]) }
 }
 
-/// A table that took these steps.
+/// Makes a table by these steps.
 fn made(name: &'static str, spec: &TableSpec, gc: &[(&str, &str)], steps: &[Step], run: u64) -> Result<Shape> {
     let gc: BTreeMap<String, String> =
         gc.iter().map(|(family, rule)| ((*family).to_owned(), (*rule).to_owned())).collect();
@@ -113,7 +113,7 @@ fn made(name: &'static str, spec: &TableSpec, gc: &[(&str, &str)], steps: &[Step
     Ok(Shape { name, shelf })
 }
 
-/// Loads of so many rows.
+/// `loads` loads of `rows` rows.
 fn loads(seed: u64, loads: usize, rows: usize, spread: Spread) -> Vec<Step> {
     let mut random = Random::new(seed);
     let mut value = 0;
@@ -130,7 +130,7 @@ fn loads(seed: u64, loads: usize, rows: usize, spread: Spread) -> Vec<Step> {
 /// If one cannot be made.
 pub fn small() -> Result<Vec<Shape>> {
     let spread = Spread { ids: 4, days: 1, hours: 5 };
-    let drop = Step::Drop(DropTarget::Prefix { prefix: b"00001".to_vec() });
+    let drop = Step::Drop(DeleteTarget::Prefix { prefix: b"00001".to_vec() });
     let fresh = loads(1, 1, 12, spread);
     let dense = [loads(2, 3, 6, spread), vec![Step::Compact(0)]].concat();
     let dropped = [loads(3, 2, 8, spread), vec![drop]].concat();

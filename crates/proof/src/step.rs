@@ -1,29 +1,29 @@
-//! What can happen to a table, and random runs of it.
+//! Steps of a table, and random scripts of them.
 
-use tidetable_store::DropTarget;
+use tidetable_store::DeleteTarget;
 
 use crate::event::{Event, HOUR, START, Spread};
 use crate::random::Random;
 
-/// Something that happens to a table.
+/// A step of a table.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// A new input comes.
+    /// Adds an input.
     Load(Vec<Event>),
-    /// An input gets another content.
+    /// An input whose content changes.
     Change(usize, Vec<Event>),
-    /// Something is deleted.
-    Drop(DropTarget),
-    /// A compaction, so many hours after the last step.
+    /// A delete.
+    Drop(DeleteTarget),
+    /// A compaction, this many hours after the last step.
     Compact(i64),
-    /// The table is built anew from its inputs.
+    /// A rebuild of the table from its inputs.
     Rebuild,
-    /// What is not needed for the newest so many versions goes.
+    /// A vacuum that keeps this many versions.
     Vacuum(u64),
 }
 
 impl Step {
-    /// What it is, in figures.
+    /// Its name in figures.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Load(_) => "loads",
@@ -36,14 +36,14 @@ impl Step {
     }
 }
 
-/// The kind of a table: what its keys hold, and its rule.
+/// The kind of a table: its keys and its rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// Keys have the day in them, so that a row keeps to its window.
+    /// Keys contain the day, so that each row is in one window.
     pub dated: bool,
-    /// Rule of all families; empty for none.
+    /// Garbage-collection rule of all families; empty for none.
     pub rule: &'static str,
-    /// How far the rows spread.
+    /// Spread of the rows.
     pub spread: Spread,
 }
 
@@ -51,20 +51,20 @@ const RULES: [&str; 5] =
     ["", "maxversions=1", "maxage=2d", "maxversions=1 or maxage=1d", "maxversions=1 and maxage=1d"];
 
 impl Kind {
-    /// Any kind, with rows that meet often.
+    /// A random kind, with rows that often coincide.
     pub fn any(random: &mut Random) -> Self {
         let rule = random.pick(&RULES).unwrap_or_default();
         Self { dated: random.one_in(2), rule, spread: Spread { ids: 6, days: 4, hours: 8 } }
     }
 
-    /// A version that a compaction took out for a newer one does not come back when that is dropped, so single
-    /// versions are dropped only where none is taken out.
+    /// A version removed by compaction because of a newer one does not come back when that is deleted, so single
+    /// versions are deleted only without such rules.
     fn may_drop_versions(&self) -> bool {
         !self.rule.contains("maxversions")
     }
 }
 
-/// Makes the steps of a run.
+/// Generates the steps of a run.
 #[derive(Debug, Clone)]
 pub struct Script {
     kind: Kind,
@@ -74,12 +74,12 @@ pub struct Script {
 }
 
 impl Script {
-    /// Steps for a table of this kind, with up to `most` rows an input.
+    /// A script for a table of this kind, with up to `most` rows per input.
     pub fn new(kind: Kind, random: Random, most: u64) -> Self {
         Self { kind, random, values: 0, most }
     }
 
-    /// The next step, for a table of so many inputs.
+    /// The next step, for a table of `inputs` inputs.
     pub fn next(&mut self, inputs: usize) -> Step {
         match self.random.below(100) {
             _ if inputs == 0 => Step::Load(self.events()),
@@ -92,7 +92,7 @@ impl Script {
         }
     }
 
-    /// Rows for an input.
+    /// Random rows for an input.
     pub fn events(&mut self) -> Vec<Event> {
         let rows = 1 + self.random.below(self.most);
         let mut event = || {
@@ -102,26 +102,26 @@ impl Script {
         (0..rows).map(|_| event()).collect()
     }
 
-    /// Something to delete, which may not be there.
-    pub fn target(&mut self) -> DropTarget {
+    /// A random delete, which may match nothing.
+    pub fn target(&mut self) -> DeleteTarget {
         let (id, day) = (self.random.below(self.kind.spread.ids), 1 + self.random.below(self.kind.spread.days));
         let key = if self.kind.dated { format!("{id:05}#201801{day:02}") } else { format!("{id:05}") }.into_bytes();
         let family = self.random.pick(&["F", "G", "S"]).unwrap_or_default().to_owned();
         match self.random.below(4) {
             0 => {
-                // Of a whole id, of a whole month of it, or of nothing.
+                // Matches a whole id, a whole month of it, or nothing.
                 let prefix = [format!("{id:05}"), format!("{id:05}#2018"), "zz".to_owned()];
-                DropTarget::Prefix { prefix: prefix[self.random.place(3)].clone().into_bytes() }
+                DeleteTarget::Prefix { prefix: prefix[self.random.place(3)].clone().into_bytes() }
             }
-            1 => DropTarget::Row { key },
-            2 => DropTarget::Family { key, family },
+            1 => DeleteTarget::Row { key },
+            2 => DeleteTarget::Family { key, family },
             _ => {
                 let qualifier = self.random.pick(&["ID", "v", "q-q0", "q-q1", "w", "n"]).unwrap_or_default();
                 let from = self.random.below(60) as i64;
                 let from = if from < 3 { 0 } else { START + from * HOUR };
                 let times = from..from + (1 + self.random.below(40) as i64) * HOUR;
                 let times = (self.kind.may_drop_versions() && self.random.one_in(2)).then_some(times);
-                DropTarget::Column { key, family, qualifier: qualifier.as_bytes().to_vec(), times }
+                DeleteTarget::Column { key, family, qualifier: qualifier.as_bytes().to_vec(), times }
             }
         }
     }

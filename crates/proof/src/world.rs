@@ -1,4 +1,4 @@
-//! The table itself, on whatever holds its bytes, and what can be done to it.
+//! The real table, on any storage, and the steps on it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{KeyRange, Layout, TableSpec};
 use tidetable_store::{
-    Blobs, Compaction, CompactionExtent, CompactionPlan, DropPlan, GcRule, Ids, InputPlan, Loaded, Loader, Looking,
-    Snapshot, Store, StoreError, Table, TableIdentity, Target, VacuumOptions, VacuumPlan, Version, VersionEdit,
+    Blobs, Compaction, CompactionExtent, CompactionPlan, DeletePlan, GcRule, Ids, InputPlan, InputPlanOptions,
+    LoadTarget, Loaded, Loader, Snapshot, Store, StoreError, Table, TableIdentity, VacuumOptions, VacuumPlan, Version,
+    VersionEdit,
 };
 
 use crate::cells::{Cells, cells_in};
@@ -20,30 +21,30 @@ use crate::step::{Kind, Step};
 
 const FAMILIES: [&str; 3] = ["F", "G", "S"];
 
-/// A table, and how it is run.
+/// A table with its run options.
 #[derive(Debug)]
 pub struct World {
     table: Table,
     layout: Layout,
     gc: BTreeMap<String, String>,
     ids: Names,
-    /// Bytes of laid-out cells a load may hold.
+    /// Memory budget of a load, bytes.
     pub memory: u64,
-    /// Whether no two files are of one time by the clock of the store.
+    /// Whether the clock of the store gives all files different times.
     pub exact: bool,
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// There was nothing to do.
+    /// Nothing to do.
     Nothing,
-    /// It committed this version.
+    /// Committed this version.
     Committed(u64),
 }
 
 impl World {
-    /// The table of `blobs`; `run` makes its names unlike those of any run before.
+    /// A table in `blobs`; `run` makes its ids unique among runs.
     ///
     /// # Errors
     /// If the layout does not compile.
@@ -53,7 +54,7 @@ impl World {
         Self::of(blobs, &table_spec(kind.dated), gc, run)
     }
 
-    /// A table of another layout, with rules of its families.
+    /// A table of another layout, with rules for its families.
     ///
     /// # Errors
     /// If the layout does not compile.
@@ -70,7 +71,7 @@ impl World {
         })
     }
 
-    /// A model of it, empty.
+    /// An empty model of it.
     ///
     /// # Errors
     /// If the rule does not parse.
@@ -102,7 +103,7 @@ impl World {
         }
     }
 
-    /// Does a step at logical time `now`, when the inputs are `inputs`. May be done again after an error.
+    /// Takes a step at logical time `now` with the inputs `inputs`. May be repeated after an error.
     ///
     /// # Errors
     /// Those of the store.
@@ -111,7 +112,7 @@ impl World {
             Step::Load(_) | Step::Change(..) => self.load(inputs, now),
             Step::Drop(target) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
-                let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+                let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
                 if edit.is_empty() {
                     return Ok(Done::Nothing);
                 }
@@ -119,7 +120,7 @@ impl World {
             }
             Step::Compact(hours) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
-                // What a load calls for, what may be worth it, and everything, in turn.
+                // Each extent in turn.
                 let extents = [CompactionExtent::Needed, CompactionExtent::Due, CompactionExtent::Full];
                 let extent = extents[hours.rem_euclid(3) as usize];
                 let plan = CompactionPlan::of_extent(&snapshot, now + hours * HOUR, extent)?;
@@ -134,8 +135,8 @@ impl World {
         }
     }
 
-    /// Removes what is not needed for the newest `keep` versions, if it was written before `before`, by the clock of the
-    /// store; without that all that was written up to the newest commit.
+    /// Vacuums all but the newest `keep` versions, of files written before `before` by the clock of the store; by
+    /// default, up to the newest commit.
     ///
     /// # Errors
     /// Those of the store.
@@ -151,7 +152,7 @@ impl World {
         Ok(done.version.map_or(Done::Nothing, Done::Committed))
     }
 
-    /// Loads what is new or changed.
+    /// Loads new and changed inputs.
     fn load(&self, inputs: &Inputs, now: i64) -> Result<Done> {
         let (base, edit) = self.prepared(inputs)?;
         if edit.is_empty() && base.number > 0 {
@@ -175,12 +176,12 @@ impl World {
         Ok(Done::Committed(self.table.commit(base, edit, &self.ids, now)?.number))
     }
 
-    /// What a load makes of the inputs, not committed.
+    /// Loads the inputs without committing.
     fn loaded(&self, base: &Version, from: &dyn Source, plan: &InputPlan) -> Result<Loaded> {
         let loader = Loader {
             feed: from,
             derive: None,
-            targets: vec![Target { table: &self.table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &self.table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: self.memory,
             on_reject: &|_| {},
@@ -189,7 +190,7 @@ impl World {
         loader.load()?.pop().ok_or_else(|| Finding::new("a load of one table gave none"))
     }
 
-    /// The edit that loads what is new, to be committed by the caller with [`Self::ids`].
+    /// The edit of a load of new inputs, to be committed by the caller with [`Self::ids`].
     ///
     /// # Errors
     /// Those of loading.
@@ -198,8 +199,8 @@ impl World {
         Ok((base, edit))
     }
 
-    /// The same, of any source, without inputs that are gone. Empty if there is nothing to do. With the inputs that it adds
-    /// rows to.
+    /// The same for any source, which removes the vanished inputs `without`. Also returns the inputs to which it
+    /// appends. The edit is empty if there is nothing to do.
     ///
     /// # Errors
     /// Those of loading.
@@ -220,14 +221,14 @@ impl World {
         Ok((base, edit, grown))
     }
 
-    /// The edit that builds the table anew from what there is now.
+    /// The edit of a rebuild from the present inputs.
     ///
     /// # Errors
-    /// [`StoreError::InputsGone`] for inputs that are gone and not left out; those of loading.
+    /// [`StoreError::InputsGone`] for vanished inputs that are not in `without`; those of loading.
     pub fn rebuilt(&self, from: &dyn Source, latest: &Version, without: &[String]) -> Result<VersionEdit> {
         let mut base = Version::empty(self.identity());
-        (base.number, base.born) = (latest.number, latest.born.clone());
-        base.drops.clone_from(&latest.drops);
+        (base.number, base.table_uuid) = (latest.number, latest.table_uuid.clone());
+        base.tombstones.clone_from(&latest.tombstones);
         let plan = plan(latest, from, without, true)?;
         if !plan.vanished.is_empty() {
             let gone = plan.vanished.into_iter().map(|input| input.path).collect();
@@ -239,7 +240,7 @@ impl World {
         Ok(edit)
     }
 
-    /// Names for commits.
+    /// Ids of commits.
     pub fn ids(&self) -> &dyn Ids {
         &self.ids
     }
@@ -253,7 +254,7 @@ impl World {
         Ok(Some(Snapshot::new(self.table.clone(), Arc::new(version))?))
     }
 
-    /// What a read of the newest version shows.
+    /// The cells of the newest version.
     ///
     /// # Errors
     /// Those of reading.
@@ -265,19 +266,22 @@ impl World {
     }
 }
 
-fn plan(version: &Version, from: &dyn Source, without: &[String], anew: bool) -> Result<InputPlan> {
+fn plan(version: &Version, from: &dyn Source, without: &[String], rebuild: bool) -> Result<InputPlan> {
     let without = |path: &str| without.iter().any(|given_up| given_up == path);
-    let looking =
-        Looking { without: &without, growth: &|file, held| Ok(from.growth(file, held)), anew, ..Looking::default() };
+    let looking = InputPlanOptions {
+        without: &without,
+        growth: &|file, held| Ok(from.growth(file, held)),
+        rebuild,
+        ..InputPlanOptions::default()
+    };
     InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
         .map_err(|error| Finding::new(error.to_string()))
 }
 
-/// Tells the model of a step that was done; `false` if the step cannot be done to it at all. `version` is the newest
-/// of the table after the step.
+/// Applies a step that was done to the model.
 pub fn tell(model: &mut Model, step: &Step, done: Done, now: i64) {
     match step {
-        // Their inputs were told before.
+        // Their inputs were applied before.
         Step::Load(_) | Step::Change(..) | Step::Rebuild | Step::Vacuum(_) => {}
         Step::Drop(target) if done != Done::Nothing => model.drop(target.clone()),
         Step::Compact(_) if done != Done::Nothing => model.compact(now),
@@ -285,7 +289,7 @@ pub fn tell(model: &mut Model, step: &Step, done: Done, now: i64) {
     }
 }
 
-/// Puts the input of a step, if it brings one, where a load finds it.
+/// Adds the input of a step, if it has one, where a load finds it.
 pub fn offer(model: &mut Model, step: &Step) {
     match step {
         Step::Load(events) => model.load(events.clone()),
@@ -294,7 +298,7 @@ pub fn offer(model: &mut Model, step: &Step) {
     }
 }
 
-/// The layout that the model knows, with dated keys or not.
+/// The layout of the model, with dated keys or not.
 pub fn table_spec(dated: bool) -> TableSpec {
     let column = |qualifier: &str, value: &str| ColumnSpec {
         qualifier: qualifier.to_owned(),

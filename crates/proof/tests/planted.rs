@@ -1,5 +1,5 @@
-//! Bugs in how names of inputs are kept, planted one at a time: the histories must find each. All others are planted by
-//! `just prove-planted`.
+//! Planted bugs in the handling of input names, each of which the histories must find. `just prove-planted` plants
+//! all others.
 #![cfg(feature = "planted")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

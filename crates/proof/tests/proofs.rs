@@ -1,4 +1,4 @@
-//! Every proof in a small size. The sizes that mean something are those of `just prove`.
+//! Every proof in a small size. `just prove` runs significant sizes.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -21,7 +21,7 @@ fn a_table_holds_what_a_map_of_cells_holds() {
 
 #[test]
 fn a_table_follows_the_names_of_its_inputs() {
-    // In an optimised build the size that CI runs.
+    // In an optimised build, the size of CI.
     let seeds = if cfg!(debug_assertions) { 12 } else { 1000 };
     let figures = proven(histories::prove(1, seeds, 100));
     assert_eq!(figures.get("operations"), seeds * 100);

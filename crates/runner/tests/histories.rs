@@ -16,7 +16,7 @@ use tidetable_runner::{
     IfLocked, Job, Outcome, Project, RunOptions, Silent, Stop, UlidIds, compact, open_store, plan_job, run,
 };
 use tidetable_sql::{Session, SessionOptions, first_rows};
-use tidetable_store::{CompactionExtent, CompactionPlan, DropPlan, DropTarget, Ids, ulid_text};
+use tidetable_store::{CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Ids, ulid_text};
 
 /// Where nothing else is asked for.
 const USUAL: u64 = 1;
@@ -217,7 +217,7 @@ impl World {
         let store = open_store(&self.project()).unwrap();
         let snapshot = store.snapshot("T").ok()?;
         let prefix = format!("{}{}", random.below(FILES), ["a", "b", "c"][random.below(3)]);
-        let plan = DropPlan::new(&snapshot, DropTarget::Prefix { prefix: prefix.clone().into_bytes() }).unwrap();
+        let plan = DeletePlan::new(&snapshot, DeleteTarget::Prefix { prefix: prefix.clone().into_bytes() }).unwrap();
         let edit = plan.edit();
         if !edit.is_empty() {
             snapshot.table().commit(snapshot.version().clone(), &edit, &self.ids, NOW).unwrap();

@@ -1,4 +1,4 @@
-//! What can go wrong in a store, and what to do about it.
+//! Errors of the store. Each message states what failed and what to do next.
 
 use std::io;
 
@@ -7,28 +7,28 @@ use tidetable_layout::hll::SketchError;
 use tidetable_source::SourceError;
 use tidetable_sstable::{ReadError, WriteError};
 
-/// An error of the store. The message says what the caller can do next.
+/// An error of the store. Its message states what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Reading or writing a file of the store failed.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was being done, as a verb.
+        /// The action, as a verb.
         action: &'static str,
         /// Path inside the store.
         path: String,
         /// The cause.
         source: io::Error,
     },
-    /// A file lies where a folder is to be.
-    #[error("{path} is a file, and a folder belongs there: move it away and run again; nothing was written over it")]
+    /// A file is where a directory is needed.
+    #[error("{path} is a file where a directory is needed: move it away and run again; nothing was overwritten")]
     InTheWay {
         /// Its path inside the store.
         path: String,
     },
-    /// A file to be made exists already.
-    #[error("{path} exists already; nothing was written over it")]
+    /// A file to create exists already.
+    #[error("{path} exists already; nothing was overwritten")]
     Exists {
         /// Path inside the store.
         path: String,
@@ -36,17 +36,17 @@ pub enum StoreError {
     /// No table of this name.
     #[error("there is no table {name} in {root}; run the job that makes it (tables here: {known})")]
     NoTable {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The store.
         root: String,
-        /// What is there.
+        /// The existing tables.
         known: String,
     },
     /// A manifest that this build cannot read.
     #[error(
-        "{path} is not a manifest this build can read: {reason}; older versions beside it are intact: restore the file from a \
-         backup, or let `tidetable doctor` say what is lost without it"
+        "cannot read manifest {path}: {reason}; older versions are intact: restore the file from a \
+         backup, or run `tidetable doctor` to see what is lost without it"
     )]
     Manifest {
         /// Path inside the store.
@@ -54,20 +54,20 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
-    /// A file beside the tables that this build cannot read: the record of a run, a list of what was published.
+    /// A run record or a list of an export that this build cannot read.
     #[error(
-        "{path} is not {what} that this build can read: {reason}; `tidetable doctor` says what that costs and what to do"
+        "{path} is not {what} that this build can read: {reason}; run `tidetable doctor` to see what that costs and what to do"
     )]
     Unreadable {
         /// Path inside the store.
         path: String,
-        /// What it should be, with its article.
+        /// What it should be, with article.
         what: &'static str,
         /// What is wrong.
         reason: String,
     },
-    /// A file of a format that came after this build.
-    #[error("{path} has format {format}, and this build reads up to {known}: a newer build wrote it, use that one")]
+    /// A file in a format newer than this build.
+    #[error("{path} has format {format}, and this build reads up to {known}: a newer build wrote it, use that build")]
     Newer {
         /// Path inside the store.
         path: String,
@@ -77,170 +77,171 @@ pub enum StoreError {
         known: u32,
     },
     /// An SST is damaged.
-    #[error("{path} is damaged: {source}; restore it from a backup, or rebuild its window by loading its inputs again")]
+    #[error("{path} is damaged: {source}; restore it from a backup, or run `tidetable repair` to rebuild its window")]
     Sst {
         /// Path inside the store.
         path: String,
         /// The cause, naming the page.
         source: ReadError,
     },
-    /// An SST is not the file its manifest names.
-    #[error("{path} is not the file the manifest names: {reason}; restore it from a backup")]
+    /// An SST is not the file that the manifest names.
+    #[error("{path} is not the file that the manifest names: {reason}; restore it from a backup")]
     Swapped {
         /// Path inside the store.
         path: String,
         /// What differs.
         reason: &'static str,
     },
-    /// An SST holds something else than its manifest says.
-    #[error("{path} is not as its manifest says: {reason} differs; restore it from a backup, or repair the table")]
+    /// The content of an SST differs from its description in the manifest.
+    #[error(
+        "{path} does not match its manifest: {reason} differs; restore it from a backup, or run `tidetable repair`"
+    )]
     Differs {
         /// Path inside the store.
         path: String,
         /// What differs.
         reason: &'static str,
     },
-    /// An SST to be taken out that is whole.
-    #[error(
-        "{sst} is no damaged SST of the newest version of {table}; `tidetable repair {table}` lists those there are"
-    )]
+    /// An SST named for repair is not damaged.
+    #[error("{sst} is not a damaged SST of the newest version of {table}; run `tidetable repair {table}` to list them")]
     NotDamaged {
-        /// Table id.
+        /// Table name.
         table: String,
-        /// The SST asked for.
+        /// The requested SST.
         sst: String,
     },
     /// Sorted cells could not be written as an SST.
     #[error("cannot encode an SST of {table}: {source}")]
     Write {
-        /// Table id.
+        /// Table name.
         table: String,
         /// The cause.
         source: WriteError,
     },
     /// The layout of the job differs from the one the table was built with.
-    #[error("the layout of {table} was changed; run again with --rebuild to build the table anew from its inputs")]
+    #[error("the layout of {table} changed; run again with --rebuild to rebuild the table from its inputs")]
     LayoutChanged {
-        /// Table id.
+        /// Table name.
         table: String,
     },
     /// The table belongs to another job.
     #[error("table {table} belongs to job {owner}; give the table of this job another name")]
     Owned {
-        /// Table id.
+        /// Table name.
         table: String,
         /// The job it belongs to.
         owner: String,
     },
-    /// A recorded layout that this build cannot compile.
+    /// This build cannot compile the recorded layout.
     #[error("the layout recorded for {table} cannot be read by this build: {reason}; use the version that wrote it")]
     Layout {
-        /// Table id.
+        /// Table name.
         table: String,
         /// What is wrong.
         reason: String,
     },
-    /// Another writer committed something this commit cannot be put after.
+    /// Another writer committed a change that this commit cannot follow.
     #[error("another run changed {table} at the same time ({reason}); nothing was committed, run again")]
     Conflict {
-        /// Table id.
+        /// Table name.
         table: String,
-        /// What got in the way.
+        /// The conflicting change.
         reason: String,
     },
-    /// A version that is no more.
-    #[error("version {number} of {table} was removed by vacuum; the oldest that is kept is {oldest}")]
+    /// The version was removed by vacuum.
+    #[error("version {number} of {table} was removed by vacuum; the oldest version is {oldest}")]
     Vacuumed {
-        /// Table id.
+        /// Table name.
         table: String,
-        /// The version asked for.
+        /// The requested version.
         number: u64,
-        /// The oldest there is.
+        /// The oldest version.
         oldest: u64,
     },
-    /// A version that never was.
+    /// The version does not exist.
     #[error("there is no version {number} of {table}; the newest is {newest}")]
     NoVersion {
-        /// Table id.
+        /// Table name.
         table: String,
-        /// The version asked for.
+        /// The requested version.
         number: u64,
-        /// The newest there is.
+        /// The newest version.
         newest: u64,
     },
-    /// A time before the first version that is kept.
+    /// No version is as old as the requested time.
     #[error(
-        "{table} has no version of that time; the oldest that is kept is {oldest}, committed at {}",
+        "{table} has no version of that time; the oldest is {oldest}, committed at {}",
         Moment(*now)
     )]
     NoVersionAt {
-        /// Table id.
+        /// Table name.
         table: String,
-        /// The oldest version there is.
+        /// The oldest version.
         oldest: u64,
         /// Logical time of its commit, microseconds since the epoch.
         now: i64,
     },
-    /// Files of a commit may have been removed before it came.
+    /// Vacuum may have removed files of a commit before it was made.
     #[error(
-        "{path} waited so long for its commit that vacuum may have removed it; nothing was committed to {table}, run          again"
+        "vacuum may have removed {path}, which waited too long for its commit; nothing was committed to {table}, run again"
     )]
     Fenced {
-        /// Table id.
+        /// Table name.
         table: String,
         /// The file.
         path: String,
     },
-    /// A commit after which others came, and a vacuum, before it was known to be one.
+    /// Vacuum removed a version before its commit was confirmed.
     #[error(
-        "nobody can tell whether version {number} of {table} was committed: it was removed by vacuum before this run          looked; run again, what was committed is not loaded twice"
+        "cannot tell whether version {number} of {table} was committed: vacuum removed it before this run confirmed it; \
+         run again, committed inputs are not loaded twice"
     )]
     OutcomeUnknown {
-        /// Table id.
+        /// Table name.
         table: String,
         /// The version.
         number: u64,
     },
-    /// A drop of every row, or of a row without a key.
-    #[error("a drop from {table} must name a key or the beginning of one; to empty the table remove its folder")]
-    DropNamesNoRow {
-        /// Table id.
+    /// A delete without a row key or key prefix.
+    #[error("a delete from {table} needs a row key or a key prefix; to empty the table, remove its directory")]
+    DeleteNamesNoRow {
+        /// Table name.
         table: String,
     },
-    /// A drop from a family that the table does not have.
+    /// A delete from a family that the table does not have.
     #[error("table {table} has no family {family} (it has {known})")]
     NoFamily {
-        /// Table id.
+        /// Table name.
         table: String,
-        /// The family asked for.
+        /// The requested family.
         family: String,
-        /// Those it has.
+        /// The families of the table.
         known: String,
     },
-    /// A drop of single cells from a table whose rows are replaced whole.
-    #[error("a newer row of {table} replaces the whole row, so single cells cannot be deleted; delete the row")]
+    /// A delete of single cells from an upsert table.
+    #[error("{table} is an upsert table, where single cells cannot be deleted; delete the row")]
     UpsertCells {
-        /// Table id.
+        /// Table name.
         table: String,
     },
-    /// A window must be rebuilt, but inputs of the windows that must are gone.
+    /// Windows must be rebuilt, but some of their inputs are gone.
     #[error(
-        "{changed} changed, so window {window} of {table} must be built anew, but inputs that it also holds are gone: {}; \
-         the table stays as it is until they are put back, or taken out of it for good with{}",
+        "{changed} changed, so window {window} of {table} must be rebuilt, but other inputs of it are gone: {}; \
+         the table stays unchanged until they are put back, or removed from it for good with{}",
         gone.join(", "),
         gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
     )]
     InputsGone {
-        /// Table id.
+        /// Table name.
         table: String,
         /// Name of the window.
         window: String,
         /// The input that changed.
         changed: String,
-        /// The inputs that are missing, of all windows that must be built anew.
+        /// The missing inputs of all windows that must be rebuilt.
         gone: Vec<String>,
     },
-    /// The rows of an input that is no file could not be had.
+    /// Reading rows of an input that is not a file failed.
     #[error("cannot read {input}: {source}")]
     Feed {
         /// The input.
@@ -254,7 +255,7 @@ pub enum StoreError {
         /// The input.
         path: String,
     },
-    /// Rows read are not all accounted for: a bug.
+    /// Read rows are not all counted: a bug.
     #[error(
         "{path}: {read} rows were read, but {accepted} accepted, {filtered} filtered and {rejected} rejected; nothing was committed"
     )]
@@ -270,14 +271,14 @@ pub enum StoreError {
         /// Rows rejected.
         rejected: u64,
     },
-    /// The values of a cell of an aggregate family add up to more than its eight bytes hold.
+    /// A sum exceeds the 64 bits of its cell.
     #[error(
-        "the values of {column} in row {row} of {table} add up to more than int64 holds; nothing was changed: put more \
+        "the sum of {column} in row {row} of {table} exceeds int64; nothing was changed: put more \
          into the row key or the qualifier, for example the month, so that fewer values meet in one cell (if the table \
          holds them already, `tidetable delete {table} {row}` makes it readable again)"
     )]
     SumOverflow {
-        /// Table id.
+        /// Table name.
         table: String,
         /// Row key.
         row: String,
@@ -286,10 +287,10 @@ pub enum StoreError {
         /// The row key as bytes.
         key: Vec<u8>,
     },
-    /// A sketch of distinct values cannot be merged.
+    /// A HyperLogLog sketch cannot be merged.
     #[error("{column} in row {row} of {table} cannot be merged: {source}; load its inputs again with --rebuild")]
     Sketch {
-        /// Table id.
+        /// Table name.
         table: String,
         /// Row key.
         row: String,
@@ -305,43 +306,43 @@ pub enum StoreError {
          example the day"
     )]
     RowTooLarge {
-        /// Table id.
+        /// Table name.
         table: String,
         /// Row key.
         row: String,
         /// Bytes of its cells.
         bytes: u64,
     },
-    /// A row that a drop of its newer cells would bring over Bigtable's limit.
+    /// A row that would exceed Bigtable's limit if a delete uncovered its older cells.
     #[error(
-        "row {row} of {table} would take {bytes} bytes with the older cells that this would uncover, and Bigtable holds at most \
+        "row {row} of {table} would take {bytes} bytes with older cells that this delete would uncover, and Bigtable holds at most \
          268435456 in a row; nothing was deleted: delete the older cells first, or the whole row"
     )]
     Uncovers {
-        /// Table id.
+        /// Table name.
         table: String,
         /// Row key.
         row: String,
         /// Bytes of its cells.
         bytes: u64,
     },
-    /// Rules of a version are broken: a bug, or a manifest edited by hand.
-    #[error("version {version} of {table} breaks a rule of the store: {rule}")]
+    /// A version violates an invariant: a bug, or a manifest edited by hand.
+    #[error("version {version} of {table} violates an invariant: {rule}; run `tidetable doctor`")]
     Invariant {
-        /// Table id.
+        /// Table name.
         table: String,
         /// Version number.
         version: u64,
-        /// Which rule.
+        /// The violation.
         rule: String,
     },
     /// Reading an input failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// Laying out a batch failed.
+    /// Encoding a batch into cells failed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// Reading records back failed.
+    /// Decoding cells into records failed.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// Combining columns failed.
@@ -349,7 +350,7 @@ pub enum StoreError {
     Arrow(#[from] arrow::error::ArrowError),
 }
 
-/// A time as messages show it.
+/// An instant as shown in messages.
 struct Moment(i64);
 
 impl std::fmt::Display for Moment {
@@ -362,7 +363,7 @@ impl std::fmt::Display for Moment {
 }
 
 impl StoreError {
-    /// The error, of cells of this table: what folds cells knows rows and columns only.
+    /// Sets the table name, which merge operators do not know.
     #[must_use]
     pub(crate) fn of_table(mut self, name: &str) -> Self {
         if let Self::SumOverflow { table, .. }

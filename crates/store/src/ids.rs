@@ -1,14 +1,17 @@
-//! Names for files and commits. They come from outside, so that a test can fix them.
+//! Ids of files and commits. The caller provides them, so that tests can fix them.
 
 use std::fmt::Debug;
 
-/// A source of 128-bit ids, no two alike; as ULIDs they sort by the time they were made.
+/// Directory of the tables of a store.
+pub(crate) const TABLES: &str = "tables";
+
+/// A source of unique 128-bit ids; as ULIDs they sort by creation time.
 pub trait Ids: Debug + Send + Sync {
     /// The next id.
     fn next(&self) -> u128;
 }
 
-/// The text of an id as a file name.
+/// An id as ULID text, for file names.
 pub fn ulid_text(id: u128) -> String {
     ulid::Ulid(id).to_string()
 }

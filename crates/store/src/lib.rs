@@ -1,9 +1,9 @@
-//! Versions, windows, loads and snapshots of a table.
+//! LSM storage of tables: versions, manifests, loads, compactions and snapshots.
 //!
-//! A [`Store`] holds [`Table`]s. A table is a line of [`Version`]s, each an immutable list of inputs
-//! and, for each window of time, of SSTs; the newest number wins. A [`Loader`] sorts laid-out cells
-//! and writes SSTs; what it returns is an [`VersionEdit`], and [`Table::commit`] makes the next version of
-//! it. A [`Snapshot`] reads one version, merging its SSTs row by row.
+//! A [`Store`] holds [`Table`]s. A table is a sequence of [`Version`]s: immutable lists of inputs and, for each
+//! window of event time, of SSTs. The one with the greatest number is current. A [`Loader`] sorts encoded cells,
+//! writes SSTs and returns a [`VersionEdit`]; [`Table::commit`] publishes the next version. A [`Snapshot`] reads one
+//! version, merging its SSTs row by row.
 
 mod commit;
 mod compaction;
@@ -16,23 +16,23 @@ mod manifest;
 mod merge;
 mod published;
 mod read;
+mod sst_store;
 mod sst_writer;
 mod storage;
+mod store;
 mod table;
 mod tombstone;
 mod version;
 
-pub use compaction::{
-    Compacted, Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan, Replacement,
-};
+pub use compaction::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
 pub use error::{Result, StoreError};
 pub use gc::{GcError, GcRule};
 pub use ids::{Ids, ulid_text};
 #[doc(hidden)]
 pub use load::order_events;
 pub use load::{
-    EmptyRow, Feed, FeedEnd, FileFeed, Grown, GrowthOf, InputPlan, LEAST_MEMORY, LargestRow, LoadStats, Loaded, Loader,
-    Looking, Piece, Prepare, Prepared, Progress, RejectedRow, Target, UnpreparedRow,
+    EmptyRow, Feed, FeedEnd, FeedPiece, FileFeed, Grown, GrowthOf, InputPlan, InputPlanOptions, LEAST_MEMORY,
+    LargestRow, LoadStats, LoadTarget, Loaded, Loader, Prepare, Prepared, Progress, RejectedRow, UnpreparedRow,
 };
 pub use maintenance::health::{DamagedFile, TableHealth};
 pub use maintenance::left_out::{leave_out, unreadable};
@@ -40,67 +40,68 @@ pub use maintenance::pins::Pins;
 pub use maintenance::repair::{RepairDone, RepairPlan};
 pub use maintenance::vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan};
 pub use maintenance::verify::{SstReport, TableReport, VerifyOptions};
-pub use merge::slice;
+pub use merge::slice_block;
 pub use published::{FileState, MadeFrom, Part, PartFile, Published, file_checksum};
 pub use read::scan::{BlockScan, ScanCounts, ScanOptions, StripePruner, StripeStats};
 pub use read::snapshot::{ScanRange, Snapshot};
-pub use storage::blobs::{BlobWriter, Blobs, Staging, Stamp, Stat};
+pub use storage::blobs::{BlobWriter, Blobs, StagingDirectory, Stamp, Stat};
 pub use storage::bucket::BucketBlobs;
 pub use storage::disk::{Disk, DiskFile, OsDisk};
 pub use storage::local::LocalBlobs;
-pub use table::{Store, Table};
+pub use store::Store;
+pub use table::Table;
 pub use tidetable_sstable::{RecordFilter, Scalar, StripeMeta};
-pub use tombstone::{AppliedDrop, DropPlan, DropTarget};
-pub use version::cow_list::CowList;
-pub use version::multi_window::MultiWindow;
-pub use version::names::{Content, Name};
-pub use version::{Input, Largest, Sst, TableIdentity, Version, VersionEdit, WindowState};
+pub use tombstone::{DeletePlan, DeleteTarget, Tombstone};
+pub use version::{
+    Compacted, CowList, Input, InputContent, InputName, MultiWindow, Replacement, Sst, SstBounds, TableIdentity,
+    Version, VersionEdit, WindowState,
+};
 
 #[doc(hidden)]
 pub mod fuzzing {
-    //! Manifests as bytes, for a fuzz target and for tests of old formats.
+    //! Encoding and decoding of manifests, for a fuzz target and for tests of old formats.
     use crate::manifest;
     use crate::manifest::Manifest;
-    use crate::manifest::Step;
+    use crate::manifest::ManifestDelta;
     pub use crate::manifest::{decode, encode};
     use crate::version::Version;
     use crate::version::invariants;
 
-    /// The version that the bytes of manifest `number` make of the version before.
+    /// Decodes manifest delta `number` and applies it to `before`.
     ///
     /// # Errors
-    /// What is wrong with them.
-    pub fn decode_step(bytes: &[u8], number: u64, before: &Version) -> Result<Version, String> {
+    /// The reason why the bytes are invalid.
+    pub fn decode_delta(bytes: &[u8], number: u64, before: &Version) -> Result<Version, String> {
         match manifest::read(bytes, number)?.0 {
-            Manifest::Whole(_) => Err("it holds a version".to_owned()),
-            Manifest::Step(step) => {
-                let next = step.apply(before.clone())?;
+            Manifest::Full(_) => Err("it holds a version".to_owned()),
+            Manifest::Delta(delta) => {
+                let next = delta.apply(before.clone())?;
                 invariants::check(&next).map(|()| next)
             }
         }
     }
 
-    /// The version of a checkpoint.
+    /// Decodes a checkpoint.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The reason why the bytes are invalid.
     pub fn decode_checkpoint(bytes: &[u8], number: u64) -> Result<Version, String> {
         let (version, _) = manifest::decode_checkpoint(bytes, number)?;
         invariants::check(&version).map(|()| version)
     }
 
-    /// A manifest with what `next` changes of `before`.
+    /// Encodes the manifest delta from `before` to `next`.
     ///
     /// # Errors
-    /// What cannot be said in JSON.
-    pub fn encode_step(before: &Version, next: &Version) -> Result<Vec<u8>, String> {
-        manifest::encode_step(&Step::between(before, "", next)).map(|(bytes, _)| bytes)
+    /// If JSON cannot represent it.
+    pub fn encode_delta(before: &Version, next: &Version) -> Result<Vec<u8>, String> {
+        manifest::encode_delta(&ManifestDelta::between(before, "", next)).map(|(bytes, _)| bytes)
     }
 
-    /// A checkpoint.
+    /// Encodes a checkpoint.
     ///
     /// # Errors
-    /// What cannot be said in JSON.
+    /// If JSON cannot represent it.
     pub fn encode_checkpoint(version: &Version) -> Result<Vec<u8>, String> {
         manifest::encode_checkpoint(version, "")
     }

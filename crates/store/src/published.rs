@@ -1,8 +1,8 @@
-//! What was published of a table: for each export its parts, and what each was made from.
+//! Lists of exports: the published parts of each export, and the versions they were made from.
 //!
-//! `exports/SENSOR_DAY.json` is the list of one export; `exports/SENSOR_20180101/` is a part of it.
-//! A part is listed after its files are in place, so what is listed can be read. The files of a part of several have names
-//! that no run used before: who reads by an old list finds all of them or misses one, and never takes some for the whole.
+//! `exports/SENSOR_DAY.json` is the list of one export; `exports/SENSOR_20180101/` is a part of it. A part is listed
+//! after its files are in place, so listed parts can be read. If a part has several files, their names are new in
+//! every run: a reader with an old list finds all of them or an error, never a mixture.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::maintenance::left_out::unreadable;
 use crate::storage::blobs::{Blobs, Stamp};
 
 const EXPORTS: &str = "exports";
-/// Of lists whose parts are one file each.
+/// Format of lists whose parts are one file each.
 const FORMAT: u32 = 1;
-/// Of lists with a part of several files.
+/// Format of lists with a part of several files.
 const SEVERAL_FILES: u32 = 2;
 
 /// The parts of one export.
@@ -28,23 +28,23 @@ pub struct Published {
     pub name: String,
     /// The job it belongs to.
     pub job: String,
-    /// Names and types of its columns, as Arrow data types print; readers take the schema from here.
+    /// Names and types (printed Arrow data types) of its columns; readers take the schema from here.
     pub columns: Vec<(String, String)>,
     /// Parts by label: `2018-01-01` for a day.
     pub parts: BTreeMap<String, Part>,
-    /// Parts that would hold no row, by label: they have no file.
+    /// Parts without rows, by label: they have no file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub empty: BTreeMap<String, MadeFrom>,
 }
 
-/// What a part was made from.
+/// Origin of a part: the query and the versions it was made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeFrom {
     /// Fingerprint of the query and its settings.
     pub query: String,
     /// For each table read, the last version that had changed any of its days.
     pub sources: BTreeMap<String, u64>,
-    /// Of a part without rows: the folder that it would have, its name in SQL.
+    /// For a part without rows, the directory that it would have, its name in SQL.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
 }
@@ -52,17 +52,17 @@ pub struct MadeFrom {
 /// A published part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Name of its folder in `exports/`; also its name in SQL.
+    /// Name of its directory in `exports/`; also its name in SQL.
     pub folder: String,
-    /// Its file, the first if there are several.
+    /// Name of its first file.
     pub file: String,
-    /// Rows, of all files.
+    /// Rows of all files.
     pub rows: u64,
-    /// Bytes, of all files.
+    /// Bytes of all files.
     pub bytes: u64,
     /// xxh3-128 of the first file, hexadecimal.
     pub checksum: String,
-    /// How the first file was found when it was published.
+    /// File stamp of the first file when it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
     /// The files after the first, in the order of their rows.
@@ -74,7 +74,7 @@ pub struct Part {
     pub sources: BTreeMap<String, u64>,
     /// Logical time of the run that published it, microseconds.
     pub now: i64,
-    /// That run.
+    /// Id of that run.
     pub run: String,
 }
 
@@ -87,31 +87,31 @@ pub struct PartFile {
     pub bytes: u64,
     /// xxh3-128, hexadecimal.
     pub checksum: String,
-    /// How it was found when it was published.
+    /// Its file stamp when it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
 }
 
-/// How a published file is found.
+/// State of a published file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
-    /// As it was published, as far as can be told without reading it.
+    /// As published, by size and stamp.
     AsPublished,
-    /// It was touched or copied since, and holds the bytes that were published.
+    /// Touched or copied since, with the published bytes; its present stamp.
     SameBytes(Option<Stamp>),
-    /// Its bytes were changed, or it was cut off: it is damaged.
+    /// Damaged: its bytes were changed or truncated.
     Changed,
-    /// Another file with other bytes in its place, such as a run leaves that stopped before it listed the part.
+    /// Another file with other bytes, such as one of a run that stopped before it listed the part.
     Another,
-    /// It is not there.
+    /// The file does not exist.
     Missing,
 }
 
 impl PartFile {
-    /// How the file is found at `path`. It is read only if it was touched since it was published.
+    /// State of the file at `path`. Read only if its stamp changed since it was published.
     ///
     /// # Errors
-    /// If it cannot be looked at, or not be read.
+    /// If the file cannot be read.
     pub fn state(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
         let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
         let is_same_file = match (self.stamp, found.stamp) {
@@ -120,7 +120,7 @@ impl PartFile {
             _ => None,
         };
         if found.bytes == self.bytes {
-            // Lists of earlier builds know nothing but the size.
+            // Lists of earlier builds record only the size.
             if is_same_file.is_none() || file_checksum(blobs, path)? == self.checksum {
                 return Ok(FileState::SameBytes(found.stamp));
             }
@@ -128,10 +128,10 @@ impl PartFile {
         Ok(if is_same_file == Some(false) { FileState::Another } else { FileState::Changed })
     }
 
-    /// Whether the file at `path` holds the bytes that were published; reads all of it.
+    /// Compares the checksum of the file at `path`; reads all of it.
     ///
     /// # Errors
-    /// If it cannot be looked at, or not be read.
+    /// If the file cannot be read.
     pub fn verify(&self, blobs: &dyn Blobs, path: &str) -> Result<FileState> {
         let Some(found) = blobs.stat(path)? else { return Ok(FileState::Missing) };
         let holds = found.bytes == self.bytes && file_checksum(blobs, path)? == self.checksum;
@@ -183,7 +183,7 @@ impl Published {
     /// Writes the list, replacing the one before.
     ///
     /// # Errors
-    /// If it cannot be written; then the list is the old one or the new.
+    /// If it cannot be written; then the list is the old or the new one.
     pub fn save(&self, blobs: &dyn Blobs) -> Result<()> {
         let path = list_path(&self.name);
         let broken = |error: serde_json::Error| StoreError::Manifest { path: path.clone(), reason: error.to_string() };
@@ -194,7 +194,7 @@ impl Published {
         blobs.replace(&path, &bytes)
     }
 
-    /// The lists of a store that can be read, by name, and why others cannot.
+    /// The readable lists of a store, by name, and the errors of the others.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -202,7 +202,7 @@ impl Published {
         Self::readable_of(blobs, |_| true)
     }
 
-    /// The same of the exports that are `wanted` by their names; others are not read.
+    /// As [`Self::readable`], of the exports whose names are `wanted`; others are not read.
     ///
     /// # Errors
     /// As [`Self::readable`].
@@ -218,7 +218,7 @@ impl Published {
         Ok((lists, damaged))
     }
 
-    /// All lists of a store, by name: for what must not take a part for one that nobody names.
+    /// All lists of a store, by name. For callers that must not mistake a listed part for an orphan.
     ///
     /// # Errors
     /// If one cannot be read.

@@ -1,4 +1,4 @@
-//! An SST that is being written.
+//! SST writer: one output file of a load or a compaction, with its metadata.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use tidetable_sstable::{EncodedStripe, Scalar, StripeMeta, WriteError, WriteOpti
 
 use crate::error::{Result, StoreError};
 use crate::ids::ulid_text;
+use crate::sst_store::SstStore;
 use crate::storage::blobs::BlobWriter;
-use crate::table::Table;
-use crate::version::{Largest, Sst};
+use crate::version::{Sst, SstBounds};
 
-/// Bytes after which a new SST is begun.
+/// Target size of an SST, bytes.
 pub(crate) const SST_BYTES: u64 = 256 << 20;
 
-/// An SST that is being written. Nothing of it is there until [`SstFile::end`].
+/// An SST being written, invisible until [`SstFile::end`].
 pub(crate) struct SstFile<'a> {
-    table: &'a Table,
+    store: &'a SstStore,
     schema: Arc<StoredSchema>,
     id: String,
     writer: Writer<Box<dyn BlobWriter>>,
     bytes: u64,
-    largest: Largest,
+    largest: SstBounds,
     emptied: bool,
 }
 
-/// A stripe to be written, and the bytes that no row of it goes over.
+/// A stripe to write, with an upper bound on the bytes of its rows.
 pub(crate) struct SizedStripe {
     pub(crate) stripe: EncodedStripe,
     pub(crate) largest_row: u64,
@@ -36,32 +36,32 @@ pub(crate) struct SizedStripe {
 }
 
 impl<'a> SstFile<'a> {
-    pub(crate) fn begin(table: &'a Table, schema: &Arc<StoredSchema>, options: &WriteOptions) -> Result<Self> {
-        Self::begin_with(table, schema, options, None)
+    pub(crate) fn begin(store: &'a SstStore, schema: &Arc<StoredSchema>, options: &WriteOptions) -> Result<Self> {
+        Self::begin_with(store, schema, options, None)
     }
 
-    /// Begins a file that also says `more` (name, text) of itself.
+    /// Begins a file with `more` (name, text) in its metadata.
     pub(crate) fn begin_with(
-        table: &'a Table,
+        store: &'a SstStore,
         schema: &Arc<StoredSchema>,
         options: &WriteOptions,
         more: Option<(String, String)>,
     ) -> Result<Self> {
         let id = ulid_text(options.uid);
-        let out = table.blobs().writer(&table.sst_path(&id))?;
-        let metadata = [("table".to_owned(), table.name().to_owned())].into_iter().chain(more).collect();
+        let out = store.blobs().writer(&store.path(&id))?;
+        let metadata = [("table".to_owned(), store.table().to_owned())].into_iter().chain(more).collect();
         let writer = Writer::new(out, Arc::clone(schema), options.clone(), metadata)
-            .map_err(|source| write_error(table, source))?;
-        let (schema, largest) = (Arc::clone(schema), Largest::default());
-        Ok(Self { table, schema, id, writer, bytes: 0, largest, emptied: false })
+            .map_err(|source| write_error(store.table(), source))?;
+        let (schema, largest) = (Arc::clone(schema), SstBounds::default());
+        Ok(Self { store, schema, id, writer, bytes: 0, largest, emptied: false })
     }
 
-    /// Whether it has grown enough.
+    /// Whether it has reached its target size.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= SST_BYTES
     }
 
-    /// Whether the whole file stays within the limit with this stripe.
+    /// Whether the file stays within its target size with this stripe.
     pub(crate) fn takes(&self, stripe: &SizedStripe) -> bool {
         self.bytes == 0 || self.bytes + size(&stripe.stripe) <= SST_BYTES
     }
@@ -70,22 +70,22 @@ impl<'a> SstFile<'a> {
         let SizedStripe { stripe, largest_row, emptied } = stripe;
         self.emptied |= emptied;
         self.bytes += size(&stripe);
-        self.largest = self.largest.max(Largest { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
-        self.writer.push(stripe).map_err(|source| write_error(self.table, source))
+        self.largest = self.largest.max(SstBounds { row: largest_row, sum: largest_sum(&self.schema, stripe.meta()) });
+        self.writer.push(stripe).map_err(|source| write_error(self.store.table(), source))
     }
 
-    /// `None` if it would hold no row; then the file is dropped. The order is the commit's to set.
+    /// `None` if it has no rows; then the file is dropped. The commit sets the sequence number.
     pub(crate) fn end(self) -> Result<Option<Sst>> {
-        let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.table, source))?;
+        let (mut out, summary) = self.writer.finish().map_err(|source| write_error(self.store.table(), source))?;
         if summary.rows == 0 {
             return Ok(None);
         }
-        let path = self.table.sst_path(&self.id);
+        let path = self.store.path(&self.id);
         out.flush().map_err(|source| StoreError::Io { action: "write", path, source })?;
         out.finish()?;
         Ok(Some(Sst {
             id: self.id,
-            order: 0,
+            seqno: 0,
             level: 0,
             bytes: summary.bytes,
             checksum: format!("{:032x}", summary.checksum),
@@ -95,14 +95,14 @@ impl<'a> SstFile<'a> {
             last_key: summary.last_key,
             min_timestamp: summary.min_timestamp,
             max_timestamp: summary.max_timestamp,
-            joined: None,
-            largest: Some(self.largest),
+            multi_window: None,
+            bounds: Some(self.largest),
             emptied: self.emptied,
         }))
     }
 }
 
-/// How far from 0 the cells of sum families in a stripe are at most.
+/// Greatest absolute value of the cells of sum families in a stripe, at most.
 pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
     let groups = schema.groups.iter().zip(&stripe.columns);
     let columns = groups.flat_map(|(group, found)| group.columns.iter().zip(found));
@@ -110,13 +110,13 @@ pub(crate) fn largest_sum(schema: &StoredSchema, stripe: &StripeMeta) -> u64 {
     let magnitude = |value: Scalar| match value {
         Scalar::Int64(value) => value.unsigned_abs(),
         Scalar::UInt64(value) => value,
-        // No sum has such values.
+        // Sum families have integer values only.
         Scalar::Float64(_) | Scalar::Decimal(_) | Scalar::Timestamp(_) | Scalar::Date(_) => u64::MAX,
     };
     ranges.map(|(least, greatest)| magnitude(least).max(magnitude(greatest))).max().unwrap_or(0)
 }
 
-/// Bytes of a stripe with its share of the index and the filter, at most.
+/// Bytes of a stripe with its share of the index and the bloom filter, at most.
 fn size(stripe: &EncodedStripe) -> u64 {
     let meta = stripe.meta();
     let columns: usize = meta.columns.iter().map(Vec::len).sum();
@@ -124,11 +124,11 @@ fn size(stripe: &EncodedStripe) -> u64 {
     stripe.len() as u64 + entry as u64 + 2 * meta.rows
 }
 
-/// A failure to encode or write an SST of `table`.
-pub(crate) fn write_error(table: &Table, source: WriteError) -> StoreError {
+/// Converts a failure to encode or write an SST of `table`.
+pub(crate) fn write_error(table: &str, source: WriteError) -> StoreError {
     match source {
-        // The disk's fault is not that of what was written.
-        WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.name().to_owned(), source },
-        source => StoreError::Write { table: table.name().to_owned(), source },
+        // I/O errors are not errors of the content.
+        WriteError::Io(source) => StoreError::Io { action: "write an SST of", path: table.to_owned(), source },
+        source => StoreError::Write { table: table.to_owned(), source },
     }
 }

@@ -1,182 +1,113 @@
-//! A store of tables, and one table of it: where its files lie, and what it is.
+//! One table of a store.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tidetable_layout::Layout;
 
 use crate::error::{Result, StoreError};
-use crate::maintenance::size::ROW_LIMIT;
-use crate::read::snapshot::Snapshot;
-use crate::storage::blobs::{Blobs, Stat};
-use crate::version::{TableIdentity, Version};
-
-const TABLES: &str = "tables";
-
-/// All tables under one root.
-#[derive(Debug, Clone)]
-pub struct Store {
-    blobs: Arc<dyn Blobs>,
-    newest: Arc<Newest>,
-    row_limit: u64,
-}
+use crate::manifest::newest::NewestVersions;
+use crate::manifest::store::ManifestStore;
+use crate::sst_store::SstStore;
+use crate::storage::blobs::Blobs;
+use crate::version::{TableIdentity, Version, VersionEdit};
 
 /// One table of a store.
 #[derive(Debug, Clone)]
 pub struct Table {
-    blobs: Arc<dyn Blobs>,
-    name: String,
-    newest: Arc<Newest>,
+    manifests: ManifestStore,
+    ssts: SstStore,
     row_limit: u64,
 }
 
-/// The newest versions that were read, by table. A version with a manifest never changes, and one of many windows takes long to
-/// read: a run asks for it a dozen times.
-#[derive(Debug, Default)]
-pub(crate) struct Newest {
-    /// With what its manifest was as a file before it was read.
-    versions: Mutex<HashMap<String, (Version, Option<Stat>)>>,
-}
-
-impl Newest {
-    /// That of `table`, if it is the one whose manifest has this number and checksum.
-    pub(crate) fn get(&self, table: &str, number: u64, manifest: &str) -> Option<Version> {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (version, _) = versions.get(table)?;
-        (version.number == number && version.origin.manifest == manifest).then(|| version.clone())
-    }
-
-    /// That of `table`, if its manifest is still this very file: the first of many inputs is long, too.
-    pub(crate) fn of_file(&self, table: &str, number: u64, manifest: Stat) -> Option<Version> {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (version, file) = versions.get(table)?;
-        (version.number == number && *file == Some(manifest)).then(|| version.clone())
-    }
-
-    /// Whether it may be worth asking for `number` of `table`.
-    pub(crate) fn has(&self, table: &str, number: u64) -> bool {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.get(table).is_some_and(|(version, _)| version.number == number)
-    }
-
-    pub(crate) fn put(&self, table: &str, version: &Version, file: Option<Stat>) {
-        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.insert(table.to_owned(), (version.clone(), file));
-    }
-}
-
-impl Store {
-    /// The store that `blobs` holds.
-    pub fn new(blobs: Arc<dyn Blobs>) -> Self {
-        Self { blobs, newest: Arc::default(), row_limit: ROW_LIMIT }
-    }
-
-    /// The same store with another limit of the bytes of a row, for tests of it.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_row_limit(self, row_limit: u64) -> Self {
-        Self { row_limit, ..self }
-    }
-
-    /// Where its bytes lie.
-    pub fn blobs(&self) -> &Arc<dyn Blobs> {
-        &self.blobs
-    }
-
-    /// Names of the tables, ascending.
-    ///
-    /// # Errors
-    /// If the store cannot be listed.
-    pub fn tables(&self) -> Result<Vec<String>> {
-        let mut names = self.blobs.list(TABLES)?;
-        // One that cannot be read is there all the same.
-        names.retain(|name| !matches!(self.table(name).latest_number(), Ok(0)));
-        Ok(names)
-    }
-
-    /// The table `name`, whether it exists or not.
-    pub fn table(&self, name: &str) -> Table {
-        let (blobs, newest) = (Arc::clone(&self.blobs), Arc::clone(&self.newest));
-        Table { blobs, name: name.to_owned(), newest, row_limit: self.row_limit }
-    }
-
-    /// The newest version of a table that must exist.
-    ///
-    /// # Errors
-    /// [`StoreError::NoTable`], or if it cannot be read.
-    pub fn snapshot(&self, name: &str) -> Result<Snapshot> {
-        let table = self.table(name);
-        match table.latest()? {
-            Some(version) => Snapshot::new(table, Arc::new(version)),
-            None => {
-                let known = self.tables()?;
-                let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-                Err(StoreError::NoTable { name: name.to_owned(), root: self.blobs.display(), known })
-            }
-        }
-    }
-}
-
 impl Table {
-    /// Table id.
+    pub(crate) fn new(blobs: &Arc<dyn Blobs>, name: &str, newest: &Arc<NewestVersions>, row_limit: u64) -> Self {
+        let manifests = ManifestStore::new(Arc::clone(blobs), name.to_owned(), Arc::clone(newest));
+        Self { manifests, ssts: SstStore::new(Arc::clone(blobs), name.to_owned()), row_limit }
+    }
+
+    /// Its name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.ssts.table()
     }
 
-    /// Where the store lies.
+    /// Storage of the store.
     pub fn blobs(&self) -> &Arc<dyn Blobs> {
-        &self.blobs
+        self.ssts.blobs()
     }
 
-    /// The newest versions that were read.
-    pub(crate) fn newest(&self) -> &Newest {
-        &self.newest
+    pub(crate) fn manifests(&self) -> &ManifestStore {
+        &self.manifests
     }
 
-    /// Most bytes of a row.
+    pub(crate) fn ssts(&self) -> &SstStore {
+        &self.ssts
+    }
+
+    /// Limit on the bytes of a row.
     pub(crate) fn row_limit(&self) -> u64 {
         self.row_limit
     }
 
     /// Path of an SST inside the store.
     pub fn sst_path(&self, id: &str) -> String {
-        format!("{TABLES}/{}/sst/{id}.sst", self.name)
+        self.ssts.path(id)
     }
 
-    pub(crate) fn folder(&self) -> String {
-        format!("{TABLES}/{}", self.name)
+    /// Number of the newest version; 0 if there is none.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed, or one is missing among them.
+    pub fn latest_number(&self) -> Result<u64> {
+        self.manifests.latest_number()
     }
 
-    pub(crate) fn sst_folder(&self) -> String {
-        format!("{TABLES}/{}/sst", self.name)
+    /// The newest version; `None` if the table was never made.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub fn latest(&self) -> Result<Option<Version>> {
+        self.manifests.latest()
     }
 
-    /// Where a copy of a damaged SST is kept.
-    pub(crate) fn quarantine_path(&self, id: &str) -> String {
-        format!("{}/{id}.sst", self.quarantine_folder())
+    /// Numbers of all versions, ascending.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed.
+    pub fn version_numbers(&self) -> Result<Vec<u64>> {
+        self.manifests.version_numbers()
     }
 
-    pub(crate) fn quarantine_folder(&self) -> String {
-        format!("{TABLES}/{}/quarantine", self.name)
+    /// Version `number`.
+    ///
+    /// # Errors
+    /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if there is none; or if its manifest, or one that it
+    /// follows, cannot be read.
+    pub fn version(&self, number: u64) -> Result<Version> {
+        self.manifests.version(number)
     }
 
-    pub(crate) fn manifest_folder(&self) -> String {
-        format!("{TABLES}/{}/manifest", self.name)
+    /// The newest version whose commit has a logical time of `time` (microseconds) or before it.
+    ///
+    /// # Errors
+    /// [`StoreError::NoVersionAt`] if there is none, or if a manifest cannot be read.
+    pub fn version_at(&self, time: i64) -> Result<Version> {
+        self.manifests.version_at(time)
     }
 
-    pub(crate) fn checkpoint_folder(&self) -> String {
-        format!("{TABLES}/{}/checkpoint", self.name)
+    /// Path and bytes of the files, except SSTs, of a copy of the table that begins with `version`.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub fn files_of(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
+        self.manifests.files_of(version)
     }
 
-    pub(crate) fn checkpoint_path(&self, number: u64) -> String {
-        format!("{}/{number:020}.json", self.checkpoint_folder())
+    /// Removes the SSTs of an edit that will not be committed.
+    pub fn discard(&self, edit: &VersionEdit) {
+        self.ssts.delete(edit.written());
     }
 
-    pub(crate) fn manifest_path(&self, number: u64) -> String {
-        format!("{}/{number:020}.json", self.manifest_folder())
-    }
-
-    /// The newest version, or an empty one that `identity` describes, to be committed upon.
+    /// The newest version, or an empty one with `identity`: the base of the next commit.
     ///
     /// # Errors
     /// [`StoreError::Owned`], [`StoreError::LayoutChanged`], or if it cannot be read.
@@ -185,10 +116,10 @@ impl Table {
             return Ok(Version::empty(identity.clone()));
         };
         if version.table.job != identity.job {
-            return Err(StoreError::Owned { table: self.name.clone(), owner: version.table.job });
+            return Err(StoreError::Owned { table: self.name().to_owned(), owner: version.table.job });
         }
         if version.table.layout != identity.layout {
-            return Err(StoreError::LayoutChanged { table: self.name.clone() });
+            return Err(StoreError::LayoutChanged { table: self.name().to_owned() });
         }
         Ok(version)
     }
@@ -199,7 +130,7 @@ impl Table {
     /// If this build cannot compile it.
     pub fn layout(&self, version: &Version) -> Result<Layout> {
         Layout::compile(&version.table.spec, &version.table.source).map_err(|errors| StoreError::Layout {
-            table: self.name.clone(),
+            table: self.name().to_owned(),
             reason: errors.first().map(ToString::to_string).unwrap_or_default(),
         })
     }

@@ -1,4 +1,4 @@
-//! What is done about a table beside loading and reading it: it is read back, older versions and leftovers are removed.
+//! Maintenance of a table: verify, repair, vacuum and checkpoints.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest of it")]
@@ -6,6 +6,8 @@ mod model;
 
 #[path = "collection/checkpoints.rs"]
 mod checkpoints;
+#[path = "collection/disk.rs"]
+mod disk;
 #[path = "collection/full.rs"]
 mod full;
 #[path = "collection/grown.rs"]
@@ -18,6 +20,8 @@ mod progress;
 mod repair;
 #[path = "collection/shared_files.rs"]
 mod shared_files;
+#[path = "collection/staging.rs"]
+mod staging;
 #[path = "collection/vacuum.rs"]
 mod vacuum;
 #[path = "collection/verify.rs"]
@@ -33,7 +37,7 @@ fn event(id: u64, hours: i64) -> Event {
     Event { id, time: START + hours * 3_600_000_000, q: "a".to_owned(), v: 0, w: Some(hours) }
 }
 
-/// Where a file of the store lies on the disk.
+/// Path of a file of the store on disk.
 fn path(world: &World, inside: &str) -> PathBuf {
     PathBuf::from(world.table().blobs().display()).join(inside)
 }
@@ -44,7 +48,7 @@ fn load(world: &World, model: &mut Model, events: Vec<Event>) {
     world.load(model.now);
 }
 
-/// A world of three loads over two days, and its model.
+/// A table of three loads over two days, and its model.
 fn loaded() -> (World, Model) {
     let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
     for events in [vec![event(0, 0), event(1, 0)], vec![event(0, 1), event(0, 30)], vec![event(1, 2)]] {

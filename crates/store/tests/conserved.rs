@@ -1,5 +1,5 @@
-//! No record is lost: each one read is laid out, filtered or rejected, and the cells of those laid out are written, written
-//! over by a later one, or counted as empty with their place.
+//! No record is lost: each one read is accepted, filtered or rejected, and the cells of accepted ones are written,
+//! replaced by later ones, or counted as empty with their position.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest of it")]
@@ -25,7 +25,7 @@ fn table(row_key: &str, columns: &[Column]) -> TableSpec {
         timestamp: if *zero { TimestampSpec::Zero } else { TimestampSpec::Implied },
         ..ColumnSpec::default()
     };
-    // A family each, so that no two of them can meet.
+    // A family each, so that no two share cells.
     let families = columns.iter().enumerate().map(|(at, own)| FamilySpec {
         name: format!("F{at}"),
         columns: vec![column(own)],
@@ -57,7 +57,7 @@ fn any_column() -> impl Strategy<Value = Column> {
     (qualifier, value, any::<bool>())
 }
 
-/// What a template prints of an event; `None` if a field of it is null. An empty text of a CSV file is one.
+/// The text that a template makes of an event; `None` if a field is null, such as empty text in CSV.
 fn print(template: &str, event: &Event) -> Option<String> {
     let mut text = template.to_owned();
     let w = event.w.map(|w| w.to_string());
@@ -72,7 +72,7 @@ fn print(template: &str, event: &Event) -> Option<String> {
     Some(text)
 }
 
-/// Whether the row key and the qualifier say what the value is: then the same is written each time.
+/// Whether row key and qualifier determine the value: then replacing it loses nothing.
 fn repeats((qualifier, value, _): &Column) -> bool {
     value.is_empty()
         || *value == "{id}"
@@ -89,7 +89,7 @@ struct Expected {
     overwritten: u64,
 }
 
-/// What becomes of the events of one file, all of which are of windows of their own days.
+/// The expected counts for the events of one file, whose windows are days.
 fn expected(columns: &[Column], events: &[Event]) -> Expected {
     let mut found = Expected::default();
     let mut written: BTreeMap<(u64, usize, String, i64), u64> = BTreeMap::new();
@@ -108,7 +108,7 @@ fn expected(columns: &[Column], events: &[Event]) -> Expected {
         for (place, qualifier) in cells {
             let of_key = |template: &str| template.is_empty() || template == "{id}" || !template.contains('{');
             let zero = columns[place].2 || of_key(columns[place].0) && of_key(columns[place].1);
-            // Cells of two windows are never in one file, and are no matter of one load.
+            // Cells of different windows are never in one SST of a load.
             let day = (event.time - START) / DAY;
             let time = if zero { day } else { event.time };
             *written.entry((event.id, place, qualifier.unwrap_or_default(), time)).or_default() += 1;

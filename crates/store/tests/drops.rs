@@ -1,4 +1,4 @@
-//! Drops and compactions against a model: the table is a function of its layout, its inputs and its drops, and
+//! Deletes and compactions against a model: the table is a function of its layout, its inputs and its deletes, and
 //! compaction changes no answer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -10,16 +10,16 @@ use std::collections::BTreeSet;
 
 use model::{DAY, Event, Model, START, World};
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionPlan, DropPlan, DropTarget, StoreError, VersionEdit};
+use tidetable_store::{Compaction, CompactionPlan, DeletePlan, DeleteTarget, StoreError, VersionEdit};
 
-/// Something that happens to a table.
+/// A step of a table.
 #[derive(Debug, Clone)]
 enum Step {
     Load(Vec<Event>),
-    /// Another content of an input that was loaded before.
+    /// New content of a loaded input.
     Change(usize, Vec<Event>),
-    Drop(DropTarget),
-    /// So many hours after the last step.
+    Drop(DeleteTarget),
+    /// This many hours after the last step.
     Compact(i64),
     Rebuild,
 }
@@ -29,7 +29,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     event.prop_map(|(id, day, hour, q, w)| Event { id, time: START + day * DAY + hour * 3_600_000_000, q, v: 0, w })
 }
 
-fn any_target(dated: bool, ranges: bool) -> impl Strategy<Value = DropTarget> {
+fn any_target(dated: bool, ranges: bool) -> impl Strategy<Value = DeleteTarget> {
     let key = (0u64..3, 0i64..3).prop_map(move |(id, day)| {
         let date = if dated { format!("#2018010{}", day + 1) } else { String::new() };
         format!("{id:02}{date}").into_bytes()
@@ -43,10 +43,10 @@ fn any_target(dated: bool, ranges: bool) -> impl Strategy<Value = DropTarget> {
     let prefix =
         prop_oneof![Just("0"), Just("00"), Just("01#2018"), Just("02#201801"), Just("zz"), Just("00#20180102")];
     prop_oneof![
-        prefix.prop_map(|prefix| DropTarget::Prefix { prefix: prefix.as_bytes().to_vec() }),
-        key.clone().prop_map(|key| DropTarget::Row { key }),
-        (key.clone(), family.clone()).prop_map(|(key, family)| DropTarget::Family { key, family }),
-        (key, family, column, times).prop_map(move |(key, family, qualifier, times)| DropTarget::Column {
+        prefix.prop_map(|prefix| DeleteTarget::Prefix { prefix: prefix.as_bytes().to_vec() }),
+        key.clone().prop_map(|key| DeleteTarget::Row { key }),
+        (key.clone(), family.clone()).prop_map(|(key, family)| DeleteTarget::Family { key, family }),
+        (key, family, column, times).prop_map(move |(key, family, qualifier, times)| DeleteTarget::Column {
             key,
             family,
             qualifier: qualifier.as_bytes().to_vec(),
@@ -66,7 +66,7 @@ fn any_step(dated: bool, ranges: bool) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Whether rows keep to windows, the rule of both families, and what happens.
+/// Whether keys name the window, the rule of both families, and the steps.
 fn any_case() -> impl Strategy<Value = (bool, &'static str, Vec<Step>)> {
     let rules = prop_oneof![
         Just(""),
@@ -76,7 +76,7 @@ fn any_case() -> impl Strategy<Value = (bool, &'static str, Vec<Step>)> {
         Just("maxversions=1 and maxage=1d"),
     ];
     (any::<bool>(), rules).prop_flat_map(|(dated, rule)| {
-        // A version that a compaction took out for a newer one does not come back when that is dropped.
+        // A version removed by compaction because of a newer one does not come back when that is deleted.
         let ranges = !rule.contains("maxversions");
         prop::collection::vec(any_step(dated, ranges), 1..9).prop_map(move |steps| (dated, rule, steps))
     })
@@ -100,7 +100,7 @@ proptest! {
                 },
                 Step::Drop(target) => {
                     let Some(snapshot) = world.snapshot() else { continue };
-                    let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
+                    let plan = DeletePlan::new(&snapshot, target.clone()).unwrap();
                     let (shown, stored) = model.would_hide(&target);
                     let is_right = if plan.is_empty() { shown == 0 } else { stored > 0 };
                     prop_assert!(is_right);
@@ -147,11 +147,11 @@ fn event(id: u64, hours: i64) -> Event {
     Event { id, time: START + hours * 3_600_000_000, q: "a".to_owned(), v: 0, w: Some(hours) }
 }
 
-fn prefix(text: &str) -> DropTarget {
-    DropTarget::Prefix { prefix: text.as_bytes().to_vec() }
+fn prefix(text: &str) -> DeleteTarget {
+    DeleteTarget::Prefix { prefix: text.as_bytes().to_vec() }
 }
 
-/// A world of three inputs, and its model.
+/// A table of three inputs, and its model.
 fn loaded(rule: &str) -> (World, Model) {
     let (world, mut model) = (World::new(true, rule), Model::new(true, rule));
     for events in [vec![event(0, 0), event(1, 0)], vec![event(0, 1), event(0, 30)], vec![event(1, 2)]] {
@@ -167,7 +167,7 @@ fn what_is_appended_during_a_compaction_stays() {
     let snapshot = world.snapshot().unwrap();
     let plan = CompactionPlan::new(&snapshot, model.now).unwrap();
     let done = Compaction::run(&plan, &world.ids).unwrap();
-    // The same cells again, so that the order matters.
+    // The same cells again, so that the input order matters.
     world.write(&model.load(vec![event(0, 0), event(1, 2)]));
     world.load(model.now);
     world.commit(&snapshot, &done.edit, plan.now);
@@ -188,7 +188,7 @@ fn a_compaction_gives_way_to_a_drop_and_to_another() {
     let (world, model) = loaded("maxversions=1");
     let snapshot = world.snapshot().unwrap();
     let done = Compaction::run(&CompactionPlan::new(&snapshot, model.now).unwrap(), &world.ids).unwrap();
-    let drop = DropPlan::new(&snapshot, prefix("00")).unwrap();
+    let drop = DeletePlan::new(&snapshot, prefix("00")).unwrap();
     world.commit(&snapshot, &drop.edit(), model.now);
     let conflict = world.try_commit(&snapshot, &done.edit, plan.now).unwrap_err();
     assert!(conflict.to_string().contains("rows that begin with 00"), "{conflict}");
@@ -200,7 +200,7 @@ fn a_compaction_gives_way_to_a_drop_and_to_another() {
 fn a_drop_gives_way_to_whatever_came_meanwhile() {
     let (world, mut model) = loaded("");
     let snapshot = world.snapshot().unwrap();
-    let drop = DropPlan::new(&snapshot, prefix("00")).unwrap();
+    let drop = DeletePlan::new(&snapshot, prefix("00")).unwrap();
     assert_eq!((drop.rows, drop.cells), (2, 3 + 3 + 3 + 2));
     world.write(&model.load(vec![event(0, 5)]));
     world.load(model.now);
@@ -211,9 +211,9 @@ fn a_drop_gives_way_to_whatever_came_meanwhile() {
 fn a_rebuild_gives_way_to_no_drop() {
     let (world, mut model) = loaded("");
     let (base, edit) = world.rebuilt().unwrap();
-    // Deleted and compacted while the table was built anew.
+    // Deleted and compacted while the table was rebuilt.
     let snapshot = world.snapshot().unwrap();
-    world.commit(&snapshot, &DropPlan::new(&snapshot, prefix("00")).unwrap().edit(), model.now);
+    world.commit(&snapshot, &DeletePlan::new(&snapshot, prefix("00")).unwrap().edit(), model.now);
     model.drop(prefix("00"));
     let snapshot = world.snapshot().unwrap();
     let done = Compaction::run(&CompactionPlan::new(&snapshot, model.now).unwrap(), &world.ids).unwrap();
@@ -223,11 +223,11 @@ fn a_rebuild_gives_way_to_no_drop() {
     world.rebuild();
     assert_eq!(world.cells(), model.cells());
 
-    // With an input that came after the drop nobody could tell their rows apart: the load must be done again.
+    // With an input newer than the delete, their rows cannot be told apart in one SST: the load must be repeated.
     world.write(&model.load(vec![event(1, 3)]));
     let (base, edit) = world.rebuilt().unwrap();
     let snapshot = world.snapshot().unwrap();
-    world.commit(&snapshot, &DropPlan::new(&snapshot, prefix("01")).unwrap().edit(), model.now);
+    world.commit(&snapshot, &DeletePlan::new(&snapshot, prefix("01")).unwrap().edit(), model.now);
     let refused = world.table().commit(base, &edit, &world.ids, model.now);
     assert!(matches!(refused, Err(StoreError::Conflict { .. })));
     world.rebuild();
@@ -238,18 +238,18 @@ fn a_rebuild_gives_way_to_no_drop() {
 fn a_drop_must_name_something() {
     let (world, model) = loaded("");
     let snapshot = world.snapshot().unwrap();
-    assert!(matches!(DropPlan::new(&snapshot, prefix("")), Err(StoreError::DropNamesNoRow { .. })));
-    let family = DropTarget::Family { key: b"00#20180101".to_vec(), family: "X".to_owned() };
-    let refused = DropPlan::new(&snapshot, family).unwrap_err();
+    assert!(matches!(DeletePlan::new(&snapshot, prefix("")), Err(StoreError::DeleteNamesNoRow { .. })));
+    let family = DeleteTarget::Family { key: b"00#20180101".to_vec(), family: "X".to_owned() };
+    let refused = DeletePlan::new(&snapshot, family).unwrap_err();
     assert!(refused.to_string().contains("it has F, G"), "{refused}");
-    let nothing = DropPlan::new(&snapshot, prefix("9")).unwrap();
-    // It is kept all the same, once, for what the inputs bring later.
+    let nothing = DeletePlan::new(&snapshot, prefix("9")).unwrap();
+    // It is recorded, once, for what the inputs bring later.
     assert!(nothing.is_empty() && !nothing.edit().is_empty());
     world.commit(&snapshot, &nothing.edit(), model.now);
     let snapshot = world.snapshot().unwrap();
-    assert!(DropPlan::new(&snapshot, prefix("9")).unwrap().edit().is_empty());
+    assert!(DeletePlan::new(&snapshot, prefix("9")).unwrap().edit().is_empty());
     // The commit refuses it too.
-    let wrong = VersionEdit { drops: vec![prefix("")], base: snapshot.version().number, ..VersionEdit::default() };
+    let wrong = VersionEdit { deletes: vec![prefix("")], base: snapshot.version().number, ..VersionEdit::default() };
     assert!(world.try_commit(&snapshot, &wrong, model.now).is_err());
 }
 
@@ -257,15 +257,15 @@ fn a_drop_must_name_something() {
 fn an_input_may_take_no_sequence_that_a_drop_holds_for() {
     let (world, mut model) = loaded("");
     let snapshot = world.snapshot().unwrap();
-    let plan = DropPlan::new(&snapshot, prefix("0")).unwrap();
+    let plan = DeletePlan::new(&snapshot, prefix("0")).unwrap();
     world.commit(&snapshot, &plan.edit(), model.now);
     model.drop(prefix("0"));
-    // The last input goes, so its sequence is free; what comes next was still first seen after the drop.
+    // The last input is removed; the next one still gets a sequence number after the delete.
     let snapshot = world.snapshot().unwrap();
     let last = snapshot.version().inputs.last().unwrap().path.clone();
     let gone = VersionEdit { removed: vec![last], base: snapshot.version().number, ..VersionEdit::default() };
     world.commit(&snapshot, &gone, model.now);
-    assert_eq!(world.snapshot().unwrap().version().next_sequence(), 4);
+    assert_eq!(world.snapshot().unwrap().version().next_input_seqno(), 4);
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn a_window_that_loses_all_its_rows_keeps_its_days() {
     world.commit(&snapshot, &done.edit, plan.now);
     let version = world.snapshot().unwrap().version().clone();
     assert_eq!(version.ssts().count(), 0);
-    // The first day had expired before, and shows nothing new.
+    // The first day had expired before, so it does not change.
     let changed: Vec<u64> = version.windows.iter().flat_map(|window| window.days.values().copied()).collect();
     assert_eq!(changed, [3, version.number]);
-    // A run with an earlier clock does not turn it back: what is gone would not be shown.
+    // A run with an earlier clock does not turn the time back: removed cells would be missing.
     world.write(&Model::new(true, "").load(vec![event(2, 0)]));
     world.load(model.now);
     assert_eq!(world.snapshot().unwrap().version().now, plan.now);

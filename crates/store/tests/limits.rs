@@ -1,4 +1,4 @@
-//! Rows that only several SSTs together make too large, and sums over 64 bits: whatever comes is refused or can be read.
+//! Limits across SSTs: rows that are too large and sums over 64 bits when merged; each commit is refused or readable.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest of it")]
@@ -12,8 +12,8 @@ use tidetable_layout::TableSpec;
 use tidetable_layout::schema::Merge;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Largest, Snapshot, StoreError, VerifyOptions,
-    VersionEdit,
+    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Snapshot, SstBounds, StoreError,
+    VerifyOptions, VersionEdit,
 };
 
 const LIMIT: u64 = 256 << 20;
@@ -49,7 +49,7 @@ fn text(time: i64, bytes: usize) -> Event {
     Event { id: 0, time: START + time, q: "x".repeat(bytes), v: 0, w: None }
 }
 
-/// Loads one more input; one that is refused goes again.
+/// Loads one more input; removes it if it is refused.
 fn load(world: &World, name: &str, events: &[Event]) -> Result<(), StoreError> {
     let file = File::of(name, events);
     world.write(&file);
@@ -98,15 +98,15 @@ fn a_sum_over_64_bits_is_found_by_the_load_that_brings_it() {
     overflows(load(&world, "4.csv", &[value(1, 9, 1)]).unwrap_err(), "01");
     let cells: Vec<String> = world.cells().into_values().collect();
     assert_eq!(cells, [i64::MAX.to_string(), i64::MAX.to_string()]);
-    // What kept a sum low may go: the row is not among what is loaded.
+    // Cells that lowered a sum may be removed: the row is not among the loaded ones.
     world.write(&File::of("2.csv", &[value(1, 0, 1)]));
     overflows(world.try_load(START, |edit| edit).unwrap_err(), "00");
 }
 
-/// What a build wrote that did not look at sums of several loads.
+/// Writes as a build did that did not check sums of several loads.
 fn unchecked(mut edit: VersionEdit) -> VersionEdit {
     for sst in edit.ssts.values_mut().flatten() {
-        sst.largest = Some(Largest::default());
+        sst.bounds = Some(SstBounds::default());
     }
     edit
 }
@@ -126,11 +126,11 @@ fn a_table_that_holds_such_a_sum_already_is_reported_and_can_be_mended() {
     let mut report = world.table().verify(VerifyOptions::default()).unwrap();
     assert!(!report.is_sound());
     overflows(report.rows.pop().unwrap(), "00");
-    // Other rows come and go as ever.
+    // Other rows can be loaded and deleted.
     load(&world, "3.csv", &[value(1, 1, 1)]).unwrap();
     overflows(load(&world, "4.csv", &[value(0, 1, 1)]).unwrap_err(), "00");
     let snapshot = world.snapshot().unwrap();
-    let plan = DropPlan::new(&snapshot, DropTarget::Row { key: b"00".to_vec() }).unwrap();
+    let plan = DeletePlan::new(&snapshot, DeleteTarget::Row { key: b"00".to_vec() }).unwrap();
     assert_eq!((plan.rows, plan.cells), (1, 1));
     world.commit(&snapshot, &plan.edit(), START);
     assert!(read(&world.snapshot().unwrap()).is_none());
@@ -153,7 +153,7 @@ fn a_row_is_too_large_whatever_loads_and_windows_its_cells_come_in() {
     let both = [text(time(1) + DAY, 90), text(time(1) + 2 * DAY, 90)];
     assert!(is_too_large(&load(&world, "3.csv", &both).unwrap_err()));
     load(&world, "3.csv", &both[..1]).unwrap();
-    // The same cell again takes no more.
+    // The same cell again adds nothing.
     load(&world, "4.csv", &[text(time(2), 390)]).unwrap();
     let cells = world.cells();
     assert_eq!(cells.values().map(String::len).collect::<Vec<_>>(), [90, 390, 400]);
@@ -167,7 +167,7 @@ fn versions_that_rules_hide_do_not_count_and_hinder_no_compaction() {
     let world = World::of(&texts(), "maxversions=1", 1000);
     for at in 1..40 {
         load(&world, &format!("{at:02}.csv"), &[text(at * 1_000_000, 600)]).unwrap();
-        // Parts of a window are merged, and hold versions that only the whole of it shows to be old.
+        // Merged parts of a window hold versions that expire only in the whole window.
         compact(&world, CompactionExtent::Due);
     }
     assert_eq!(world.cells().len(), 1);
@@ -190,7 +190,7 @@ fn deleting_newer_versions_uncovers_no_row_that_is_too_large() {
             let snapshot = world.snapshot().unwrap();
             let times = Some(START + second(times.start)..START + second(times.end));
             let (key, family, qualifier) = (b"00".to_vec(), "F".to_owned(), b"q".to_vec());
-            let plan = DropPlan::new(&snapshot, DropTarget::Column { key, family, qualifier, times }).unwrap();
+            let plan = DeletePlan::new(&snapshot, DeleteTarget::Column { key, family, qualifier, times }).unwrap();
             world.try_commit(&snapshot, &plan.edit(), START)
         };
         if extent.is_none() {
@@ -235,7 +235,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 /// The sums of each id by day.
 type Sums = BTreeMap<u64, BTreeMap<i64, i128>>;
 
-/// What a load makes of the sums; `None` if a cell of it, of a window, or of the table is over 64 bits.
+/// The sums after a load; `None` if a cell in the load, in a window, or in the table exceeds 64 bits.
 fn add(sums: &Sums, events: &[(u64, i64, i64)], dated: bool) -> Option<Sums> {
     let fits = |sum: i128| i64::try_from(sum).is_ok();
     let (mut own, mut all) = (Sums::new(), sums.clone());
@@ -259,7 +259,7 @@ proptest! {
             match step {
                 Step::Load(events) => {
                     let next = add(&known, &events, dated);
-                    // No two files are alike, or one of them would not count.
+                    // Files must differ, since copies are not loaded.
                     let event = |(id, day, w)| Event { v: at as u64, ..value(id, day, w) };
                     let events: Vec<Event> = events.into_iter().map(event).collect();
                     let done = load(&world, &format!("{at:02}.csv"), &events);
@@ -270,7 +270,7 @@ proptest! {
                 Step::Drop(id) => {
                     let Some(snapshot) = world.snapshot() else { continue };
                     let prefix = format!("{id:02}").into_bytes();
-                    let plan = DropPlan::new(&snapshot, DropTarget::Prefix { prefix }).unwrap();
+                    let plan = DeletePlan::new(&snapshot, DeleteTarget::Prefix { prefix }).unwrap();
                     if !plan.is_empty() {
                         world.commit(&snapshot, &plan.edit(), START);
                     }

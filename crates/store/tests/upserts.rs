@@ -1,4 +1,4 @@
-//! Rows that newer events replace, and those that events without values empty, against a list of events.
+//! Upserts against a model: newer events replace rows, and events without values empty them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest of it")]
@@ -10,7 +10,7 @@ use model::{Cells, DAY, Event, File, START, World};
 use proptest::prelude::*;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{TableSpec, Window};
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, VerifyOptions};
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, VerifyOptions};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -20,7 +20,7 @@ enum Step {
     Rebuild,
 }
 
-/// The newest event of each id; a value that is null has no cell.
+/// The newest event of each id; null values have no cell.
 fn table() -> TableSpec {
     let column = |qualifier: &str, value: &str| ColumnSpec {
         qualifier: qualifier.to_owned(),
@@ -58,7 +58,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is shown of events in the order they came, of which those of an id before its last drop are hidden.
+/// The visible cells of events in order of arrival; those of an id before its last delete are hidden.
 fn shown(events: &[Event], drops: &[(usize, u64)]) -> Cells {
     let mut cells = Cells::new();
     for id in 0..3 {
@@ -104,7 +104,7 @@ proptest! {
                 Step::Drop(id) => {
                     let snapshot = world.snapshot().unwrap();
                     let key = format!("{id:02}").into_bytes();
-                    let plan = DropPlan::new(&snapshot, DropTarget::Row { key }).unwrap();
+                    let plan = DeletePlan::new(&snapshot, DeleteTarget::Row { key }).unwrap();
                     if !plan.is_empty() {
                         world.commit(&snapshot, &plan.edit(), START);
                         drops.push((events.len(), id));

@@ -1,5 +1,5 @@
 //! Writes generated samples of machines: `metrics FOLDER HOSTS INSTANTS`, a hundred metrics each, ten CSV files in
-//! time order. Prints how many rows there are and the sum of each metric.
+//! time order. Prints the number of rows and the sum of each metric.
 
 use std::io::{self, stdout};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Writes generated readings: `readings FOLDER METERS DAYS`, 96 a meter and day, one CSV file a day. Prints how many
-//! there are and their sum.
+//! Writes generated readings: `readings FOLDER METERS DAYS`, 96 per meter and day, one CSV file per day. Prints their
+//! number and sum.
 
 use std::io::{self, stdout};
 use std::path::PathBuf;

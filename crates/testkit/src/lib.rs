@@ -1,7 +1,7 @@
-//! Dev-only: telemetry made from a seed, for tests and benches of every crate.
+//! Dev-only: telemetry generated from a seed, for tests and benchmarks of every crate.
 //!
-//! What is written is a function of the seed alone, whatever the number of threads; the sums that a reader must find
-//! come with it ([`Written`]).
+//! The output is a function of the seed, whatever the number of threads; it comes with the sums that a reader must
+//! find ([`Written`]).
 
 mod metrics;
 mod readings;

@@ -1,4 +1,4 @@
-//! Samples of machines: a row for each machine and minute with a hundred metrics, in time order.
+//! Samples of machines: a row per machine and minute with a hundred metrics, in time order.
 
 use std::f64::consts::TAU;
 use std::io;
@@ -12,12 +12,12 @@ use crate::written::{Text, Written, write_files};
 const FLOATS: usize = 60;
 const COUNTERS: usize = 30;
 const SIZES: usize = 10;
-/// Parts of the whole, each a file.
+/// Number of files.
 const FILES: u32 = 10;
 const PAGE: u64 = 4096;
 
-/// Samples of `hosts` machines at `instants` minutes from the start of `first`: 60 floats of two decimals that swing
-/// about a level of their own, 30 counters that only grow, 10 numbers of bytes, which are whole pages.
+/// Samples of `hosts` machines at `instants` minutes from the start of `first`: 60 floats of two decimals that
+/// oscillate about a level, 30 monotonic counters, 10 sizes in bytes, which are whole pages.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     /// Number of machines.
@@ -26,34 +26,34 @@ pub struct Metrics {
     pub instants: u32,
     /// Day of the first sample.
     pub first: NaiveDate,
-    /// Decides the values.
+    /// Seed of the values.
     pub seed: u64,
 }
 
-/// How one metric of one machine behaves.
+/// Parameters of one metric of one machine.
 #[derive(Clone, Copy)]
 struct Habit {
     level: f64,
     swing: f64,
-    /// Samples of a whole swing.
+    /// Samples per oscillation.
     period: f64,
     phase: f64,
 }
 
 impl Metrics {
-    /// Names and kinds of the columns after `host` and `ts`: whether a column is a float.
+    /// Columns after `host` and `ts`: (name, whether it is a float).
     pub fn columns() -> impl Iterator<Item = (String, bool)> {
         let named = |kind: &'static str, count: usize| (0..count).map(move |at| format!("{kind}_{at:02}"));
         let floats = named("float", FLOATS).map(|name| (name, true));
         floats.chain(named("counter", COUNTERS).chain(named("bytes", SIZES)).map(|name| (name, false)))
     }
 
-    /// Cells with a value that there are.
+    /// Number of values.
     pub fn cells(&self) -> u64 {
         u64::from(self.hosts) * u64::from(self.instants) * (FLOATS + COUNTERS + SIZES) as u64
     }
 
-    /// Writes ten CSV files into `folder`, several at a time.
+    /// Writes ten CSV files into `folder`, in parallel.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -128,7 +128,7 @@ impl Metrics {
 }
 
 impl Habit {
-    /// Swings about the level.
+    /// Oscillation about the level.
     fn curve(&self, instant: u32) -> f64 {
         self.level * (1.0 + self.swing * (TAU * (f64::from(instant) / self.period + self.phase)).sin())
     }

@@ -1,5 +1,5 @@
-//! Meter readings in the shape of the reference set: log-normal loads with a daily curve, three
-//! decimals, in time order, one CSV file a day.
+//! Meter readings in the shape of the reference set: log-normal loads with a daily curve, three decimals, in time
+//! order, one CSV file per day.
 
 use std::io;
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::written::{Text, Written, write_files};
 pub struct Readings {
     /// Number of meters.
     pub meters: u32,
-    /// Readings a meter and day; a divisor of 1440.
+    /// Readings per meter and day; a divisor of 1440.
     pub per_day: u32,
     /// First day.
     pub first: NaiveDate,
     /// Number of days.
     pub days: u32,
-    /// Decides the values.
+    /// Seed of the values.
     pub seed: u64,
 }
 
 impl Readings {
-    /// How many there are.
+    /// Number of readings.
     pub fn count(&self) -> u64 {
         u64::from(self.meters) * u64::from(self.per_day) * u64::from(self.days)
     }
 
-    /// Writes a CSV file a day into `folder`, several at a time.
+    /// Writes a CSV file per day into `folder`, in parallel.
     ///
     /// # Errors
     /// If a file cannot be written.

@@ -1,20 +1,20 @@
-//! Numbers from a seed.
+//! Random numbers from a seed.
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A small random number generator (SplitMix64): the same seed, the same numbers.
+/// A random number generator (SplitMix64), the same on every machine.
 #[derive(Debug, Clone)]
 pub struct Seeded(u64);
 
 impl Seeded {
-    /// A generator that starts from `seed`.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A generator of its own for part `part` of what `seed` makes.
+    /// An independent generator for part `part` of the output of `seed`.
     pub fn part(seed: u64, part: u64) -> Self {
-        // Scrambled, since generators whose seeds are a few steps apart give each other's numbers.
+        // Scrambled, since SplitMix64 generators with close seeds overlap.
         Self(Self(seed ^ Self(part).bits()).bits())
     }
 
@@ -32,12 +32,12 @@ impl Seeded {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number in 0..`most`, which is not 0.
+    /// A number in 0..`most`, which must not be 0.
     pub fn below(&mut self, most: u64) -> u64 {
         self.bits() % most
     }
 
-    /// A standard normal number, near enough (the sum of twelve uniform ones).
+    /// An approximately standard normal number (the sum of twelve uniform ones).
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }

@@ -1,4 +1,4 @@
-//! Files written side by side, and what they hold.
+//! Parallel writing of CSV files, with their row counts and sums.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What was written: for a reader to check itself by.
+/// Summary of written files, against which readers check themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
     /// The files, in time order.
     pub paths: Vec<PathBuf>,
-    /// Rows, headers not counted.
+    /// Rows, without headers.
     pub rows: u64,
-    /// For each column of numbers its name, the decimals its values have, and their sum in units of the last decimal.
+    /// For each numeric column: (name, decimals, sum in units of the last decimal).
     pub sums: Vec<(String, u32, u128)>,
 }
 
@@ -24,7 +24,7 @@ impl Written {
         self.sums.get(column).map_or(0.0, |(_, decimals, sum)| *sum as f64 / 10f64.powi(*decimals as i32))
     }
 
-    /// A line for the rows, then one for the sum of each column.
+    /// Prints a line with the number of rows, then one for the sum of each column.
     ///
     /// # Errors
     /// Those of `out`.
@@ -34,10 +34,10 @@ impl Written {
     }
 }
 
-/// Bytes of text to collect before they are written.
+/// Buffer size, bytes.
 const TEXT_BYTES: usize = 1 << 20;
 
-/// Text on its way into one file, and the sums of its numbers.
+/// Buffered text of one file, with the sums of its numbers.
 pub(crate) struct Text {
     out: BufWriter<File>,
     pub(crate) line: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Appends a whole number.
+    /// Appends an integer.
     pub(crate) fn integer(&mut self, value: u64) {
         self.line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
@@ -79,7 +79,8 @@ impl Text {
     }
 }
 
-/// Writes `paths` on all cores, each by `fill` with its number, under the header `header`. `sums` names what is summed.
+/// Writes `paths` on all cores, each by `fill` with its index, under the header `header`. `sums` names the summed
+/// columns.
 pub(crate) fn write_files(
     paths: Vec<PathBuf>,
     header: &str,

@@ -202,7 +202,7 @@ fn delete_asks_for_confirmation() {
     project.fails(2, &["delete", "SENSOR", "--row", "0000000042#20180105"]);
     project.fails(2, &["drop-rows", "SENSOR"]);
     let empty = project.fails(2, &["drop-rows", "SENSOR", "--prefix", "", "--yes"]);
-    assert!(empty.contains("must name"), "{empty}");
+    assert!(empty.contains("needs a row key"), "{empty}");
     let row = ["delete", "SENSOR", "--yes", "--row", "0000000042#20180105"];
     let with = |more: &[&'static str]| [&row, more].concat();
     assert!(project.fails(2, &with(&["--column", "METRE"])).contains("it has METER"));

@@ -99,7 +99,7 @@ fn repair_removes_a_damaged_sst_and_reloads_its_rows() {
     assert_eq!(record["loads"][0]["rebuilt"], serde_json::json!(["2020-01-02"]));
     assert_eq!(project.csv("select * from T order by meter, ts"), before);
     assert_eq!(fs::read(project.path(&format!("data/tables/T/quarantine/{id}.sst"))).unwrap(), bytes);
-    assert!(project.fails(1, &["repair", "T", "--drop", id]).contains("no damaged SST"));
+    assert!(project.fails(1, &["repair", "T", "--drop", id]).contains("not a damaged SST"));
 }
 
 #[test]

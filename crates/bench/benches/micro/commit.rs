@@ -1,4 +1,4 @@
-//! A commit: the next version made, checked, written and synced.
+//! Commits: makes, checks, writes and syncs the next version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const DAYS: usize = 365;
 fn sst(id: u128) -> Sst {
     Sst {
         id: ulid_text(id),
-        order: 0,
+        seqno: 0,
         level: 0,
         bytes: 2_600_000,
         checksum: format!("{id:032x}"),
@@ -25,15 +25,15 @@ fn sst(id: u128) -> Sst {
         last_key: b"0000020000#20170726".to_vec(),
         min_timestamp: Some(0),
         max_timestamp: Some(DAY - 1),
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     }
 }
 
 fn input(number: usize) -> Input {
     Input {
-        sequence: number as u64 + 1,
+        input_seqno: number as u64 + 1,
         path: format!("data/{number:04}.csv"),
         size: 65_000_000,
         version: number.to_string(),
@@ -45,7 +45,7 @@ fn input(number: usize) -> Input {
     }
 }
 
-/// A version of `ssts` SSTs over at most a year of days, with an input a day.
+/// A version of `ssts` SSTs over at most a year of days, with one input per day.
 fn version(bench: &Bench, ssts: usize) -> Version {
     let mut edit = VersionEdit { inputs: (0..DAYS.min(ssts)).map(input).collect(), ..VersionEdit::default() };
     for at in 0..ssts {
@@ -56,7 +56,7 @@ fn version(bench: &Bench, ssts: usize) -> Version {
     bench.table().commit(Version::empty(bench.identity()), &edit, bench.ids(), 0).unwrap()
 }
 
-/// Puts one SST in the place of those of a window, so that the number of SSTs hardly changes.
+/// Replaces the SSTs of a window by one, so that the number of SSTs hardly changes.
 fn commit_one(bench: &Bench, current: &Version, next: u128) -> Version {
     let edit = VersionEdit {
         base: current.number,
@@ -68,8 +68,8 @@ fn commit_one(bench: &Bench, current: &Version, next: u128) -> Version {
     bench.table().commit(black_box(current.clone()), &edit, bench.ids(), 0).unwrap()
 }
 
-/// A commit to a table of as many SSTs as the argument says. Three of the samples write a checkpoint, too: those are
-/// the slowest, and count in the mean.
+/// A commit to a table of `ssts` SSTs. Three of the samples also write a checkpoint: they are the slowest, and count
+/// in the mean.
 #[divan::bench(args = [10, 1_000, 10_000], sample_count = 96, sample_size = 1)]
 fn commit(bencher: Bencher, ssts: usize) {
     let folder = files::folder(&format!("commit-{ssts}"));
@@ -82,7 +82,7 @@ fn commit(bencher: Bencher, ssts: usize) {
     });
 }
 
-/// Reading the newest version from the disk, with as many steps behind its checkpoint as there can be.
+/// Reads the newest version from disk, with the greatest number of deltas since its checkpoint.
 #[divan::bench(args = [10, 1_000, 10_000], sample_count = 30, sample_size = 1)]
 fn latest(bencher: Bencher, ssts: usize) {
     let folder = files::folder(&format!("latest-{ssts}"));

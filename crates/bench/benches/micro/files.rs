@@ -1,4 +1,4 @@
-//! What is measured, made once.
+//! Inputs and tables for the benchmarks, made once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tidetable_bench::{Bench, Shape};
 use tidetable_source::{Chunk, Parser};
 use tidetable_store::Snapshot;
 
-/// A new empty folder of the target folder; it stays after the run.
+/// A new empty directory in the target directory; it stays after the run.
 pub fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("micro").join(name);
     let _ = std::fs::remove_dir_all(&path);
@@ -19,7 +19,7 @@ pub fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Meters or machines, and days or minutes, of a file that is about one chunk.
+/// (entities, steps) of a file of about one chunk.
 fn size(shape: Shape) -> (u32, u32) {
     match shape {
         Shape::Meter => (1500, 1),
@@ -27,7 +27,7 @@ fn size(shape: Shape) -> (u32, u32) {
     }
 }
 
-/// The first chunk of one file, and its bytes.
+/// The first chunk of one file, and its length in bytes.
 pub fn chunk(shape: Shape, name: &str) -> (Arc<Parser>, Chunk, u64) {
     let folder = folder(name);
     let (entities, steps) = size(shape);
@@ -64,8 +64,7 @@ pub fn parquet_chunk(shape: Shape, name: &str) -> (Arc<Parser>, Chunk, u64) {
     first_chunk(shape, &folder, &path)
 }
 
-/// A table that was loaded in `loads` loads, each of which has some instants of every entity: all its rows are in
-/// that many SSTs.
+/// A table of `loads` loads, each with some instants of every entity: every row is in that many SSTs.
 pub fn table(shape: Shape, loads: usize, name: &str) -> Snapshot {
     let folder = folder(name);
     let (inputs, parts) = (folder.join("inputs"), folder.join("parts"));

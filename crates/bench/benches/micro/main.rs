@@ -1,7 +1,7 @@
-//! The parts of a load and of reading, one by one: `just bench-micro [NAME]`.
+//! Micro-benchmarks of the parts of loads and reads: `just bench-micro [NAME]`.
 //!
-//! Inputs are made in the target folder before anything is measured, and are in memory or in the page cache by then.
-#![expect(clippy::unwrap_used, reason = "a part that fails has no speed")]
+//! Inputs are made in the target directory before measuring, and are in memory or in the page cache by then.
+#![expect(clippy::unwrap_used, reason = "a failure ends the benchmark")]
 
 mod commit;
 mod files;

@@ -1,4 +1,4 @@
-//! Placing events by the rank of their row key.
+//! Sorting of events by the rank of their row key.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -14,8 +14,7 @@ fn partition(bencher: Bencher, ranks: &[u32], tails: &[u64], entities: usize) {
         .bench_local_values(|(ranks, tails)| order_events(black_box(ranks), black_box(tails), entities));
 }
 
-/// Events as telemetry brings them, instant by instant, each instant with all entities; the argument is how many those
-/// are. All of a day, so one tail.
+/// Events in order of time, each instant with all `entities`. All in one day, so one tail.
 #[divan::bench(args = [1_000, 20_000, 1_000_000])]
 fn partition_by_instant(bencher: Bencher, entities: usize) {
     let ranks: Vec<u32> = (0..EVENTS).map(|event| (event % entities) as u32).collect();
@@ -23,7 +22,7 @@ fn partition_by_instant(bencher: Bencher, entities: usize) {
     partition(bencher, &ranks, &tails, entities);
 }
 
-/// A row for each event: the tail is the time.
+/// One row per event: the tail is the time.
 #[divan::bench(args = [1_000, 20_000])]
 fn partition_into_rows(bencher: Bencher, entities: usize) {
     let ranks: Vec<u32> = (0..EVENTS).map(|event| (event % entities) as u32).collect();
@@ -31,7 +30,7 @@ fn partition_into_rows(bencher: Bencher, entities: usize) {
     partition(bencher, &ranks, &tails, entities);
 }
 
-/// Events in no order at all, which must be compared.
+/// Shuffled events, which must be compared.
 #[divan::bench(args = [1_000, 20_000])]
 fn partition_shuffled(bencher: Bencher, entities: usize) {
     let mut random = Seeded::new(1);

@@ -1,4 +1,4 @@
-//! Bytes of a file to a typed batch, and the batch to codes, times and columns.
+//! Parsing of a file into typed batches, and encoding of batches into codes, times and columns.
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
@@ -6,7 +6,7 @@ use tidetable_bench::Shape;
 
 use crate::files;
 
-/// A shape and how it is written.
+/// A shape and its file format.
 #[derive(Debug, Clone, Copy)]
 enum Input {
     MeterCsv,
@@ -35,7 +35,7 @@ fn parse(bencher: Bencher, input: Input) {
         .bench_local_values(|chunk| parser.parse(black_box(chunk)).unwrap());
 }
 
-/// With the dictionary of an encoder that has seen the keys; items are values.
+/// With an encoder that has interned the keys; items are values.
 #[divan::bench(args = [Shape::Meter, Shape::Metric])]
 fn lay_out(bencher: Bencher, shape: Shape) {
     let batch = files::batch(shape, "lay-out");
@@ -46,7 +46,7 @@ fn lay_out(bencher: Bencher, shape: Shape) {
     bencher.counter(ItemsCount::new(values)).bench_local(|| encoder.encode(black_box(&batch)).unwrap());
 }
 
-/// With a new encoder, to which every key is new; items are values.
+/// With a new encoder, for which every key is new; items are values.
 #[divan::bench(args = [Shape::Meter, Shape::Metric])]
 fn lay_out_new_keys(bencher: Bencher, shape: Shape) {
     let batch = files::batch(shape, "lay-out-new");

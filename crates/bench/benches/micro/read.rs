@@ -1,4 +1,4 @@
-//! Reading a version: all of it, merged of several SSTs, and single rows.
+//! Scans that merge several SSTs, and point lookups.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -9,7 +9,7 @@ use tidetable_testkit::Seeded;
 
 use crate::files;
 
-/// Every row lies in as many SSTs as the argument says; items are cells.
+/// Every row is in `ssts` SSTs; items are cells.
 fn merge(bencher: Bencher, shape: Shape, ssts: usize, name: &str) {
     let snapshot = files::table(shape, ssts, &format!("{name}-{ssts}"));
     let projection = Projection::all(snapshot.schema());
@@ -21,19 +21,19 @@ fn merge(bencher: Bencher, shape: Shape, ssts: usize, name: &str) {
     });
 }
 
-/// Rows of a day, which the SSTs share.
+/// Rows of a day, which are in all SSTs.
 #[divan::bench(args = [1, 2, 8], sample_count = 20)]
 fn merge_meter(bencher: Bencher, ssts: usize) {
     merge(bencher, Shape::Meter, ssts, "merge-meter");
 }
 
-/// Rows of an instant, each of which is in one of the SSTs.
+/// Rows of an instant, each in one of the SSTs.
 #[divan::bench(args = [1, 2, 8], sample_count = 20)]
 fn merge_metric(bencher: Bencher, ssts: usize) {
     merge(bencher, Shape::Metric, ssts, "merge-metric");
 }
 
-/// Keys of rows that there are, in no order.
+/// Existing row keys, shuffled.
 fn keys(snapshot: &Snapshot) -> Vec<Vec<u8>> {
     let (all, projection) = (snapshot.whole(&KeyRange::all()).unwrap(), Projection::all(snapshot.schema()));
     let mut random = Seeded::new(1);
@@ -46,8 +46,8 @@ fn keys(snapshot: &Snapshot) -> Vec<Vec<u8>> {
     keys.into_iter().map(|(_, key)| key).collect()
 }
 
-/// One row with all its cells, out of as many SSTs as the argument says, files open and filters read. One after
-/// another through all rows.
+/// Point lookup of a row with all its cells in `ssts` SSTs, with open files and loaded bloom filters. Cycles through
+/// all rows.
 fn point(bencher: Bencher, shape: Shape, ssts: usize, name: &str) {
     let snapshot = files::table(shape, ssts, &format!("{name}-{ssts}"));
     let projection = Projection::all(snapshot.schema());

@@ -1,4 +1,4 @@
-//! A stripe to bytes and back. Items are cells, bytes those of the encoded stripe.
+//! Encoding and decoding of a stripe. Items are cells, bytes those of the encoded stripe.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn encode_dense(bencher: Bencher, shape: Shape) {
     encode(bencher, shape, Compression::Dense, "encode-dense");
 }
 
-/// A file of that stripe alone, in memory.
+/// An SST of that stripe only, in memory.
 fn file(shape: Shape, level: Compression, name: &str) -> Reader {
     let (schema, block) = stripe(shape, name);
     let options = options(level);

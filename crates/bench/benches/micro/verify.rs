@@ -1,4 +1,4 @@
-//! Reading files back to see whether they are whole; bytes are those of the files.
+//! Verify of SSTs; bytes are those of the files.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -7,7 +7,7 @@ use tidetable_sstable::Reader;
 
 use crate::files;
 
-/// The SSTs of a table of one load.
+/// The SSTs of a table with one load.
 fn readers(shape: Shape, name: &str) -> Vec<Reader> {
     let snapshot = files::table(shape, 1, name);
     snapshot.version().ssts().map(|sst| snapshot.reader(sst).unwrap()).collect()
@@ -23,7 +23,7 @@ fn sweep(bencher: Bencher, shape: Shape) {
     });
 }
 
-/// Everything the files say, on one core.
+/// Full verify, on one core.
 #[divan::bench(args = [Shape::Meter, Shape::Metric], sample_count = 20)]
 fn verify(bencher: Bencher, shape: Shape) {
     let readers = readers(shape, &format!("verify-{shape:?}"));

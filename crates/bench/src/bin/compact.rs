@@ -1,11 +1,11 @@
-//! Loads generated telemetry in as many runs as there are files, and tells how long it takes to merge them into one:
-//! `compact ENTITIES STEPS [--layout meter|metric]`. STEPS are days of meters or minutes of machines; meters have a file a
-//! day. All of it lies in one window. Then all stripes are copied as bytes, to nowhere, on one core.
+//! Benchmark of compaction: `compact ENTITIES STEPS [--layout meter|metric]` loads generated telemetry, one load per
+//! file, and times the merge of all SSTs. STEPS are days of meters or minutes of machines; meters have a file per
+//! day. There is one window. Then all stripes are copied as bytes, to a sink, on one core.
 //!
-//! `compact ENTITIES STEPS --daily` loads file after file into a window a day, compacts what is due after each, as a run
-//! does, and reads all readings of single meters.
+//! `compact ENTITIES STEPS --daily` loads file after file into daily windows, compacts after each what is due, as a
+//! run does, and reads all readings of single meters.
 //!
-//! Files lie in a temporary folder of the current one. `RAYON_NUM_THREADS` sets the number of threads.
+//! Files are in a temporary directory in the current one. `RAYON_NUM_THREADS` sets the number of threads.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write, stdout};
@@ -21,7 +21,7 @@ use tidetable_testkit::Written;
 
 const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily]";
 
-/// What the command line asks for.
+/// Command-line arguments.
 struct Args {
     shape: Shape,
     entities: u32,
@@ -41,7 +41,7 @@ fn main() -> Result<ExitCode> {
     if args.daily { daily(&bench, &written, args.entities) } else { once(bench.with_window(Window::None)?, &written) }
 }
 
-/// Loads file after file, and merges all that came of it.
+/// Loads file after file, and merges all SSTs.
 fn once(bench: Bench, written: &Written) -> Result<ExitCode> {
     for path in &written.paths {
         let name = path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?;
@@ -86,14 +86,14 @@ fn daily(bench: &Bench, written: &Written, meters: u32) -> Result<ExitCode> {
     let read = |meter: u32| -> Result<(usize, f64)> {
         let clock = Instant::now();
         let mut records = 0;
-        for slice in snapshot.slices(&[key(meter)], &(i64::MIN..i64::MAX)) {
+        for slice in snapshot.scan_ranges(&[key(meter)], &(i64::MIN..i64::MAX)) {
             for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
                 records += block?.groups.iter().flatten().map(|group| group.len()).max().unwrap_or(0);
             }
         }
         Ok((records, clock.elapsed().as_secs_f64()))
     };
-    // Once to open the files.
+    // Warm-up, which opens the files.
     read(1)?;
     let times: Vec<(usize, f64)> = (1..=meters.min(50)).map(read).collect::<Result<_>>()?;
     let mean = times.iter().map(|(_, seconds)| seconds).sum::<f64>() / times.len() as f64;
@@ -121,7 +121,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
     (shape == Shape::Meter || !daily).then_some(Args { shape, entities: *entities, steps: *steps, daily })
 }
 
-/// Copies every stripe into a file that is kept nowhere; bytes of them.
+/// Copies every stripe into a file that is discarded; returns their bytes.
 fn copy(snapshot: &Snapshot) -> Result<u64> {
     let mut bytes = 0;
     for (uid, sst) in snapshot.version().ssts().enumerate() {

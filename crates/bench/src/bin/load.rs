@@ -1,8 +1,8 @@
-//! Loads a folder of files and tells what each stage took: `load FOLDER [--memory SIZE] [--layout meter|metric]`.
+//! Benchmark of a load, by stage: `load FOLDER [--memory SIZE] [--layout meter|metric]`.
 //!
-//! FOLDER holds Parquet files, or else CSV files, as the examples `readings` and `metrics` of the crate testkit write them. The
-//! store lies in a temporary folder beside it and is removed at the end, unless `--keep FOLDER` says where it is to
-//! stay. `RAYON_NUM_THREADS` sets the number of threads.
+//! FOLDER is a directory of Parquet or CSV files, as written by the examples `readings` and `metrics` of the crate
+//! testkit. The store is in a temporary directory beside it, removed at the end; `--keep FOLDER` keeps it there
+//! instead. `RAYON_NUM_THREADS` sets the number of threads.
 
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn main() -> Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
-    // Not in the machine's folder for temporary files, which may be memory.
+    // Not in the system's temporary directory, which may be in memory.
     let temporary = tempfile::tempdir_in(args.folder.parent().unwrap_or(Path::new(".")))?;
     let root = args.keep.as_deref().unwrap_or(temporary.path());
     let mut bench = Bench::new(args.shape, &args.folder, root)?;
@@ -54,7 +54,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
     (!parsed.folder.as_os_str().is_empty()).then_some(parsed)
 }
 
-/// Bytes that a text such as `512MiB` means.
+/// Parses a size such as `512MiB` into bytes.
 fn size(text: &str) -> Option<u64> {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
     let (number, shift) = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))?;
@@ -74,7 +74,7 @@ fn report(done: &Done, out: &mut impl Write) -> io::Result<()> {
     line("bytes a cell", format!("{:.3}", stats.bytes_out as f64 / stats.cells as f64))?;
     line("SSTs", version.ssts().count().to_string())?;
     line("seconds load", format!("{wall:.3}"))?;
-    // Tasks of several cores add up, so these may be more than the whole.
+    // Summed over cores, so these may exceed the total.
     line("  waiting for inputs", format!("{:.3}", seconds(&stats.read)))?;
     line("  parsing", format!("{:.3}", seconds(&stats.parse)))?;
     line("  sorting", format!("{:.3}", seconds(&stats.sort)))?;
@@ -84,7 +84,7 @@ fn report(done: &Done, out: &mut impl Write) -> io::Result<()> {
     line("peak memory", peak_memory().map_or("unknown".to_owned(), |kib| format!("{:.0} MiB", kib as f64 / 1024.0)))
 }
 
-/// The most KiB that this process ever held, where Linux tells.
+/// Peak memory of this process in KiB, on Linux.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

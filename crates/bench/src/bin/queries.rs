@@ -1,7 +1,7 @@
-//! A warm session that answers queries and tells how long each took: `queries ROOT [METERS]`.
+//! Benchmark of queries in a warm session: `queries ROOT [METERS]`.
 //!
-//! ROOT is a store; METERS a Parquet file, shown as the table `side.public.meters`. Requests come as lines of JSON on
-//! stdin, answers go as lines of JSON to stdout, so that a script can have other engines answer in between:
+//! ROOT is a store; METERS a Parquet file, registered as the table `side.public.meters`. Requests are lines of JSON
+//! on stdin, responses lines of JSON on stdout, so that a script can run other engines in between:
 //!
 //! | request | answer |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | the same with `"answer": "FILE"` | and the rows as lines of tab-separated text in FILE |
 //! | `{"table": "SENSOR", "row": "0000000007#20170730", "runs": 1000}` | the same for the records of a row through the store's own interface |
 //!
-//! An answer with `error` says what went wrong. `--without-push-down` reads whole tables.
+//! A failure gives a response with `error`. `--without-push-down` disables predicate pushdown.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Write, stdin, stdout};
@@ -105,7 +105,7 @@ fn write_rows(path: &Path, batches: &[RecordBatch]) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Reads one row again and again, in a snapshot that is kept.
+/// Reads one row repeatedly, in one snapshot.
 fn read_row(store: &Store, row: &str, request: &Value) -> Result<Value> {
     let snapshot = store.snapshot(request["table"].as_str().ok_or("a row is one of a `table`")?)?;
     let layout = snapshot.layout();

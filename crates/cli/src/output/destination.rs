@@ -107,7 +107,7 @@ impl Destination {
                 else {
                     return Err(CliError::NoFileName { path: self.shown.clone() });
                 };
-                LocalBlobs::new(folder.to_owned()).replacer(name)?
+                LocalBlobs::new(folder.to_owned()).overwrite_writer(name)?
             }
         })
     }

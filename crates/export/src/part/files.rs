@@ -8,7 +8,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
-use tidetable_store::{PartFile, Staging};
+use tidetable_store::{PartFile, StagingDirectory};
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
@@ -24,7 +24,7 @@ pub(crate) struct PartFiles<'a> {
     first: String,
     current: Option<FileWriter>,
     done: Vec<PartFile>,
-    aside: Option<Box<dyn Staging>>,
+    aside: Option<Box<dyn StagingDirectory>>,
     /// Whether there can be but one.
     single: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Written {
     /// One file.
     One(WrittenFile),
     /// Several: in a folder aside, or where they belong if each has a name that was never used.
-    Several(Vec<PartFile>, Option<Box<dyn Staging>>),
+    Several(Vec<PartFile>, Option<Box<dyn StagingDirectory>>),
 }
 
 impl<'a> PartFiles<'a> {
@@ -69,7 +69,7 @@ impl<'a> PartFiles<'a> {
             (Some(aside), at) => format!("{}/{}", aside.path(), self.name(at)),
             (None, at) => part_path(self.request.folder, &self.name(at)),
         };
-        let blob = self.request.store.blobs().replacer(&path)?;
+        let blob = self.request.store.blobs().overwrite_writer(&path)?;
         FileWriter::new(blob, self.spec).map_err(|source| ExportError::Write { path, source })
     }
 
@@ -85,7 +85,7 @@ impl<'a> PartFiles<'a> {
     fn end(&mut self, file: FileWriter) -> Result<()> {
         let at = self.done.len();
         if at == 0 && !self.request.keep_old {
-            let Some(aside) = self.request.store.blobs().aside(&self.folder())? else {
+            let Some(aside) = self.request.store.blobs().staging(&self.folder())? else {
                 self.single = true;
                 self.current = Some(file);
                 return Ok(());
@@ -153,8 +153,8 @@ impl Rows for PartFiles<'_> {
 }
 
 /// Puts files that were written aside in the place of those of a part.
-pub(crate) fn take_place(aside: Box<dyn Staging>) -> Result<()> {
-    Ok(aside.take_place(&FileFormat::is_of_part)?)
+pub(crate) fn take_place(aside: Box<dyn StagingDirectory>) -> Result<()> {
+    Ok(aside.swap(&FileFormat::is_of_part)?)
 }
 
 pub(crate) fn part_path(folder: &str, file: &str) -> String {

@@ -50,7 +50,7 @@ fn one(request: &PublishRequest<'_>, file: WrittenFile, name: &str) -> Result<Se
     }
     if !request.keep_old && follows_several(request, name)? {
         let folder = format!("exports/{}", request.folder);
-        let aside = request.store.blobs().aside(&folder)?;
+        let aside = request.store.blobs().staging(&folder)?;
         let aside = aside.ok_or_else(|| ExportError::Elsewhere { folder: request.folder.to_owned() })?;
         file.publish_as(&format!("{}/{name}", aside.path()))?;
         take_place(aside)?;

@@ -70,7 +70,7 @@ impl EmptyPart<'_> {
             [] => return Ok(false),
             [only] => blobs.delete(only)?,
             // Who lists the folder sees all files of the part or none.
-            several if several.len() == names.len() => match blobs.aside(&format!("exports/{folder}"))? {
+            several if several.len() == names.len() => match blobs.staging(&format!("exports/{folder}"))? {
                 Some(aside) => take_place(aside)?,
                 None => several.iter().try_for_each(|path| blobs.delete(path))?,
             },

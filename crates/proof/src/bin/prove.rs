@@ -1,4 +1,4 @@
-//! Runs a proof in any size: `prove PROOF [--seed N] [--seeds N] [--size N]`.
+//! Runs a proof of any size: `prove PROOF [--seed N] [--seeds N] [--size N]`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command")]
 
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ fn run() -> Result<()> {
         "buckets" => {
             let place = std::env::var("TIDETABLE_BUCKET").ok();
             if place.is_none() {
-                println!("TIDETABLE_BUCKET names no bucket: a bucket in memory is taken");
+                println!("TIDETABLE_BUCKET is not set: using a bucket in memory");
             }
             proofs::buckets::prove(args.seed, seeds(100), size(100), place.as_deref())
         }

@@ -1,53 +1,53 @@
-//! A folder of inputs in memory.
+//! A directory of inputs in memory, which changes at random.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, InputFile};
-use tidetable_store::{Feed, FeedEnd, Input, Piece, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, Input, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::event::{Event, Source, give_events};
 use crate::random::Random;
 
-/// Names that files may have: few, so that they come back.
+/// Possible file names: few, so that they are used again.
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// Files, each with one of the contents that there ever were.
+/// Files, each with one of the contents created so far.
 #[derive(Debug, Clone, Default)]
 pub struct Folder {
     files: BTreeMap<String, File>,
     contents: Vec<(ContentHash, Arc<Vec<Event>>)>,
-    /// Counts changes, for fingerprints.
+    /// Number of changes, for fingerprints.
     changes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct File {
     content: usize,
-    /// Changes with whatever happens to the file.
+    /// Changes with every change of the file.
     fingerprint: u64,
 }
 
-/// Something that happens in a folder.
+/// A change in the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A name gets rows that no file had.
+    /// A file is written with new rows.
     Write,
-    /// A file gets more rows behind those it has.
+    /// Rows are appended to a file.
     Grow,
-    /// A name gets the rows of another file, or of one of the past.
+    /// A file is written with the rows of another file, or of a past one.
     Copy,
-    /// A file gets another name, which may have been that of another.
+    /// A file is renamed, perhaps to a name used before.
     Rename,
-    /// A file goes.
+    /// A file is removed.
     Remove,
-    /// A file is as it was and looks like another.
+    /// The fingerprint of a file changes, but not its content.
     Touch,
 }
 
 impl Folder {
-    /// Does something to one of the files, or to none; `rows` makes rows that no file had.
+    /// Makes a random change; `rows` generates new rows.
     pub fn change(&mut self, random: &mut Random, rows: impl FnOnce() -> Vec<Event>) -> Change {
         let change = match random.below(100) {
             0..30 => Change::Write,
@@ -64,7 +64,7 @@ impl Folder {
         let fingerprint = self.changes;
         match change {
             Change::Write => {
-                // Now and then one without rows: those are all alike.
+                // Sometimes without rows: such files have equal content.
                 let content = self.keep(if random.one_in(12) { Vec::new() } else { rows() });
                 self.files.insert(other, File { content, fingerprint });
             }
@@ -102,18 +102,18 @@ impl Folder {
         self.contents.len() - 1
     }
 
-    /// Each file with the hash of what it holds.
+    /// Each file with the hash of its content.
     pub fn files(&self) -> impl Iterator<Item = (&str, ContentHash)> {
         self.files.iter().map(|(name, file)| (name.as_str(), self.contents[file.content].0))
     }
 
-    /// The rows that hash to this.
+    /// The rows with this content hash.
     pub fn rows(&self, content: ContentHash) -> &[Event] {
         let found = self.contents.iter().find(|(hash, _)| *hash == content);
         found.map_or(&[], |(_, events)| events.as_slice())
     }
 
-    /// Puts back files that are gone, with what they held.
+    /// Restores removed files with their content.
     pub fn put_back(&mut self, names: &[String], content: impl Fn(&str) -> Option<ContentHash>) {
         for name in names {
             let held = content(name).and_then(|held| self.contents.iter().position(|(hash, _)| *hash == held));
@@ -124,13 +124,13 @@ impl Folder {
         }
     }
 
-    /// One of the names that files may have.
+    /// A random file name.
     pub fn any_name(random: &mut Random) -> String {
         random.pick(&NAMES).unwrap_or("a").to_owned()
     }
 }
 
-/// No two rows share their values.
+/// Unique, because rows are.
 fn hash_of(events: &[Event]) -> ContentHash {
     let values: Vec<u8> = events.iter().flat_map(|event| event.v.to_le_bytes()).collect();
     ContentHash(xxh3_128(&values))
@@ -163,7 +163,7 @@ impl Feed for Folder {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>, StoreError> {
         let Some(file) = self.files.get(&input.path) else {
             return Err(StoreError::InputMoved { path: input.path.clone() });

@@ -1,7 +1,7 @@
-//! Histories of a folder: files come, change, are copied, renamed and removed, and a table follows.
+//! Histories of a directory: files are added, changed, copied, renamed and removed, and a table follows.
 //!
-//! [`Folder`] is what there is, [`Names`] the rule of names in its plainest form: which name has which sequence, and
-//! which of the names that hold a content brings its rows.
+//! [`Folder`] is the directory, [`Names`] a simple model of the rules for names: the sequence number of each name,
+//! and which of the names with equal content brings its rows.
 
 mod folder;
 mod names;

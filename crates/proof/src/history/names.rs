@@ -1,10 +1,10 @@
-//! What a table must hold of a folder, worked out from the rule and from nothing else.
+//! Model of the names of inputs: what a table must hold of a directory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_source::ContentHash;
-use tidetable_store::{DropTarget, GcRule};
+use tidetable_store::{DeleteTarget, GcRule};
 
 use super::Folder;
 use crate::cells::{Cells, hides};
@@ -15,20 +15,20 @@ use crate::model::{key, put, shown};
 #[derive(Debug, Clone)]
 struct Known {
     sequence: u64,
-    /// What it held when it was last seen; `None` once it was taken out.
+    /// Its content when last seen; `None` once it was removed.
     content: Option<ContentHash>,
     /// The content whose rows the table holds under this name.
     rows: Option<ContentHash>,
-    /// The windows in which those had cells when they were read.
+    /// The windows of their cells when they were read.
     windows: BTreeSet<i64>,
 }
 
-/// All names that were seen, and what was deleted.
+/// All names seen, and the deletes.
 #[derive(Debug, Clone)]
 pub struct Names {
     known: BTreeMap<String, Known>,
-    /// With the sequence that the next name had.
-    drops: Vec<(u64, DropTarget)>,
+    /// Deletes, each with the next sequence number at that time.
+    drops: Vec<(u64, DeleteTarget)>,
     rule: Option<GcRule>,
     dated: bool,
     shown: Cells,
@@ -36,29 +36,29 @@ pub struct Names {
     pub now: i64,
 }
 
-/// What a run does.
+/// Effects of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// Whether windows are built anew.
+    /// Whether windows are rebuilt.
     pub builds_anew: bool,
-    /// Whether names that were seen before brought more rows.
+    /// Whether known names brought more rows.
     pub appends: bool,
-    /// Whether names came that were not seen before.
+    /// Whether unseen names were loaded.
     pub has_new: bool,
 }
 
 impl Names {
-    /// Of a table without names.
+    /// The model of an empty table.
     pub fn new(dated: bool, rule: Option<GcRule>) -> Self {
         Self { known: BTreeMap::new(), drops: Vec::new(), rule, dated, shown: Cells::new(), now: START + DAY }
     }
 
-    /// What a read shows.
+    /// The cells that a read shows.
     pub fn cells(&self) -> &Cells {
         &self.shown
     }
 
-    /// What a name held when it was last seen.
+    /// The content of a name when last seen.
     pub fn content(&self, name: &str) -> Option<ContentHash> {
         self.known.get(name).and_then(|known| known.content)
     }
@@ -68,7 +68,7 @@ impl Names {
         names.chain(self.drops.iter().map(|(sequence, _)| *sequence)).fold(1, u64::max)
     }
 
-    /// Whether a file of `folder` holds more than the table does of it, behind what the table holds.
+    /// Whether a file of `folder` has grown since the table loaded it.
     pub fn has_grown(&self, folder: &Folder) -> bool {
         folder.files().any(|(name, content)| {
             let held = self.known.get(name).and_then(|known| known.rows).filter(|held| *held != content);
@@ -76,10 +76,10 @@ impl Names {
         })
     }
 
-    /// A run over `folder`, without the names `without` if they are gone. What `grown` brought is added to what there is.
+    /// A run over `folder`, which removes vanished names of `without` and appends the new rows of `grown`.
     ///
     /// # Errors
-    /// The names that are gone and would have to be read; then nothing has changed.
+    /// The vanished names that would have to be read; then nothing has changed.
     pub fn run(&mut self, folder: &Folder, without: &[String], grown: &[String]) -> Result<Ran, Vec<String>> {
         let before = self.known.clone();
         let next = self.next_sequence();
@@ -133,13 +133,13 @@ impl Names {
         Ok(Ran { builds_anew: !rebuilt.is_empty(), appends: !grown.is_empty(), has_new })
     }
 
-    /// As [`Self::run`], of a table that is built anew as a whole.
+    /// As [`Self::run`], with a rebuild of the whole table.
     ///
     /// # Errors
-    /// The names that are gone and hold rows that nothing else does.
+    /// The vanished names with rows that no other file holds.
     pub fn rebuild(&mut self, folder: &Folder, without: &[String]) -> Result<Ran, Vec<String>> {
         let mut tried = self.clone();
-        // All windows are built anew, so those of no input stand in the way of a run.
+        // All windows are rebuilt, so recorded windows cannot block the run.
         tried.known.values_mut().for_each(|known| known.windows.clear());
         let ran = tried.run(folder, without, &[]).map_err(|_| Vec::new())?;
         let there: BTreeSet<&str> = folder.files().map(|(name, _)| name).collect();
@@ -157,7 +157,7 @@ impl Names {
         Ok(Ran { builds_anew: true, ..ran })
     }
 
-    /// The names there are then: a new one takes the place of one that is gone and held the same, or comes last.
+    /// The resulting names: a new one replaces a vanished one with the same content, or comes last.
     fn named(&self, folder: &Folder) -> BTreeMap<String, Known> {
         let mut known = self.known.clone();
         let mut next = self.next_sequence();
@@ -177,7 +177,7 @@ impl Names {
         known
     }
 
-    /// Windows in which an input of this sequence has cells.
+    /// Windows in which an input of this sequence number has cells.
     fn windows(&self, rows: &[Event], sequence: u64) -> BTreeSet<i64> {
         let is_dropped = |event: &&Event| {
             let cell = (key(self.dated, event), String::new(), String::new(), Reverse(0));
@@ -188,12 +188,12 @@ impl Names {
     }
 
     /// A delete.
-    pub fn delete(&mut self, target: DropTarget) {
+    pub fn delete(&mut self, target: DeleteTarget) {
         self.shown.clear();
         self.drops.push((self.next_sequence(), target));
     }
 
-    /// What a read shows after all that.
+    /// Computes the cells that a read shows.
     pub fn show(&mut self, folder: &Folder) {
         let mut stored = Cells::new();
         let mut names: Vec<&Known> = self.known.values().filter(|known| known.rows.is_some()).collect();
@@ -209,7 +209,7 @@ impl Names {
     }
 }
 
-/// Which name brings the rows of each content: of those that are there the one that was seen first.
+/// Selects the name that brings the rows of each content: the present one seen first.
 fn carry(known: &mut BTreeMap<String, Known>, there: &BTreeMap<&str, ContentHash>) {
     let mut first: BTreeMap<ContentHash, u64> = BTreeMap::new();
     for (name, content) in there {
@@ -221,14 +221,14 @@ fn carry(known: &mut BTreeMap<String, Known>, there: &BTreeMap<&str, ContentHash
     for (name, known) in known {
         match (there.get(name.as_str()), known.content.and_then(|content| first.get(&content))) {
             (Some(content), least) => known.rows = (least == Some(&known.sequence)).then_some(*content),
-            // It is gone, and what it held is there under another name.
+            // Vanished, and its content is present under another name.
             (None, Some(_)) => known.rows = None,
             (None, None) => {}
         }
     }
 }
 
-/// The names that are gone and hold rows in windows that are built anew, then those in the windows of these, and so on.
+/// The vanished names with rows in rebuilt windows, then those in the windows of these, and so on.
 fn blocking(
     known: &BTreeMap<String, Known>,
     there: &BTreeMap<&str, ContentHash>,

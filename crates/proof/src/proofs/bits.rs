@@ -1,8 +1,7 @@
-//! Damaged files: an error or the same answer, never a wrong one.
+//! Corruption: a damaged file gives an error or the same answer, never a wrong one.
 //!
-//! A small table is read whole after each damage, and now and then verified, which must find every flip in an SST. Of a
-//! large one only what the damage can reach is read again: the stripe it hit, or all of the file if it hit what stripes are
-//! found by.
+//! A small table is read as a whole after each damage, and sometimes verified, which must find every flip in an SST.
+//! Of a large one only the damaged stripe is read again, or the whole file if the index was damaged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,12 +17,12 @@ use crate::random::Random;
 use crate::shape::{self, Shape};
 use crate::sim::Shelf;
 
-/// What a reader sees.
+/// The answer of a reader.
 #[derive(Debug)]
 struct Answer {
     version: u64,
     blocks: Vec<Block>,
-    /// Of the first and the last row of each block, by way of the filters.
+    /// Point lookups of the first and the last row of each block.
     rows: Vec<Option<Block>>,
 }
 
@@ -47,7 +46,7 @@ fn same_block(left: &Block, right: &Block) -> bool {
 }
 
 impl Answer {
-    /// Everything a reader can see of the table; `rows` to be looked up are those of an earlier answer.
+    /// Reads the whole table; `rows` to look up are those of an earlier answer.
     fn of(shelf: &Shelf, rows: Option<&[Vec<u8>]>) -> Result<(Self, Vec<Vec<u8>>)> {
         let store = Store::new(Arc::new(shelf.clone()) as Arc<dyn Blobs>);
         let snapshot = store.snapshot("T")?;
@@ -77,7 +76,7 @@ impl Answer {
     }
 }
 
-/// A sound table and what it answers.
+/// An undamaged table and its answer.
 struct Sound {
     shape: Shape,
     answer: Answer,
@@ -93,7 +92,7 @@ impl Sound {
         Ok(Self { shape, answer, keys })
     }
 
-    /// The files a reader of the newest version cannot do without.
+    /// The files that a reader of the newest version needs.
     fn needed(&self) -> Result<Vec<String>> {
         let mut needed = Vec::new();
         for path in self.shape.shelf.paths() {
@@ -104,7 +103,7 @@ impl Sound {
         if needed.len() < 2 { Err(Finding::new("a table without files is read")) } else { Ok(needed) }
     }
 
-    /// Whether the table is refused once `path` holds `bytes`.
+    /// Whether reading fails when `path` holds `bytes`; a wrong answer is a finding.
     fn refuses(&self, path: &str, bytes: Bytes, what: impl Fn() -> String) -> Result<bool> {
         let shelf = self.shape.shelf.copy();
         shelf.put(path, bytes);
@@ -116,7 +115,7 @@ impl Sound {
         }
     }
 
-    /// Whether verify finds nothing once `path` holds `bytes`.
+    /// Whether verify finds no damage when `path` holds `bytes`.
     fn verifies(&self, path: &str, bytes: Bytes) -> Result<bool> {
         let shelf = self.shape.shelf.copy();
         shelf.put(path, bytes);
@@ -124,10 +123,10 @@ impl Sound {
     }
 }
 
-/// One flip in so many is looked for by verify too, which reads everything.
+/// One flip in this many is also verified, which reads everything.
 const VERIFIED: u64 = 16;
 
-/// Every bit of a small table of each shape, or one in so many.
+/// Flips every bit, or one in `one_in`, of a small table of each shape.
 ///
 /// # Errors
 /// A flip that gives a wrong answer.
@@ -161,10 +160,10 @@ fn flipped(bytes: &[u8], bit: u64) -> Bytes {
     flipped.into()
 }
 
-/// Files that are cut, zeroed in part, mixed, swapped with others, or of another time, in every small table.
+/// Truncates, zeroes, mixes and swaps files, and replaces them by stale ones, in every small table.
 ///
 /// # Errors
-/// A damage that gives a wrong answer; a file that is cut, or another's, and not refused.
+/// A damage that gives a wrong answer; a truncated or foreign file that is accepted.
 pub fn damages(seed: u64, tries: u64) -> Result<Figures> {
     let shapes: Vec<Sound> = shape::small()?.into_iter().map(Sound::new).collect::<Result<_>>()?;
     each_seed(0, shapes.len() as u64, |at| {
@@ -185,7 +184,7 @@ pub fn damages(seed: u64, tries: u64) -> Result<Figures> {
                 figures.add(&Figures(vec![(name, 1), ("errors", u64::from(refused))]));
                 Ok(())
             };
-            // The line break after a manifest is no part of it.
+            // The line break after a manifest is not part of it.
             let end = bytes.len() - usize::from(bytes.ends_with(b"\n"));
             for len in 0..end {
                 tried("truncations", bytes.slice(..len), true)?;
@@ -215,7 +214,7 @@ fn range(bytes: &[u8], random: &mut Random) -> Range<usize> {
     start..(start + 1 + random.place(96)).min(bytes.len())
 }
 
-/// Two pieces of one length in each other's place.
+/// Swaps two pieces of equal length.
 fn swapped(bytes: &[u8], a: &Range<usize>, b: &Range<usize>) -> Bytes {
     let len = a.len().min(b.len());
     let mut out = bytes.to_vec();
@@ -227,7 +226,7 @@ fn swapped(bytes: &[u8], a: &Range<usize>, b: &Range<usize>) -> Bytes {
     out.into()
 }
 
-/// So many damages of random places of large tables: flipped bits, zeroed and swapped pages of 4 KiB, cut files.
+/// Damages random places of large tables: flipped bits, zeroed and swapped pages of 4 KiB, truncated files.
 ///
 /// # Errors
 /// A damage that gives a wrong answer.
@@ -263,7 +262,7 @@ pub fn large(seed: u64, flips: u64, pages: u64) -> Result<Figures> {
     Ok(figures)
 }
 
-/// A large SST, and what it holds.
+/// A large SST and its content.
 struct File {
     name: String,
     bytes: Bytes,
@@ -319,7 +318,7 @@ impl File {
         }
     }
 
-    /// Reads again what a damage at `place` may have reached.
+    /// Reads again all that a damage at `place` may affect.
     fn check(&self, damaged: Bytes, place: &Range<u64>, what: impl Fn() -> String) -> Result<()> {
         if damaged == self.bytes {
             return Ok(());
@@ -338,7 +337,7 @@ impl File {
             }
             match reader.read_stripe(at, &all) {
                 Ok(found) if !same_block(&found, block) => return wrong("wrong rows"),
-                // What is kept beside the rows is not read with them, only to verify them and by filters and sums.
+                // Data beside the rows, such as row sums and outliers, is read only by verify, filters and sums.
                 Ok(_) if inside && reader.verify_stripe(at).is_ok() => return wrong("a damaged stripe is sound"),
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! The same table in a bucket: random steps against the model, and commits over a line that loses answers.
+//! Buckets: random steps against the model, and commits over a connection that loses replies.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::sim::FaultyBucket;
 use crate::step::{Kind, Script};
 use crate::world::{World, offer, tell};
 
-/// So many commits, and a tenth as many random steps, in each of so many prefixes of the bucket `url`, or of one in
-/// memory. The environment says how the bucket is reached.
+/// Makes `commits` commits, and a tenth as many random steps, in each of `seeds` prefixes of the bucket `url`, or of
+/// one in memory. The environment has the credentials.
 ///
 /// # Errors
-/// The first difference, and whatever the bucket refuses.
+/// The first difference, or an error of the bucket.
 pub fn prove(first: u64, seeds: u64, commits: u64, url: Option<&str>) -> Result<Figures> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let handle = runtime.handle().clone();
@@ -54,24 +54,24 @@ fn bucket(url: Option<&str>, handle: &Handle) -> Result<(Arc<dyn ObjectStore>, P
     let environment =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let inside = handle.enter();
-    let parsed = parse_url_opts(&url.parse().map_err(|_| Finding::new(format!("{url} is no URL")))?, environment);
+    let parsed = parse_url_opts(&url.parse().map_err(|_| Finding::new(format!("invalid URL {url}")))?, environment);
     drop(inside);
     let (store, prefix) = parsed.map_err(|error| wrong(&error))?;
     Ok((Arc::from(store), prefix))
 }
 
-/// What the store asks of any blobs.
+/// The contract of [`Blobs`].
 fn contract(blobs: &dyn Blobs) -> Result<()> {
     let hold = |sound: bool, what: &str| if sound { Ok(()) } else { Err(Finding::new(what.to_owned())) };
     for path in blobs.list("a")? {
         blobs.delete(&format!("a/{path}"))?;
     }
     blobs.delete("a/b/1.json")?;
-    hold(blobs.read("a/none")?.is_none() && blobs.open("a/none").is_err(), "what is not there is read")?;
+    hold(blobs.read("a/none")?.is_none() && blobs.open("a/none").is_err(), "a missing file is read")?;
     hold(blobs.create_new("a/b/1.json", b"one")?, "a free name is taken")?;
-    hold(!blobs.create_new("a/b/1.json", b"two")?, "a name is given twice")?;
-    hold(blobs.read("a/b/1.json")?.as_deref() == Some(b"one"), "another content is read")?;
-    hold(blobs.list("a")? == ["b"] && blobs.list("a/b")? == ["1.json"], "another list")?;
+    hold(!blobs.create_new("a/b/1.json", b"two")?, "a name is created twice")?;
+    hold(blobs.read("a/b/1.json")?.as_deref() == Some(b"one"), "wrong content is read")?;
+    hold(blobs.list("a")? == ["b"] && blobs.list("a/b")? == ["1.json"], "a wrong listing")?;
     blobs.delete("a/large")?;
     // In several parts.
     let piece: Vec<u8> = (0..1_000_003_u32).flat_map(|number| number.to_le_bytes()).collect();
@@ -84,7 +84,7 @@ fn contract(blobs: &dyn Blobs) -> Result<()> {
             hold(blobs.read("a/large")?.is_none(), "an unfinished file is read")?;
         }
         match writer.finish() {
-            Ok(()) => hold(!taken, "a file is written over")?,
+            Ok(()) => hold(!taken, "an existing file is replaced")?,
             Err(StoreError::Exists { .. }) => hold(taken, "a free name is refused")?,
             Err(error) => return Err(error.into()),
         }
@@ -92,20 +92,20 @@ fn contract(blobs: &dyn Blobs) -> Result<()> {
     let file = blobs.open("a/large")?;
     let start = piece.len() as u64 * 3 + 40;
     let read = file.read_at(start, 4096)?;
-    hold(file.len() == piece.len() as u64 * 5 && read == piece[40..40 + 4096], "another piece of a file is read")?;
-    hold(file.read_at(file.len() - 1, 2).is_err(), "what is past the end is read")?;
+    hold(file.len() == piece.len() as u64 * 5 && read == piece[40..40 + 4096], "a wrong range of a file is read")?;
+    hold(file.read_at(file.len() - 1, 2).is_err(), "bytes beyond the end are read")?;
     blobs.replace("a/large", b"small")?;
-    hold(blobs.read("a/large")?.as_deref() == Some(b"small"), "what was replaced is read")?;
-    let mut writer = blobs.replacer("a/large")?;
+    hold(blobs.read("a/large")?.as_deref() == Some(b"small"), "old bytes are read after a replace")?;
+    let mut writer = blobs.overwrite_writer("a/large")?;
     writer.write_all(b"again")?;
     writer.finish()?;
-    hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "what was replaced is read")?;
+    hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "old bytes are read after a replace")?;
     blobs.delete("a/large")?;
     blobs.delete("a/large")?;
     Ok(())
 }
 
-/// Random steps over an unreliable line, each tried until it is done.
+/// Random steps over an unreliable connection, each retried until it succeeds.
 fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) -> Result<Figures> {
     let world = World::new(blobs, kind, seed)?;
     let mut model = World::model(kind)?;
@@ -122,7 +122,7 @@ fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) -> Result<Fig
                 Err(finding) => return Err(finding.at(format_args!("{} after {tries} errors", step.name()))),
             }
         };
-        // It may have been done by a try that ended in an error.
+        // A try that returned an error may have succeeded.
         let after = world.table().latest_number()?;
         let done = if after > before { crate::world::Done::Committed(after) } else { done };
         let now = world.snapshot()?.map_or(model.now(), |snapshot| snapshot.version().now);

@@ -1,8 +1,8 @@
-//! Every call of a disk fails once, in every way it can.
+//! Fault injection: every call of a disk fails once, in every possible way.
 //!
-//! A step that met the fault says so with an error of the store, or was not hurt by it. Either way the table is readable
-//! and as it was before the step or after it; and when the disk is well again, the step can be done again. A vacuum then leaves nothing of
-//! the failed try.
+//! A step with a fault returns a store error or succeeds. Either way the table is readable, as before the step or
+//! after it; and once the disk works again, the step can be repeated. A vacuum then removes all leftovers of the
+//! failed try.
 
 use tidetable_store::StoreError;
 
@@ -18,10 +18,10 @@ use crate::world::{Done, World};
 /// More than any run has.
 const MOST_VERSIONS: u64 = 1000;
 
-/// Runs of so many steps, one for each seed.
+/// Runs of `steps` steps, one per seed.
 ///
 /// # Errors
-/// A fault after which the table was not as it should be.
+/// A fault after which the table was wrong.
 pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
     each_seed(first, seeds, |seed| {
         let run = Run::new(seed, steps, &SimDisk::default())?;
@@ -48,7 +48,7 @@ pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
     })
 }
 
-/// Whether the step gave an error.
+/// Whether the step returned an error.
 fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Result<bool> {
     let disk = SimDisk::new(taken.before.clone());
     let world = open(&disk, kind, 2)?;
@@ -64,7 +64,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
         }
         Err(Finding::Broken(what)) => return Err(Finding::new(what.clone())),
     };
-    // Whoever reads now, or after the power went, sees the table as it was before the step or after it.
+    // A reader, now or after a power loss, sees the table as before the step or after it.
     let look = |what: &str, world: &World| -> Result<u64> {
         let number = world.table().latest_number()?;
         let cells = world.cells()?;
@@ -80,7 +80,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
     };
     look("after the fault", &world)?;
     look("after a loss of power", &open(&disk.after(Loss::Everything), kind, 3)?)?;
-    // By another process, if this one died of it.
+    // In another process, if this one died.
     let world = if fault.kind == FaultKind::Dead { open(&disk, kind, 5)? } else { world };
     if done.is_err() {
         let again = world.act(&taken.step, &taken.inputs, taken.now)?;
@@ -88,7 +88,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
         if let Done::Committed(number) = again {
             let left = open(&disk.after(Loss::Everything), kind, 4)?;
             same("done again, after a loss of power", &left.cells()?, &taken.cells)?;
-            // These do not ask whether it was done before.
+            // These steps do not check whether they were done before.
             let twice =
                 matches!(taken.step, Step::Rebuild | Step::Compact(_) | Step::Vacuum(_)) && number == taken.version + 1;
             if number != taken.version && !twice {
@@ -96,7 +96,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
             }
         }
     }
-    // What the failed try has left goes, and nothing else.
+    // Leftovers of the failed try are removed, and nothing else.
     let number = world.table().latest_number()?;
     world.vacuum(MOST_VERSIONS, Some(i64::MAX))?;
     tidy(world.table())?;
@@ -107,7 +107,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
     Ok(done.is_err())
 }
 
-/// A failed call of the disk is an error of reading or writing, never one that blames the file, or another run.
+/// A failed call must give an I/O error, not one of damage or conflict.
 fn typed(error: &StoreError) -> Result<()> {
     let reading = match error {
         StoreError::Io { .. } => true,

@@ -1,12 +1,12 @@
-//! Histories of a folder: files come, change, are copied, renamed, removed and put back, rows are deleted, also such as are
-//! not there, runs leave out what is gone, and meet deletes of others. After each step the table must hold what the rule
-//! of names says, a second run must find nothing to do, and every day whose cells changed must be marked.
+//! Histories of a directory: files are added, changed, copied, renamed, removed and restored, existing and missing
+//! rows are deleted, runs remove vanished inputs and run concurrently with deletes. After each step the table must
+//! match the model of names, a second run must find nothing to do, and every day whose cells changed must be marked.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidetable_layout::KeyRange;
-use tidetable_store::{DropPlan, DropTarget, StoreError, Version, VersionEdit};
+use tidetable_store::{DeletePlan, DeleteTarget, StoreError, Version, VersionEdit};
 
 use super::kept::{tidy, whole};
 use super::{Figures, each_seed};
@@ -19,7 +19,7 @@ use crate::sim::Shelf;
 use crate::step::{Kind, Script, Step};
 use crate::world::{Done, World};
 
-/// `operations` in each of so many seeds.
+/// Makes `operations` steps for each seed.
 ///
 /// # Errors
 /// The first difference.
@@ -27,7 +27,7 @@ pub fn prove(first: u64, seeds: u64, operations: u64) -> Result<Figures> {
     each_seed(first, seeds, |seed| run(seed, operations))
 }
 
-/// A table, the folder it follows, and what it must hold.
+/// A table, its directory, and the model.
 struct History {
     world: World,
     kind: Kind,
@@ -105,8 +105,7 @@ impl History {
         Ok(self.world.table().latest()?)
     }
 
-    /// What a run is about to commit, upon which version, and which inputs it adds to; `None` if there is no table to build
-    /// anew.
+    /// The base version and edit of a run, and the inputs it appends to; `None` if there is no table to rebuild.
     fn prepared(&self, without: &[String], anew: bool) -> Result<Option<(Version, VersionEdit, Vec<String>)>> {
         if !anew {
             return self.world.prepared_without(&self.folder, without).map(Some);
@@ -120,7 +119,7 @@ impl History {
         if anew { self.names.rebuild(&self.folder, without) } else { self.names.run(&self.folder, without, grown) }
     }
 
-    /// A run; where inputs that are gone stop it, it is done again without them, or with them put back.
+    /// A run; if vanished inputs stop it, it is repeated without them or with them restored.
     fn run(&mut self, random: &mut Random, without: &[String], anew: bool) -> Result<&'static str> {
         if anew && self.latest()?.is_none() {
             return Ok("rebuilds of nothing");
@@ -128,8 +127,8 @@ impl History {
         let before = self.cells()?;
         let prepared = self.prepared(without, anew);
         let grown = grown_in(&prepared);
-        // Which of the inputs that have grown must be read as a whole depends on cells: the rule leaves it open, and only says
-        // what may stand in the way at most.
+        // Which grown inputs must be read as a whole depends on cells: the model leaves it open, and only bounds the
+        // vanished inputs that may stop the run.
         let is_open = !anew && self.names.has_grown(&self.folder);
         match (prepared, self.expect(without, &grown, anew)) {
             (Ok(Some((base, edit, _))), Ok(ran)) => {
@@ -145,7 +144,7 @@ impl History {
             (Err(Finding::Store(StoreError::InputsGone { gone, .. })), Err(expected)) => {
                 let is_right = gone.iter().all(|name| expected.contains(name)) && (is_open || gone == expected);
                 if !is_right {
-                    return Err(Finding::new(format!("{gone:?} are told to be gone, not {expected:?}")));
+                    return Err(Finding::new(format!("the error names {gone:?} as gone, not {expected:?}")));
                 }
                 if random.one_in(2) {
                     let names = &self.names;
@@ -163,9 +162,9 @@ impl History {
                 self.nothing_is_left()?;
                 Ok("runs without what is gone")
             }
-            (Err(finding), Ok(_)) => Err(finding.at("a run that nothing stands in the way of")),
-            (Err(finding), Err(gone)) => Err(finding.at(format_args!("a run that {gone:?} stand in the way of"))),
-            (Ok(_), Err(gone)) => Err(Finding::new(format!("a run did not miss {gone:?}"))),
+            (Err(finding), Ok(_)) => Err(finding.at("a run that should succeed")),
+            (Err(finding), Err(gone)) => Err(finding.at(format_args!("a run that misses {gone:?}"))),
+            (Ok(_), Err(gone)) => Err(Finding::new(format!("a run did not report {gone:?} as gone"))),
             (Ok(None), Ok(_)) => Ok("rebuilds of nothing"),
         }
     }
@@ -177,16 +176,16 @@ impl History {
         self.world.commit(base, edit, self.names.now)
     }
 
-    /// A run that follows a run finds nothing to do.
+    /// A second run must find nothing to do.
     fn nothing_is_left(&self) -> Result<()> {
         let (_, edit, _) = self.world.prepared_without(&self.folder, &[])?;
         if edit.is_empty() { Ok(()) } else { Err(Finding::new(format!("a second run would commit {edit:?}"))) }
     }
 
-    fn delete(&mut self, target: DropTarget) -> Result<&'static str> {
+    fn delete(&mut self, target: DeleteTarget) -> Result<&'static str> {
         let before = self.cells()?;
         let Some(snapshot) = self.world.snapshot()? else { return Ok("deletes of nothing") };
-        let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+        let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
         if !edit.is_empty() {
             self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
         }
@@ -195,8 +194,8 @@ impl History {
         Ok("deletes")
     }
 
-    /// A delete that is committed while a run is about to commit.
-    fn met(&mut self, target: DropTarget, anew: bool) -> Result<&'static str> {
+    /// A delete committed concurrently with a run.
+    fn met(&mut self, target: DeleteTarget, anew: bool) -> Result<&'static str> {
         let (Some(snapshot), before) = (self.world.snapshot()?, self.cells()?) else { return Ok("deletes of nothing") };
         let mut tried = self.names.clone();
         let prepared = self.prepared(&[], anew);
@@ -206,9 +205,9 @@ impl History {
             (Ok(Some(prepared)), Ok(ran)) => (prepared, ran),
             (Err(Finding::Store(StoreError::InputsGone { .. })), Err(_)) | (Ok(None), _) => return Ok("runs stopped"),
             (Err(finding), _) => return Err(finding.at("a run that a delete meets")),
-            (Ok(_), Err(gone)) => return Err(Finding::new(format!("a run did not miss {gone:?}"))),
+            (Ok(_), Err(gone)) => return Err(Finding::new(format!("a run did not report {gone:?} as gone"))),
         };
-        let edit = DropPlan::new(&snapshot, target.clone())?.edit();
+        let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
         if !edit.is_empty() {
             self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
         }
@@ -217,7 +216,7 @@ impl History {
         let brings_known = ran.builds_anew || ran.appends;
         let both = brings_known && ran.has_new && !edit.is_empty();
         match done {
-            // New inputs are none that the delete holds for, and lie in files with such that are.
+            // The delete does not apply to new inputs, but they share SSTs with inputs to which it does.
             Err(Finding::Store(StoreError::Conflict { .. })) if both => {
                 self.names.delete(target);
                 self.look("a delete that a run gave way to", &before)?;
@@ -227,7 +226,7 @@ impl History {
             Ok(_) if both => return Err(Finding::new("a run of new inputs did not give way to a delete")),
             Ok(_) => {}
         }
-        let in_the_way = |gone| Finding::new(format!("{gone:?} stand in the way"));
+        let in_the_way = |gone| Finding::new(format!("{gone:?} are missing"));
         let target = (!edit.is_empty()).then_some(target);
         if brings_known {
             self.expect(&[], &grown, anew).map_err(in_the_way)?;
@@ -241,7 +240,7 @@ impl History {
         Ok("runs that met a delete")
     }
 
-    /// A compaction or a vacuum, which change no answer at their time.
+    /// A compaction or a vacuum, which change no answer at their logical time.
     fn keep(&mut self, step: Step) -> Result<&'static str> {
         let before = self.cells()?;
         let done = self.world.act(&step, &crate::event::Inputs::default(), self.names.now)?;
@@ -259,7 +258,7 @@ impl History {
         self.world.cells()
     }
 
-    /// Compares the table with what it must hold; `before` is what it held before the step.
+    /// Compares the table with the model; `before` are its cells before the step.
     fn look(&mut self, what: &str, before: &Cells) -> Result<()> {
         self.names.show(&self.folder);
         let Some(snapshot) = self.world.snapshot()? else { return Ok(()) };
@@ -271,7 +270,7 @@ impl History {
         let version = snapshot.version();
         let marked = |day: i64| {
             let days = version.windows.iter().filter_map(|window| window.days.get(&(day as i32)));
-            // A step may be two commits.
+            // A step may make two commits.
             days.copied().any(|changed| changed + 2 > version.number)
         };
         let missed = changed_days(before, &found).into_iter().find(|day| !marked(*day));
@@ -279,7 +278,7 @@ impl History {
     }
 }
 
-/// The inputs that a run which is about to be committed adds to.
+/// The inputs to which a prepared run appends.
 fn grown_in(prepared: &Result<Option<(Version, VersionEdit, Vec<String>)>>) -> Vec<String> {
     prepared.as_ref().ok().and_then(Option::as_ref).map(|(_, _, grown)| grown.clone()).unwrap_or_default()
 }

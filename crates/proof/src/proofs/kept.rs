@@ -1,5 +1,4 @@
-//! What is kept of a table: the versions that vacuum has left read as they did, what they name is whole, and no other file
-//! is there.
+//! Checks of versions and files: remaining versions read as before, their files are intact, and no other file exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,12 +9,12 @@ use tidetable_store::{Snapshot, Table, VerifyOptions};
 use crate::cells::{Cells, cells_in, same};
 use crate::finding::{Finding, Result};
 
-/// What a read of each version shows.
+/// Expected cells of each version.
 #[derive(Debug, Default)]
 pub struct Shown(BTreeMap<u64, Arc<Cells>>);
 
 impl Shown {
-    /// Version `number` shows `cells`.
+    /// Records that version `number` shows `cells`.
     pub fn put(&mut self, number: u64, cells: &Cells) {
         self.0.entry(number).or_insert_with(|| Arc::new(cells.clone()));
     }
@@ -38,7 +37,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Reads version `number` back, if it is known; how it is done now.
+    /// Reads version `number` back, if it is known.
     ///
     /// # Errors
     /// If it cannot be read or shows something else.
@@ -48,22 +47,22 @@ impl Shown {
         same(&format!("version {number}"), &cells_in(&snapshot, &KeyRange::all())?, cells)
     }
 
-    /// Numbers of the versions that are known, ascending.
+    /// Numbers of the known versions, ascending.
     pub fn numbers(&self) -> Vec<u64> {
         self.0.keys().copied().collect()
     }
 }
 
-/// Fails unless all that the newest version names, or all versions, is as it was written.
+/// Fails unless all files of the newest version, or of all versions, are intact.
 ///
 /// # Errors
-/// What verify says.
+/// The report of verify.
 pub fn whole(table: &Table, all_versions: bool) -> Result<()> {
     let report = table.verify(VerifyOptions { all_versions, checksums_only: false })?;
     if report.is_sound() { Ok(()) } else { Err(Finding::new(format!("verify says: {report:?}"))) }
 }
 
-/// Fails if a file is there that no version needs, or one is not that a version names.
+/// Fails if a file exists that no version needs, or one is missing.
 ///
 /// # Errors
 /// The first such files.

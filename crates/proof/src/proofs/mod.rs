@@ -1,4 +1,4 @@
-//! The proofs. Each is a function of a seed and a size that ends in figures or in a [`Finding`].
+//! The proofs. Each is a function of a seed and a size, and returns figures or a [`Finding`].
 
 pub mod bits;
 pub mod buckets;
@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::finding::{Finding, Result};
 
-/// What a proof did, to be shown.
+/// Figures of a proof, for its report.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Figures(pub Vec<(&'static str, u64)>);
 
 impl Figures {
-    /// Adds those of another part.
+    /// Adds the figures of another part.
     pub fn add(&mut self, other: &Self) {
         for (name, count) in &other.0 {
             match self.0.iter_mut().find(|(known, _)| known == name) {
@@ -33,7 +33,7 @@ impl Figures {
         }
     }
 
-    /// One of them.
+    /// The figure `name`.
     pub fn get(&self, name: &str) -> u64 {
         self.0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
     }
@@ -46,8 +46,8 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Runs `one` for each seed from `first` on, on all cores, each on a thread pool of one thread so that a seed gives the
-/// same run every time. Ends at the first finding.
+/// Runs `one` for each seed from `first` on, on all cores, each in a pool of one thread so that a seed is
+/// reproducible. Ends at the first finding.
 ///
 /// # Errors
 /// The finding, with its seed.

@@ -1,4 +1,5 @@
-//! Random loads, changes, drops, compactions, rebuilds, vacuums, snapshots and reads against a map of cells.
+//! Model check: random loads, changes, deletes, compactions, rebuilds, vacuums, snapshots and reads against a map of
+//! cells.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use crate::sim::Shelf;
 use crate::step::{Kind, Script, Step};
 use crate::world::{Done, World, offer, tell};
 
-/// Every so many seeds one has inputs of many pages and stripes.
+/// One seed in this many has inputs of many pages and stripes.
 const LARGE: u64 = 50;
 
-/// `operations` in each of so many seeds.
+/// Makes `operations` steps for each seed.
 ///
 /// # Errors
 /// The first difference.
@@ -28,7 +29,7 @@ pub fn prove(first: u64, seeds: u64, operations: u64) -> Result<Figures> {
         // Large inputs cost a thousand times as much.
         let large = seed % LARGE == LARGE - 1;
         let (figures, bytes) = run(seed, if large { operations / 20 } else { operations }, large)?;
-        // Once again, now and then: a run must be a function of its seed.
+        // Sometimes repeated: a run must be a function of its seed.
         if seed % 10 == 0 {
             let (_, again) = run(seed, if large { operations / 20 } else { operations }, large)?;
             if again != bytes {
@@ -39,13 +40,13 @@ pub fn prove(first: u64, seeds: u64, operations: u64) -> Result<Figures> {
     })
 }
 
-/// A reader that goes on while the table changes.
+/// A snapshot held while the table changes.
 struct Held {
     snapshot: Snapshot,
     cells: Cells,
 }
 
-/// A table and what it must hold.
+/// A table and its model.
 struct Pair {
     world: World,
     model: Model,
@@ -66,7 +67,7 @@ fn run(seed: u64, operations: u64, large: bool) -> Result<(Figures, u128)> {
     let mut world = World::new(Arc::clone(&shelf) as _, kind, seed)?;
     world.exact = true;
     if large && random.one_in(2) {
-        // So little that a load writes several sorted runs.
+        // Small, so that a load writes several sorted runs.
         world.memory = 1 << 20;
     }
     let script = Script::new(kind, Random::new(random.number()), if large { 120_000 } else { 12 });
@@ -109,20 +110,20 @@ impl Pair {
             tidy(self.world.table())?;
             let numbers = self.shown.numbers();
             numbers.iter().try_for_each(|number| self.shown.check(self.world.table(), *number))?;
-            // A reader holds a version, not its files.
+            // A snapshot does not keep files from vacuum.
             self.held.retain(|held| numbers.first() <= Some(&held.snapshot.version().number));
         }
         Ok(step.name())
     }
 
-    /// Looks at the table after a step.
+    /// Checks the table after a step.
     fn look(&mut self, step: &Step, done: Done) -> Result<()> {
         self.snapshot = self.world.snapshot()?;
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
         tell(&mut self.model, step, done, snapshot.version().now);
         same(&format!("after {}", step.name()), &cells_in(snapshot, &KeyRange::all())?, self.model.cells())?;
         self.shown.put(snapshot.version().number, self.model.cells());
-        // Rows that are there, by way of the filters: keys at random seldom are.
+        // Point lookups of existing rows: random keys rarely exist.
         let keys = self.model.cells().keys().map(|cell| &cell.0);
         for key in keys.step_by(self.model.cells().len() / 20 + 1) {
             let expected = self.model.cells_in(&KeyRange::of_key(key.as_bytes()));
@@ -131,8 +132,8 @@ impl Pair {
         Ok(())
     }
 
-    /// A load whose files are written when a vacuum comes. If it takes none that are younger than the load's, the load
-    /// is committed all the same; if it may take them, the load is refused, and done again.
+    /// A vacuum between writing and committing a load. If its cutoff is before the load's files, the load is
+    /// committed; otherwise it is refused and repeated.
     fn under_way(&mut self, random: &mut Random) -> Result<&'static str> {
         let Some(before) = self.snapshot.as_ref().map(|snapshot| snapshot.version().number) else {
             return self.change();
@@ -147,7 +148,7 @@ impl Pair {
             written = written.max(table.blobs().stat(&table.sst_path(&sst.id))?.and_then(|stat| stat.modified));
         }
         let after = written.filter(|_| sleeps).map(|written| written + 1);
-        // Only a vacuum that takes an SST says so in a version.
+        // Only a vacuum that removes SSTs commits a version.
         let said = self.world.vacuum(1 + random.below(3), after)?;
         let kept = table.version_numbers()?.first().copied().unwrap_or(before);
         self.shown.vacuumed(table, (before + 1).saturating_sub(kept))?;

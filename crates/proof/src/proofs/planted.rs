@@ -1,4 +1,4 @@
-//! Bugs are planted, one at a time, and each must be found by one of the proofs.
+//! Mutation test: planted bugs, one at a time, must each be found by a proof.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,7 +7,7 @@ use tidetable_sstable::tools::failpoints::{self, Bug};
 use super::{Figures, bits, faults, histories, model, power, replies};
 use crate::finding::{Finding, Result};
 
-/// A proof in the size that a bug gets: large enough that none hides, small enough to be run for every bug.
+/// A proof in a size large enough to find every bug, and small enough to run for each.
 type Small = (&'static str, fn() -> Result<Figures>);
 
 const PROOFS: [Small; 8] = [
@@ -21,10 +21,10 @@ const PROOFS: [Small; 8] = [
     ("damages", || bits::damages(1, 10)),
 ];
 
-/// Plants each bug in turn and runs proofs until one finds it; tells of each by which.
+/// Plants each bug in turn and runs proofs until one finds it; reports which.
 ///
 /// # Errors
-/// A bug that none finds, or a finding where none is planted.
+/// A bug that no proof finds, or a finding without a bug.
 pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
     if !failpoints::POSSIBLE {
         return Err(Finding::new("this build has no bugs to plant; build it with --features planted"));
@@ -33,10 +33,10 @@ pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
         proof().map_err(|finding| finding.at(format_args!("{name}, with no bug planted")))?;
     }
     let mut missed = Vec::new();
-    for bug in Bug::ALL {
+    for &bug in Bug::ALL {
         failpoints::plant(Some(bug));
         let found = PROOFS.iter().find_map(|(name, proof)| {
-            // A bug may show as a panic, too.
+            // A bug may also cause a panic.
             match catch_unwind(AssertUnwindSafe(proof)) {
                 Ok(Ok(_)) => None,
                 Ok(Err(finding)) => Some(format!("found by {name}: {finding}")),

@@ -1,4 +1,4 @@
-//! The power goes before each change of a disk, and takes what was not synced.
+//! Power loss before each change of a disk, which loses unsynced data.
 
 use tidetable_layout::KeyRange;
 use tidetable_store::Snapshot;
@@ -11,13 +11,13 @@ use crate::finding::{Finding, Result};
 use crate::random::Random;
 use crate::sim::{Boundary, Loss, SimDisk};
 
-/// Losses tried at each boundary besides that of everything.
+/// Partial losses tried at each boundary, besides the loss of everything unsynced.
 const PARTIAL: u64 = 3;
 
-/// Runs of so many steps, one for each seed.
+/// Runs of `steps` steps, one per seed.
 ///
 /// # Errors
-/// A boundary after which the table is not what an exact prefix of the commits made.
+/// A boundary after which the table does not match a prefix of the commits.
 pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
     each_seed(first, seeds, |seed| {
         let disk = SimDisk::default();
@@ -46,7 +46,7 @@ fn check(run: &Run, boundary: &Boundary, loss: Loss, goes_on: bool, random: &mut
     let disk = SimDisk::new(boundary.platter.after(loss));
     let world = world(&disk, run.kind, 1 + random.number() / 2)?;
     let number = world.table().latest_number()?;
-    // What was answered with Ok is there; what was under way may be.
+    // Acknowledged commits must exist; the one in progress may.
     if !(boundary.mark..=boundary.mark + 1).contains(&number) {
         return Err(Finding::new(format!("version {} was committed, version {number} is there", boundary.mark)));
     }

@@ -1,7 +1,7 @@
-//! Commits of several writers over a line that loses answers.
+//! Lost replies: commits of several writers over a connection that loses replies.
 //!
-//! Each writer holds a version that may be old, has an input and a file to commit, and asks again after an error until
-//! it is told Ok. In the end each input is there once, in one version, with its file.
+//! Each writer has a base version that may be old, an input and a file to commit, and retries after errors until it
+//! succeeds. In the end each input must be there once, in one version, with its file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::sim::{Flaky, Shelf};
 use crate::step::Kind;
 use crate::world::World;
 
-/// Tries after which a writer must have been told Ok.
+/// Tries after which a writer must have succeeded.
 const TRIES: usize = 1000;
-/// Versions of which one is taken as the base of a commit: the newest, or an older one.
+/// Newest versions from which the base of a commit is chosen.
 const HELD: usize = 4;
 
-/// So many commits to a table of its own for each seed.
+/// Makes `commits` commits to a table per seed.
 ///
 /// # Errors
-/// A commit that is not there exactly once.
+/// A commit that does not exist exactly once.
 pub fn prove(first: u64, seeds: u64, commits: u64) -> Result<Figures> {
     each_seed(first, seeds, |seed| one(seed, commits))
 }
@@ -39,7 +39,7 @@ fn one(seed: u64, commits: u64) -> Result<Figures> {
     line(&mut random, kind, Arc::new(flaky), &(Arc::new(shelf) as Arc<dyn Blobs>), (seed, commits))
 }
 
-/// Commits over the line `flaky` to `blobs`.
+/// Commits to `blobs` over the unreliable connection `flaky`.
 pub(super) fn line(
     random: &mut Random,
     kind: Kind,
@@ -66,13 +66,13 @@ pub(super) fn line(
     check(&Store::new(Arc::clone(blobs)).table(table.name()), &acknowledged).map(|()| figures)
 }
 
-/// An input of its own and a file, upon `base`.
+/// An edit of `base` with a new input and SST.
 fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Names) -> Result<VersionEdit> {
     let id = ulid_text(ids.next());
     blobs.replace(&table.sst_path(&id), &number.to_le_bytes())?;
     let (window, day) = (START, (START / DAY) as i32);
     let input = Input {
-        sequence: number + 1,
+        input_seqno: number + 1,
         path: format!("input-{number:06}"),
         size: 0,
         version: "1".to_owned(),
@@ -84,7 +84,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
     };
     let sst = Sst {
         id,
-        order: 0,
+        seqno: 0,
         level: 0,
         bytes: 8,
         checksum: String::new(),
@@ -94,8 +94,8 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         last_key: b"k".to_vec(),
         min_timestamp: None,
         max_timestamp: None,
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     };
     Ok(VersionEdit {
@@ -107,7 +107,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
     })
 }
 
-/// Commits until it is told Ok; also how many errors it met.
+/// Commits until it succeeds; also returns the number of errors.
 fn commit(table: &Table, base: &Version, edit: &VersionEdit, ids: &Names) -> Result<(Version, u64)> {
     let mut errors = 0;
     for _ in 0..TRIES {
@@ -120,7 +120,7 @@ fn commit(table: &Table, base: &Version, edit: &VersionEdit, ids: &Names) -> Res
     Err(Finding::new(format!("no answer in {TRIES} tries")))
 }
 
-/// Every input is there once, came with the version that was acknowledged, and has its file.
+/// Checks that every input exists once, came with the acknowledged version, and has its file.
 fn check(table: &Table, acknowledged: &BTreeMap<String, u64>) -> Result<()> {
     let latest = table.latest()?.ok_or_else(|| Finding::new("there is no version"))?;
     if latest.number != acknowledged.len() as u64 {

@@ -1,4 +1,4 @@
-//! A scripted run on a simulated disk, with all that is needed to judge it or to go on from its middle.
+//! A scripted run on a simulated disk, with the data to check it and to continue from any step.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::sim::{Platter, SimDisk};
 use crate::step::{Kind, Script, Step};
 use crate::world::{Done, World, offer, tell};
 
-/// A step that was done.
+/// A step taken.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// What it was.
+    /// The step.
     pub step: Step,
     /// The inputs it found.
     pub inputs: Inputs,
@@ -24,7 +24,7 @@ pub struct Taken {
     pub now: i64,
     /// The version after it.
     pub version: u64,
-    /// What a read shows after it.
+    /// The cells that a read shows after it.
     pub cells: Cells,
     /// The disk before it.
     pub before: Platter,
@@ -40,7 +40,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// So many random steps on `disk`, each marked with the version it begins at.
+    /// Runs `steps` random steps on `disk`, each marked with the version before it.
     ///
     /// # Errors
     /// If the table and the model differ.
@@ -70,7 +70,7 @@ impl Run {
         Ok(Self { kind, taken })
     }
 
-    /// What a read of version `number` shows.
+    /// The cells that a read of version `number` shows.
     ///
     /// # Errors
     /// If there was no such version.
@@ -79,13 +79,13 @@ impl Run {
             return Ok(Cells::new());
         }
         let taken = self.taken.iter().find(|taken| taken.version == number);
-        taken.map(|taken| taken.cells.clone()).ok_or_else(|| Finding::new(format!("there never was version {number}")))
+        taken.map(|taken| taken.cells.clone()).ok_or_else(|| Finding::new(format!("version {number} never existed")))
     }
 
-    /// Does what came after version `number`, on a disk that holds that version.
+    /// Repeats the steps after version `number`, on a disk with that version.
     ///
     /// # Errors
-    /// If a step fails, or leaves other cells than it should.
+    /// If a step fails or gives wrong cells.
     pub fn go_on(&self, disk: &SimDisk, number: u64, run: u64) -> Result<()> {
         let world = world(disk, self.kind, run)?;
         for taken in self.taken.iter().skip_while(|taken| taken.version <= number) {

@@ -1,4 +1,4 @@
-//! A bucket whose answers get lost.
+//! A bucket that loses replies.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use object_store::{
 
 use crate::random::Random;
 
-/// Another bucket, behind an unreliable line: one answer in so many is not the right one.
+/// Wraps a bucket: one reply in `one_in` is wrong.
 #[derive(Debug)]
 pub struct FaultyBucket {
     inner: Arc<dyn ObjectStore>,
@@ -24,12 +24,12 @@ pub struct FaultyBucket {
 }
 
 impl FaultyBucket {
-    /// Puts an unreliable line before `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: Arc<dyn ObjectStore>, random: Random, one_in: u64) -> Self {
         Self { inner, random: Mutex::new(random), one_in }
     }
 
-    /// Which of so many wrong answers is given, if one is.
+    /// The index of the wrong reply to give, if any.
     fn wrong(&self, answers: u64) -> Option<u64> {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         random.one_in(self.one_in).then(|| random.below(answers))
@@ -57,13 +57,13 @@ impl ObjectStore for FaultyBucket {
             None => self.inner.put_opts(location, payload, opts).await,
             // It was not done.
             Some(0) => Err(unavailable()),
-            // Nor was it here, for another was at it who did not finish either: 409.
+            // Not done, because of a concurrent request that did not succeed either: 409.
             Some(1) if opts.mode == object_store::PutMode::Create => Err(taken(location)),
-            // It was done, and asked again: 412.
+            // Done, and retried by the client: 412.
             Some(2) if opts.mode == object_store::PutMode::Create => {
                 self.inner.put_opts(location, payload, opts).await.and(Err(taken(location)))
             }
-            // It was done, and the answer lost.
+            // Done, and the reply lost.
             Some(_) => self.inner.put_opts(location, payload, opts).await.and(Err(unavailable())),
         }
     }

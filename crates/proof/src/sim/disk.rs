@@ -1,4 +1,4 @@
-//! A disk that counts its calls, lets one of them fail, and remembers how it looked before each.
+//! A simulated disk that counts its calls, injects a fault, and records its state before each change.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -39,17 +39,17 @@ impl Call {
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// EIO, and nothing was done; a sync that fails so loses the bytes for good.
+    /// EIO, and nothing was done; a failed sync loses the bytes for good.
     Io,
-    /// EIO, and it was done all the same.
+    /// EIO, although it was done.
     IoAfter,
-    /// ENOSPC, half of a write done; and so on, for every call that needs space, until [`SimDisk::heal`].
+    /// ENOSPC after half of a write, and for every later call that needs space, until [`SimDisk::heal`].
     NoSpace,
-    /// A write of half the bytes, which is no error.
+    /// A short write of half the bytes, without an error.
     Short,
     /// EINTR: nothing was done.
     Interrupted,
-    /// Every call fails from here on.
+    /// This and every later call fails.
     Dead,
 }
 
@@ -57,7 +57,7 @@ impl FaultKind {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Io, Self::IoAfter, Self::NoSpace, Self::Short, Self::Interrupted, Self::Dead];
 
-    /// Whether a call can fail so.
+    /// Whether `call` can fail in this way.
     pub fn concerns(self, call: Call) -> bool {
         let needs_space = call.changes() && call != Call::Remove;
         match self {
@@ -70,23 +70,23 @@ impl FaultKind {
     }
 }
 
-/// A call that fails.
+/// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Its number, from 0.
+    /// Number of the call, from 0.
     pub at: u64,
-    /// How.
+    /// How it fails.
     pub kind: FaultKind,
 }
 
-/// How the disk looked before a call that changed it.
+/// State of the disk before a change.
 #[derive(Debug, Clone)]
 pub struct Boundary {
     /// The disk.
     pub platter: Platter,
-    /// What [`SimDisk::mark`] said last.
+    /// The last value of [`SimDisk::mark`].
     pub mark: u64,
-    /// The call, and of what.
+    /// The call and its path.
     pub call: (Call, PathBuf),
 }
 
@@ -101,13 +101,13 @@ struct State {
     boundaries: Option<Vec<Boundary>>,
 }
 
-/// A disk in memory. A clone is the same disk.
+/// A disk in memory. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
-/// What a call is to do before it answers.
+/// What a call does before it returns.
 enum Then {
     Do,
     Half,
@@ -115,7 +115,7 @@ enum Then {
 }
 
 impl SimDisk {
-    /// A disk that looks like this.
+    /// A disk with this content.
     pub fn new(platter: Platter) -> Self {
         Self { state: Arc::new(Mutex::new(State { platter, ..State::default() })) }
     }
@@ -124,40 +124,40 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a call fail, counted from here.
+    /// Injects a fault; calls are counted from here.
     pub fn fail(&self, fault: Fault) {
         let mut state = self.state();
         state.calls.clear();
         state.fault = Some(fault);
     }
 
-    /// No call fails any more.
+    /// Ends all faults.
     pub fn heal(&self) {
         let mut state = self.state();
         (state.fault, state.full, state.dead) = (None, false, false);
     }
 
-    /// The calls since the disk was made, or told to fail.
+    /// The calls since the disk was created or [`Self::fail`] was called.
     pub fn calls(&self) -> Vec<Call> {
         self.state().calls.clone()
     }
 
-    /// How it looks.
+    /// Its content.
     pub fn platter(&self) -> Platter {
         self.state().platter.clone()
     }
 
-    /// How it looks after the power went.
+    /// The disk after a power loss.
     pub fn after(&self, loss: Loss) -> Self {
         Self::new(self.state().platter.after(loss))
     }
 
-    /// From here on, remembers how it looked before each change.
+    /// Records the state before each change from here on.
     pub fn remember(&self) {
         self.state().boundaries = Some(Vec::new());
     }
 
-    /// How it looked before each change, and in the end.
+    /// The recorded states, and the final one.
     pub fn boundaries(&self) -> Vec<Boundary> {
         let mut state = self.state();
         let mut boundaries = state.boundaries.take().unwrap_or_default();
@@ -166,12 +166,12 @@ impl SimDisk {
         boundaries
     }
 
-    /// A mark for the boundaries that come.
+    /// Sets the mark of later boundaries.
     pub fn mark(&self, mark: u64) {
         self.state().mark = mark;
     }
 
-    /// Does a call by `act`, unless it is to fail.
+    /// Performs a call by `act`, unless it must fail.
     fn call<T>(&self, call: Call, path: &Path, act: impl FnOnce(&mut Platter, bool) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.state();
         let then = state.begin(call, path)?;
@@ -270,22 +270,22 @@ impl Disk for SimDisk {
         })
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
         self.call(Call::MakeFolder, path, |platter, _| {
             if platter.exists(path) {
                 return Err(ErrorKind::AlreadyExists.into());
             }
-            if platter.make_folder(path) { Ok(()) } else { Err(missing()) }
+            if platter.make_directory(path) { Ok(()) } else { Err(missing()) }
         })
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
-        self.state().platter.is_folder(path)
+    fn is_directory(&self, path: &Path) -> bool {
+        self.state().platter.is_directory(path)
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
         self.call(Call::SyncFolder, path, |platter, _| {
-            platter.sync_folder(path);
+            platter.sync_directory(path);
             Ok(())
         })
     }
@@ -316,7 +316,7 @@ impl Disk for SimDisk {
     }
 }
 
-/// A file of the disk that is being written.
+/// A file being written.
 struct SimFile {
     disk: SimDisk,
     file: usize,
@@ -326,7 +326,7 @@ struct SimFile {
 impl Write for SimFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let full = |error: io::Error| {
-            // What a full disk took of it stays.
+            // A full disk keeps the bytes that fit.
             if error.kind() == ErrorKind::StorageFull {
                 self.disk.state().platter.write(self.file, &bytes[..bytes.len() / 2]);
             }
@@ -354,7 +354,7 @@ impl DiskFile for SimFile {
     }
 }
 
-/// An open file; it stays readable when its name is taken away.
+/// An open file, readable after its name is removed.
 #[derive(Debug)]
 struct SimReader {
     disk: SimDisk,

@@ -1,4 +1,4 @@
-//! Blobs whose answers get lost, as those of a bucket do.
+//! Blobs that lose replies, as a bucket does.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,31 +12,31 @@ use crate::random::Random;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// What became of a `create_new`.
+/// Outcome of a `create_new`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Right,
-    /// It was done; the answer was lost and the caller got an error.
+    /// Done, the reply was lost: the caller gets an error.
     LostAfter,
-    /// It was not done; the caller got an error.
+    /// Not done: the caller gets an error.
     LostBefore,
-    /// It was done; the answer was lost, the client asked again and was told that the name is taken.
+    /// Done, the reply was lost, and the client's retry is refused because of its own object: 412.
     TakenByItself,
-    /// It was not done, for another was at it at the same time, who then did not finish either: 409.
+    /// Not done, because of a concurrent request that did not succeed either: 409.
     TakenByNobody,
 }
 
-/// A shelf some of whose answers are wrong.
+/// A shelf with some wrong replies.
 #[derive(Debug)]
 pub struct Flaky {
     shelf: Shelf,
     random: Mutex<Random>,
-    /// One answer in so many is not the right one.
+    /// One reply in this many is wrong.
     one_in: u64,
 }
 
 impl Flaky {
-    /// Puts an unreliable line before `shelf`.
+    /// Wraps `shelf`.
     pub fn new(shelf: Shelf, random: Random, one_in: u64) -> Self {
         Self { shelf, random: Mutex::new(random), one_in }
     }
@@ -71,8 +71,8 @@ impl Blobs for Flaky {
         self.shelf.writer(path)
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
-        self.shelf.replacer(path)
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+        self.shelf.overwrite_writer(path)
     }
 
     fn read(&self, path: &str) -> Result<Option<Bytes>> {

@@ -1,4 +1,4 @@
-//! Disks and buckets in memory, which fail when they are told to.
+//! Simulated disks and buckets with fault injection.
 
 mod bucket;
 mod disk;

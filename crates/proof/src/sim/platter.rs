@@ -1,7 +1,7 @@
-//! What a disk holds, and what of it is left when the power goes.
+//! Content of a simulated disk, and what remains of it after a power loss.
 //!
-//! Bytes of a file are safe once the file was synced; a name is safe once its folder was synced after the name was given.
-//! Until then each may be there or not after a loss of power, whatever else is.
+//! Bytes are durable once the file was synced; a name once its directory was synced after the name was created. Until
+//! then each may independently exist or not after a power loss.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::random::Random;
 
-/// Folders and files. A clone shares the bytes.
+/// Directories and files. Clones share the bytes.
 #[derive(Debug, Clone)]
 pub struct Platter {
     folders: BTreeMap<PathBuf, Folder>,
@@ -19,9 +19,9 @@ pub struct Platter {
 #[derive(Debug, Clone, Default)]
 struct Folder {
     names: BTreeMap<String, Entry>,
-    /// As they were when the folder was last synced.
+    /// Entries at the last sync of the directory.
     durable: BTreeMap<String, Entry>,
-    /// What was done since, in order.
+    /// Changes since, in order.
     since: Vec<Change>,
 }
 
@@ -42,16 +42,16 @@ enum Change {
 struct Content {
     bytes: Arc<Vec<u8>>,
     synced: usize,
-    /// A sync failed: what was not safe then never will be, whatever later syncs say.
+    /// A sync failed: bytes not durable then never will be, even if later syncs succeed.
     lost: bool,
 }
 
-/// What goes with the power.
+/// What a power loss destroys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// All that was not synced.
+    /// All unsynced data.
     Everything,
-    /// Some of it, by this seed: bytes may be missing or zero, and later changes there without earlier ones.
+    /// Some unsynced data, by this seed: bytes may be missing or zero, and later changes may survive earlier ones.
     Some(u64),
 }
 
@@ -106,13 +106,13 @@ impl Platter {
         self.files.get(file).map(|content| Arc::clone(&content.bytes)).unwrap_or_default()
     }
 
-    /// When a file was made: so many were before it.
+    /// Creation time of a file: the number of files created before.
     pub fn made(&self, file: usize) -> i64 {
         file as i64
     }
 
-    /// Whether there is such a folder.
-    pub fn is_folder(&self, path: &Path) -> bool {
+    /// Whether the directory exists.
+    pub fn is_directory(&self, path: &Path) -> bool {
         self.folders.contains_key(path)
     }
 
@@ -121,7 +121,7 @@ impl Platter {
         self.entry(path).is_some()
     }
 
-    /// The names in a folder.
+    /// The names in a directory.
     pub fn list(&self, path: &Path) -> Option<Vec<String>> {
         Some(self.folders.get(path)?.names.keys().cloned().collect())
     }
@@ -135,7 +135,7 @@ impl Platter {
         self.folders.iter().flat_map(files).collect()
     }
 
-    /// Makes an empty file; `None` if there is no such folder.
+    /// Creates an empty file; `None` if the directory does not exist.
     pub fn create(&mut self, path: &Path) -> Option<usize> {
         let (folder, name) = split(path)?;
         let file = self.files.len();
@@ -144,28 +144,28 @@ impl Platter {
         Some(file)
     }
 
-    /// Adds bytes to a file.
+    /// Appends bytes to a file.
     pub fn write(&mut self, file: usize, bytes: &[u8]) {
         if let Some(content) = self.files.get_mut(file) {
             Arc::make_mut(&mut content.bytes).extend_from_slice(bytes);
         }
     }
 
-    /// Makes the bytes of a file safe.
+    /// Syncs a file.
     pub fn sync(&mut self, file: usize) {
         if let Some(content) = self.files.get_mut(file).filter(|content| !content.lost) {
             content.synced = content.bytes.len();
         }
     }
 
-    /// A sync of a file that failed.
+    /// A failed sync of a file.
     pub fn lose(&mut self, file: usize) {
         if let Some(content) = self.files.get_mut(file) {
             content.lost = true;
         }
     }
 
-    /// Gives a file another name, or in its place.
+    /// Gives a file another name.
     pub fn link(&mut self, from: &Path, to: &Path) {
         if let (Some(entry), Some((folder, name))) = (self.entry(from), split(to))
             && let Some(folder) = self.folders.get_mut(folder)
@@ -174,7 +174,7 @@ impl Platter {
         }
     }
 
-    /// Moves a name within its folder, over whatever has the new one.
+    /// Renames a file within its directory, replacing any file of the new name.
     pub fn rename(&mut self, from: &Path, to: &Path) {
         if let (Some(entry), Some((folder, name)), Some((_, old))) = (self.entry(from), split(to), split(from))
             && let Some(folder) = self.folders.get_mut(folder)
@@ -183,7 +183,7 @@ impl Platter {
         }
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     pub fn remove(&mut self, path: &Path) {
         if let Some((folder, name)) = split(path)
             && let Some(folder) = self.folders.get_mut(folder)
@@ -192,8 +192,8 @@ impl Platter {
         }
     }
 
-    /// Makes a folder; `false` if there is none to make it in.
-    pub fn make_folder(&mut self, path: &Path) -> bool {
+    /// Creates a directory; `false` if its parent does not exist.
+    pub fn make_directory(&mut self, path: &Path) -> bool {
         let Some((folder, name)) = split(path) else { return false };
         let Some(folder) = self.folders.get_mut(folder) else { return false };
         folder.change(Change::Put(name.to_owned(), Entry::Folder));
@@ -201,15 +201,15 @@ impl Platter {
         true
     }
 
-    /// Makes the names in a folder safe.
-    pub fn sync_folder(&mut self, path: &Path) {
+    /// Syncs a directory.
+    pub fn sync_directory(&mut self, path: &Path) {
         if let Some(folder) = self.folders.get_mut(path) {
             folder.durable.clone_from(&folder.names);
             folder.since.clear();
         }
     }
 
-    /// What is there when the power comes back.
+    /// The content after a power loss.
     pub fn after(&self, loss: Loss) -> Self {
         let mut random = match loss {
             Loss::Everything => None,
@@ -251,7 +251,7 @@ impl Content {
         if let Some(random) = random.filter(|_| self.synced < len) {
             match random.below(4) {
                 0 => {}
-                // The length was safe, the bytes were not.
+                // The length was durable, the bytes were not.
                 1 => bytes.resize(len, 0),
                 2 => bytes.clone_from(&self.bytes),
                 _ => {
@@ -271,8 +271,8 @@ mod tests {
 
     fn written(synced: bool, folder: bool) -> Platter {
         let mut platter = Platter::default();
-        assert!(platter.make_folder(Path::new("/a")));
-        platter.sync_folder(Path::new("/"));
+        assert!(platter.make_directory(Path::new("/a")));
+        platter.sync_directory(Path::new("/"));
         let file = platter.create(Path::new("/a/x")).unwrap();
         platter.write(file, b"bytes");
         if synced {
@@ -280,7 +280,7 @@ mod tests {
         }
         platter.link(Path::new("/a/x"), Path::new("/a/y"));
         if folder {
-            platter.sync_folder(Path::new("/a"));
+            platter.sync_directory(Path::new("/a"));
         }
         platter
     }
@@ -300,12 +300,12 @@ mod tests {
     #[test]
     fn a_folder_goes_with_its_name() {
         let mut platter = written(true, true);
-        platter.make_folder(Path::new("/a/b"));
+        platter.make_directory(Path::new("/a/b"));
         let file = platter.create(Path::new("/a/b/z")).unwrap();
         platter.sync(file);
-        platter.sync_folder(Path::new("/a/b"));
-        assert!(!platter.after(Loss::Everything).is_folder(Path::new("/a/b")));
-        platter.sync_folder(Path::new("/a"));
+        platter.sync_directory(Path::new("/a/b"));
+        assert!(!platter.after(Loss::Everything).is_directory(Path::new("/a/b")));
+        platter.sync_directory(Path::new("/a"));
         assert!(platter.after(Loss::Everything).exists(Path::new("/a/b/z")));
     }
 

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_sstable::tools::failpoints;
 use tidetable_store::{BlobWriter, Blobs, Stat, StoreError};
 use xxhash_rust::xxh3::Xxh3;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Files by path. A clone is the same shelf.
+/// Files by path. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
     files: Arc<Mutex<Files>>,
@@ -20,9 +19,9 @@ pub struct Shelf {
 
 #[derive(Debug, Clone, Default)]
 struct Files {
-    /// With the time they were written.
+    /// Files with the time of their last write.
     by_path: BTreeMap<String, (i64, Bytes)>,
-    /// The time: files written so far.
+    /// The clock: the number of files written.
     now: i64,
 }
 
@@ -42,7 +41,7 @@ impl Shelf {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A shelf of its own with the same files.
+    /// An independent copy.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self { files: Arc::new(Mutex::new(self.files().clone())) }
@@ -53,12 +52,12 @@ impl Shelf {
         self.files().by_path.keys().cloned().collect()
     }
 
-    /// The bytes of a file, empty if there is none.
+    /// The bytes of a file; empty if it does not exist.
     pub fn bytes(&self, path: &str) -> Bytes {
         self.files().get(path).cloned().unwrap_or_default()
     }
 
-    /// Puts other bytes in the place of a file's.
+    /// Replaces the bytes of a file.
     pub fn put(&self, path: &str, bytes: impl Into<Bytes>) {
         self.files().put(path, bytes.into());
     }
@@ -78,7 +77,7 @@ impl Shelf {
 impl Blobs for Shelf {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let mut files = self.files();
-        if files.by_path.contains_key(path) && !failpoints::is(failpoints::Bug::CommitWithoutCompare) {
+        if files.by_path.contains_key(path) && !tidetable_sstable::failpoint!(CommitWithoutCompare) {
             return Ok(false);
         }
         files.put(path, Bytes::copy_from_slice(bytes));
@@ -94,7 +93,7 @@ impl Blobs for Shelf {
         Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: false }))
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(ShelfWriter { shelf: self.clone(), path: path.to_owned(), bytes: Vec::new(), replaces: true }))
     }
 

@@ -1,4 +1,4 @@
-//! The real disk with named places before and after each call, where a process stops to be killed.
+//! The real disk with named places around each call, where a process stops to be killed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tidetable_sstable::ReadAt;
 use tidetable_store::{Disk, DiskFile, OsDisk, Stat};
 
-/// What is called where a place is reached; it may not come back.
+/// Callback for reached places; it may not return.
 pub trait Stop: std::fmt::Debug + Send + Sync {
     /// The place `before` or `after` (or in the `middle` of) a `call` about a file of the kind `what`.
     fn reached(&self, call: &'static str, what: &'static str, when: &'static str);
@@ -18,7 +18,7 @@ pub trait Stop: std::fmt::Debug + Send + Sync {
 pub fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     let mut places = Vec::new();
     for what in ["sst", "manifest", "checkpoint"] {
-        // What is named after the oldest version is put over whatever has its name.
+        // The checkpoint of the oldest version replaces any file of its name.
         let rename = (what == "checkpoint").then_some("rename");
         for call in ["create", "write", "sync", "link", "remove", "sync_folder"].into_iter().chain(rename) {
             places.extend(["before", "after"].map(|when| (call, what, when)));
@@ -29,14 +29,14 @@ pub fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     places
 }
 
-/// The disk of the operating system, with places to stop.
+/// The disk of the operating system, with places.
 #[derive(Debug)]
 pub struct StopDisk {
     stop: Arc<dyn Stop>,
 }
 
 impl StopDisk {
-    /// Tells `stop` of every place.
+    /// Calls `stop` at every place.
     pub fn new(stop: Arc<dyn Stop>) -> Self {
         Self { stop }
     }
@@ -72,16 +72,16 @@ impl Disk for StopDisk {
         self.at("remove", kind(path), || OsDisk.remove(path))
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        self.at("make_folder", "folder", || OsDisk.make_folder(path))
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.at("make_folder", "folder", || OsDisk.make_directory(path))
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
-        OsDisk.is_folder(path)
+    fn is_directory(&self, path: &Path) -> bool {
+        OsDisk.is_directory(path)
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.at("sync_folder", kind(path), || OsDisk.sync_folder(path))
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.at("sync_folder", kind(path), || OsDisk.sync_directory(path))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {

@@ -208,7 +208,7 @@ pub(crate) fn copy(
     if file.len() != held.bytes {
         return Ok(Copied::Differs);
     }
-    let mut out = to.replacer(to_path)?;
+    let mut out = to.overwrite_writer(to_path)?;
     let mut hash = Xxh3::new();
     let mut at = 0;
     while at < held.bytes {

@@ -231,7 +231,7 @@ impl Lineage {
             from,
             into: (LinkKind::Table, table.to_owned()),
             days: said(&input.days),
-            sequence: Some(input.sequence),
+            sequence: Some(input.input_seqno),
             fingerprint: Some(input.hash.to_string()),
             rows: input.read,
             rejected: input.rejected,

@@ -290,7 +290,7 @@ fn of_list(list: &Published) -> OfTime<'_> {
 
 /// UTC days of windows that hold cells, in files of their own or in one that they share.
 fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
-    let shared: Vec<_> = version.ssts().filter_map(|sst| sst.joined.as_ref()).collect();
+    let shared: Vec<_> = version.ssts().filter_map(|sst| sst.multi_window.as_ref()).collect();
     let holds = |start: i64| shared.iter().any(|joined| joined.holds(start));
     let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || holds(window.start));
     let days = held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day));

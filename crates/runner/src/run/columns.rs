@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
-use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Result};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Result};
 
 /// The files that differed so far, each kind of difference once: the first file, and how many there are.
 #[derive(Debug, Default)]
@@ -68,10 +68,10 @@ impl Feed for Looking<'_> {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
         self.feed.read(input, cuts, &mut |piece, bytes| {
-            if let Piece::Chunk { parser, .. } = &piece
+            if let FeedPiece::Chunk { parser, .. } = &piece
                 && !parser.diff().is_empty()
             {
                 self.others.add(self.feed.source, input, parser.diff().to_string());

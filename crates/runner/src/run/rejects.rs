@@ -59,7 +59,7 @@ impl<'a> RejectLog<'a> {
         let file = match &mut state.file {
             Some(file) => file,
             // In the place of what an attempt before this one may have left.
-            none => none.insert(self.blobs.replacer(&self.path)?),
+            none => none.insert(self.blobs.overwrite_writer(&self.path)?),
         };
         let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n"));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tidetable_source::InputFile;
-use tidetable_store::{Feed, FeedEnd, Piece, Result as StoreResult, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, Result as StoreResult, StoreError};
 
 use crate::run::error::RunError;
 
@@ -80,7 +80,7 @@ impl Feed for Stoppable<'_> {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> StoreResult<Option<FeedEnd>> {
         let end = self.feed.read(input, cuts, &mut |piece, bytes| self.stop.asked().is_none() && give(piece, bytes))?;
         self.stop.go_on(&input.path).map(|()| end)

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tempfile::TempDir;
 use tidetable_sstable::ReadAt;
 use tidetable_store::{
-    BlobWriter, Blobs, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Result as StoreResult, Staging, Stat,
-    StoreError, VerifyOptions, Version, ulid_text,
+    BlobWriter, Blobs, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Result as StoreResult,
+    StagingDirectory, Stat, StoreError, VerifyOptions, Version, ulid_text,
 };
 
 use super::*;
@@ -105,8 +105,8 @@ impl World {
 
     /// Deletes the rows that begin with `prefix`.
     fn drop_rows(&self, prefix: &str) {
-        let target = DropTarget::Prefix { prefix: prefix.as_bytes().to_vec() };
-        let plan = DropPlan::new(&self.store().snapshot("T").unwrap(), target).unwrap();
+        let target = DeleteTarget::Prefix { prefix: prefix.as_bytes().to_vec() };
+        let plan = DeletePlan::new(&self.store().snapshot("T").unwrap(), target).unwrap();
         self.commit(&plan.edit());
     }
 
@@ -246,12 +246,12 @@ impl Blobs for Counted {
         self.blobs.writer(path)
     }
 
-    fn replacer(&self, path: &str) -> StoreResult<Box<dyn BlobWriter>> {
-        self.blobs.replacer(path)
+    fn overwrite_writer(&self, path: &str) -> StoreResult<Box<dyn BlobWriter>> {
+        self.blobs.overwrite_writer(path)
     }
 
-    fn aside(&self, folder: &str) -> StoreResult<Option<Box<dyn Staging>>> {
-        self.blobs.aside(folder)
+    fn staging(&self, folder: &str) -> StoreResult<Option<Box<dyn StagingDirectory>>> {
+        self.blobs.staging(folder)
     }
 
     fn read(&self, path: &str) -> StoreResult<Option<Bytes>> {

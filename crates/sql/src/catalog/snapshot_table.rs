@@ -118,7 +118,7 @@ impl SnapshotTable {
         };
         let times = self.event_times(&all);
         let time = times.start.max(self.time.start)..times.end.min(self.time.end);
-        let ranges = if time.is_empty() { Vec::new() } else { self.snapshot.slices(&keys, &time) };
+        let ranges = if time.is_empty() { Vec::new() } else { self.snapshot.scan_ranges(&keys, &time) };
         Selection { keys, time, ranges }
     }
 

@@ -9,15 +9,15 @@ use tidetable_store::{ScanRange, Snapshot, Sst, StoreError};
 /// Whether a shared read gives each period the same blocks as its own read. False for multi-window files that are
 /// merged with others: a single period skips their unwanted windows and merges around them.
 pub(crate) fn is_alike(snapshot: &Snapshot, slice: &ScanRange) -> bool {
-    is_one_run(snapshot, slice) || !of(snapshot, slice).any(|sst| sst.joined.is_some())
+    is_one_run(snapshot, slice) || !of(snapshot, slice).any(|sst| sst.multi_window.is_some())
 }
 
 /// Whether nothing is merged: all files have one seqno, so each key is in one of them, and they can be split at stripe
 /// boundaries.
 pub(crate) fn is_one_run(snapshot: &Snapshot, slice: &ScanRange) -> bool {
-    let mut orders = of(snapshot, slice).map(|sst| sst.order);
-    let first = orders.next();
-    orders.all(|order| Some(order) == first)
+    let mut seqnos = of(snapshot, slice).map(|sst| sst.seqno);
+    let first = seqnos.next();
+    seqnos.all(|seqno| Some(seqno) == first)
 }
 
 fn of<'a>(snapshot: &'a Snapshot, slice: &'a ScanRange) -> impl Iterator<Item = &'a Sst> {
@@ -34,7 +34,7 @@ pub(crate) fn hull(times: &[Range<i64>], readers: &[bool]) -> Range<i64> {
 /// For each of `times`, whether its scan reads exactly the files of `slice`.
 pub(crate) fn readers(snapshot: &Snapshot, slice: &ScanRange, times: &[Range<i64>]) -> Vec<bool> {
     let keys = std::slice::from_ref(&slice.keys);
-    let reads = |time: &Range<i64>| snapshot.slices(keys, time).iter().any(|other| other.ssts == slice.ssts);
+    let reads = |time: &Range<i64>| snapshot.scan_ranges(keys, time).iter().any(|other| other.ssts == slice.ssts);
     times.iter().map(reads).collect()
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn readers(snapshot: &Snapshot, slice: &ScanRange, times: &[Range<i64
 /// # Errors
 /// If a file cannot be opened.
 pub(crate) fn records(snapshot: &Snapshot, keys: &[KeyRange], time: &Range<i64>) -> Result<u64, StoreError> {
-    let slices = snapshot.slices(keys, time);
+    let slices = snapshot.scan_ranges(keys, time);
     let mut records = 0;
     for sst in snapshot.version().ssts().filter(|sst| slices.iter().any(|slice| slice.ssts.contains(&sst.id))) {
         let stripes = snapshot.reader(sst)?;
@@ -60,7 +60,7 @@ fn share(snapshot: &Snapshot, sst: &Sst, time: &Range<i64>) -> (u128, u128) {
     let overlap = |bounds: &Range<i64>| u128::from(bounds.end.min(time.end).abs_diff(bounds.start.max(time.start)));
     let length = |bounds: &Range<i64>| u128::from(bounds.end.abs_diff(bounds.start));
     let overlaps = |bounds: &Range<i64>| bounds.start < time.end && time.start < bounds.end;
-    if let Some(joined) = &sst.joined {
+    if let Some(joined) = &sst.multi_window {
         let unit = snapshot.layout().spec().window;
         let windows = || joined.windows.iter().map(|start| window_bounds(unit, *start));
         return (windows().filter(overlaps).map(|bounds| overlap(&bounds)).sum(), windows().map(|w| length(&w)).sum());

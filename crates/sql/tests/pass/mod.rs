@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use tidetable_sql::{ScalarValue, Session, SharedScan};
-use tidetable_store::{CompactionExtent, DropTarget};
+use tidetable_store::{CompactionExtent, DeleteTarget};
 
 use super::same::worlds;
 use super::world::{DAY, START, World};
@@ -36,7 +36,7 @@ fn joined() -> World {
     let world = World::with_csv(&csv(0..DAYS, 1.0));
     world.compact(CompactionExtent::Needed);
     let shared = world.store().snapshot("SENSOR").unwrap();
-    assert!(shared.version().ssts().any(|sst| sst.joined.is_some()), "January is not joined");
+    assert!(shared.version().ssts().any(|sst| sst.multi_window.is_some()), "January is not joined");
     world
 }
 
@@ -120,7 +120,7 @@ async fn shared_scans_give_the_same_batches_of_multi_window_files() {
     let late = joined();
     late.load("late.csv", &csv(4..6, 3.0));
     let dropped = joined();
-    dropped.drop_cells(DropTarget::Prefix { prefix: b"0000000003#201801".to_vec() });
+    dropped.drop_cells(DeleteTarget::Prefix { prefix: b"0000000003#201801".to_vec() });
     // Days of a changed input leave the multi-window file.
     let changed = joined();
     changed.load("b.csv", &csv(10..12, 2.0));

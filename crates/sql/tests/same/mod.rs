@@ -17,7 +17,7 @@ use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::{FieldType, TableSpec, Window};
 use tidetable_source::ColumnSpec as SourceColumn;
 use tidetable_sql::SessionOptions;
-use tidetable_store::{CompactionExtent, DropTarget};
+use tidetable_store::{CompactionExtent, DeleteTarget};
 
 use super::world::{DAY, START, World, column};
 use super::{plan, run};
@@ -84,9 +84,9 @@ pub fn worlds() -> Vec<(&'static str, World)> {
     let overlapping = make(daily_spec(), &[("M", "maxversions=1")], &plain);
     overlapping.load("b.csv", &later);
     let dropped = make(daily_spec(), &[], &plain);
-    dropped.drop_cells(DropTarget::Prefix { prefix: b"000003".to_vec() });
-    dropped.drop_cells(DropTarget::Row { key: b"000002#20180102".to_vec() });
-    dropped.drop_cells(DropTarget::Column {
+    dropped.drop_cells(DeleteTarget::Prefix { prefix: b"000003".to_vec() });
+    dropped.drop_cells(DeleteTarget::Row { key: b"000002#20180102".to_vec() });
+    dropped.drop_cells(DeleteTarget::Column {
         key: b"000004#20180101".to_vec(),
         family: "M".to_owned(),
         qualifier: b"050000".to_vec(),

@@ -2,7 +2,7 @@
 
 use tidetable_layout::TableSpec;
 use tidetable_sql::{Session, SessionOptions};
-use tidetable_store::{CompactionExtent, DropTarget};
+use tidetable_store::{CompactionExtent, DeleteTarget};
 
 use super::{HOUR, columns, csv, family, fields, rows, spec, worlds};
 use crate::world::World;
@@ -74,7 +74,7 @@ async fn stripes_answered_by_stats_are_not_read() {
     assert!(pages(make(&[("M", "maxage=1d")])).await > 0);
     let dropped = make(&[]);
     let (family, qualifier) = ("M".to_owned(), b"010000".to_vec());
-    dropped.drop_cells(DropTarget::Column { key: b"000001#20180101".to_vec(), family, qualifier, times: None });
+    dropped.drop_cells(DeleteTarget::Column { key: b"000001#20180101".to_vec(), family, qualifier, times: None });
     assert!(pages(dropped).await > 0);
     let twice = make(&[]);
     twice.load("b.csv", "meter,ts,kwh,tag\n1,2018-01-01T01:00:00Z,9,\n");
@@ -108,7 +108,7 @@ async fn filters_on_outliers_change_no_result() {
     overlapping.load("b.csv", "meter,ts,kwh,tag\n17,2018-01-01T23:59:59Z,3,\n450,2018-01-01T23:59:59Z,4,\n");
     compacted.compact(CompactionExtent::Full);
     let dropped = make(daily());
-    dropped.drop_cells(DropTarget::Row { key: b"000017#20180101".to_vec() });
+    dropped.drop_cells(DeleteTarget::Row { key: b"000017#20180101".to_vec() });
     for (name, world, alone) in [
         ("a day of meters", make(daily()), true),
         ("a row a reading", make(flat()), true),

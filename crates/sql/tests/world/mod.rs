@@ -11,8 +11,8 @@ use tidetable_layout::{FieldType, Layout, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, SourceSpec, Storage};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{
-    Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, FileFeed, Ids, InputPlan, Loader, LocalBlobs,
-    Looking, Store, TableIdentity, Target,
+    Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, FileFeed, Ids, InputPlan, InputPlanOptions,
+    LoadTarget, Loader, LocalBlobs, Store, TableIdentity,
 };
 
 /// 2018-01-01, microseconds.
@@ -89,9 +89,9 @@ impl World {
     }
 
     /// Deletes cells by tombstone.
-    pub fn drop_cells(&self, target: DropTarget) {
+    pub fn drop_cells(&self, target: DeleteTarget) {
         let snapshot = self.store().snapshot(&self.spec.name).unwrap();
-        let edit = DropPlan::new(&snapshot, target).unwrap().edit();
+        let edit = DeletePlan::new(&snapshot, target).unwrap().edit();
         let base = snapshot.version().clone();
         snapshot.table().commit(base, &edit, &self.ids, START).unwrap();
     }
@@ -129,11 +129,11 @@ impl World {
         let table = self.store().table(&self.spec.name);
         let base = table.base(&identity).unwrap();
         let found = storage.discover(&source).unwrap();
-        let plan = InputPlan::new(&base, found, Looking::default(), |file| storage.hash(file)).unwrap();
+        let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| storage.hash(file)).unwrap();
         let loader = Loader {
             feed: &FileFeed { storage: &storage, source: &source },
             derive: None,
-            targets: vec![Target { table: &table, layout: &layout, filter: None, base: &base, plan: &plan }],
+            targets: vec![LoadTarget { table: &table, layout: &layout, filter: None, base: &base, plan: &plan }],
             ids: &self.ids,
             memory: 1 << 30,
             on_reject: &|row| panic!("{row:?}"),

@@ -2,8 +2,6 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::tools::failpoints;
-
 /// Checksum of the bytes that file `uid` has at `offset`.
 pub(crate) fn in_file(uid: u128, offset: u64, bytes: &[u8]) -> u64 {
     let low = uid as u64;
@@ -18,7 +16,7 @@ pub(crate) fn in_stripe(offset: u64, bytes: &[u8]) -> u64 {
 
 /// Whether a checksum is the stated one. For a fuzzer it always is: else nothing that it changes would be read.
 pub(crate) fn matches(found: u64, stated: u64) -> bool {
-    cfg!(fuzzing) || found == stated || failpoints::is(failpoints::Bug::IgnoreChecksum)
+    cfg!(fuzzing) || found == stated || crate::failpoint!(IgnoreChecksum)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::coding::Input;
 use crate::error::ReadError;
 use crate::stripe::KeyHashes;
-use crate::tools::failpoints;
 
 /// The fewest rows with a filter; for fewer the stripe table suffices.
 const LEAST_ROWS: u64 = 32;
@@ -80,7 +79,7 @@ impl Builder {
         let mut hashes = hashes;
         hashes.sort_unstable();
         hashes.dedup();
-        if failpoints::is(failpoints::Bug::FilterForgetsKey) {
+        if crate::failpoint!(FilterForgetsKey) {
             hashes.truncate(hashes.len() * 3 / 4);
         }
         match BinaryFuse8::try_from(hashes.as_slice()) {

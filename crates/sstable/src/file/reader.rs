@@ -18,7 +18,6 @@ use crate::file::meta::{FilterRef, Meta};
 use crate::file::source::ReadAt;
 use crate::format::{FOOTER_LEN, HEADER_LEN};
 use crate::stripe::{EncodedStripe, KeyHashes, StripeHead, StripeMeta, schema_hash};
-use crate::tools::failpoints;
 
 /// Bytes read when a file is opened: the footer, and meta for most files.
 const OPENING_READ: u64 = 32 << 10;
@@ -127,7 +126,7 @@ impl Reader {
     pub fn stripes_in(&self, start: &[u8], end: Option<&[u8]>) -> Range<usize> {
         let past = |stripe: &StripeMeta| {
             let last = stripe.last_key.as_ref();
-            last < start || last == start && failpoints::is(failpoints::Bug::SeparatorOffByOne)
+            last < start || last == start && crate::failpoint!(SeparatorOffByOne)
         };
         let first = self.stripes().partition_point(past);
         let last = end.map_or(self.stripes().len(), |end| {

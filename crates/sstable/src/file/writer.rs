@@ -15,7 +15,6 @@ use crate::file::{checksum, filter, header};
 use crate::format::{FOOTER_LEN, HEADER_LEN, VERSION};
 use crate::options::WriteOptions;
 use crate::stripe::{EncodedStripe, schema_hash};
-use crate::tools::failpoints;
 
 /// Writes one file sequentially. After an error the output is unusable.
 pub struct Writer<W: Write> {
@@ -85,7 +84,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output fails.
     pub fn finish(mut self) -> Result<(W, FileSummary), WriteError> {
-        if self.meta.stripes.len() > 1 && failpoints::is(failpoints::Bug::LoseLastStripe) {
+        if self.meta.stripes.len() > 1 && crate::failpoint!(LoseLastStripe) {
             self.meta.stripes.pop();
         }
         let stripes = &self.meta.stripes;

@@ -2,12 +2,26 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A bug.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Bug {
+/// Declares the bugs, once for the type and for the list of all.
+macro_rules! bugs {
+    ($($(#[$about:meta])* $name:ident,)*) => {
+        /// A bug.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Bug {
+            $($(#[$about])* $name,)*
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+bugs! {
     /// Checksums of SSTs are not compared.
-    IgnoreChecksum = 1,
+    IgnoreChecksum,
     /// A lookup of the last key of a stripe starts at the next stripe.
     SeparatorOffByOne,
     /// A file lacks its last stripe.
@@ -17,11 +31,11 @@ pub enum Bug {
     /// Files are not synced.
     SkipFsync,
     /// Directories are not synced.
-    SkipFolderFsync,
+    SkipDirectoryFsync,
     /// A file is linked before it is synced.
     NameBeforeFsync,
     /// An existing directory is assumed to be durable.
-    TrustFolder,
+    TrustDirectory,
     /// An error at the end of writing a file is ignored.
     IgnoreWriteError,
     /// The rest of a short write is not written.
@@ -31,7 +45,7 @@ pub enum Bug {
     /// A manifest overwrites another with its number.
     CommitWithoutCompare,
     /// A retry does not recognise that its commit has succeeded.
-    ForgetLanded,
+    ForgetPriorCommit,
     /// Drops are not applied to inputs that are reloaded.
     ForgetDropsInLoads,
     /// Vacuum removes files that only older, retained versions reference.
@@ -56,44 +70,25 @@ pub enum Bug {
     AppendWhateverComesLater,
 }
 
-impl Bug {
-    /// All of them.
-    pub const ALL: [Self; 24] = [
-        Self::IgnoreChecksum,
-        Self::SeparatorOffByOne,
-        Self::LoseLastStripe,
-        Self::FilterForgetsKey,
-        Self::SkipFsync,
-        Self::SkipFolderFsync,
-        Self::NameBeforeFsync,
-        Self::TrustFolder,
-        Self::IgnoreWriteError,
-        Self::IgnoreShortWrite,
-        Self::AcceptAnyFile,
-        Self::CommitWithoutCompare,
-        Self::ForgetLanded,
-        Self::ForgetDropsInLoads,
-        Self::VacuumRetained,
-        Self::VacuumUnderWay,
-        Self::VacuumSaysNothing,
-        Self::VacuumWithoutCheckpoint,
-        Self::VerifyOpensOnly,
-        Self::ForgetCopies,
-        Self::ForgetIdleDrops,
-        Self::TakeOutOfOneWindow,
-        Self::ForgetDropsMeanwhile,
-        Self::AppendWhateverComesLater,
-    ];
+/// Whether the bug of this name is planted.
+#[macro_export]
+macro_rules! failpoint {
+    ($bug:ident) => {
+        $crate::tools::failpoints::is($crate::tools::failpoints::Bug::$bug)
+    };
 }
 
-static PLANTED: AtomicU8 = AtomicU8::new(0);
+/// No bug.
+const NONE: u8 = u8::MAX;
+
+static PLANTED: AtomicU8 = AtomicU8::new(NONE);
 
 /// Whether this build has failpoints.
 pub const POSSIBLE: bool = cfg!(feature = "planted");
 
 /// Plants a bug in place of any before, or none.
 pub fn plant(bug: Option<Bug>) {
-    PLANTED.store(bug.map_or(0, |bug| bug as u8), Ordering::SeqCst);
+    PLANTED.store(bug.map_or(NONE, |bug| bug as u8), Ordering::SeqCst);
 }
 
 /// Whether this bug is enabled.

@@ -1,12 +1,11 @@
-//! What no single SST shows: rows that several of them make larger than Bigtable holds, and sums over 64 bits.
+//! Limits across SSTs: rows that exceed Bigtable's size limit, and sums that exceed 64 bits, when merged.
 //!
-//! A commit that brings or replaces SSTs is checked against the version it makes, whatever loads, windows and files the
-//! cells of a row came in. So every row that is committed can be read, and merged by a compaction. The manifest alone
-//! decides nearly always: it has a bound for each SST ([`Largest`]), and only where these add up to more than the limit
-//! are stripe tables looked at, then cells.
+//! A commit that adds or replaces SSTs is checked against the version it makes, so that every committed row can be
+//! read and compacted. The manifest alone nearly always suffices: it has upper bounds for each SST ([`SstBounds`]).
+//! Only where their sum exceeds a limit, stripe stats are read, then cells.
 //!
-//! Where rows lie in several windows, both the part of a window and the whole must keep to the limits: the part is what
-//! a compaction of the window writes.
+//! Where rows lie in several windows, both the whole row and its part in each window must keep to the limits: a
+//! compaction of a window writes the part.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
@@ -23,112 +22,111 @@ use crate::maintenance::size::{ROW_LIMIT, measure, too_large};
 use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
 use crate::sst_writer::largest_sum;
 use crate::table::Table;
-use crate::tombstone::{DropTarget, overlaps};
-use crate::version::{Largest, Sst, Version, VersionEdit};
+use crate::tombstone::{DeleteTarget, overlaps};
+use crate::version::{Sst, SstBounds, Version, VersionEdit};
 
-/// Rows that are reported of one audit.
+/// Rows that an audit reports at most.
 const MOST_FOUND: usize = 16;
-/// Most bytes that a cell of a file without bounds takes beside its text: family, qualifier, timestamp, a number.
+/// Upper bound on the bytes of a cell except text values, for files without bounds: family, qualifier, timestamp, a
+/// number.
 const CELL_BYTES: u64 = 256;
 
 /// SSTs that may hold cells of the same rows.
-struct Unit<'a> {
+struct AuditUnit<'a> {
     ssts: Vec<&'a Sst>,
-    /// Those whose rows are looked at.
+    /// Those whose rows are checked.
     touched: Vec<&'a Sst>,
-    /// What is read of SSTs that hold several windows.
+    /// Event time that is read of multi-window files.
     time: Range<i64>,
 }
 
-impl Table {
-    /// Checks the rows that `edit`, committed upon `base`, changes in `next`.
-    ///
-    /// # Errors
-    /// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row that would go over a limit; those
-    /// of reading, but for damage, which is not this commit's.
-    pub(crate) fn check_limits(&self, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
-        let uncovering: Vec<KeyRange> =
-            edit.drops.iter().filter(|drop| drop.may_uncover()).map(DropTarget::keys).collect();
-        let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
-        if brings_nothing && uncovering.is_empty() {
-            return Ok(());
-        }
-        let audit = Audit::new(self, next)?;
-        let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
-        let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
-        for window in &next.windows {
-            let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
-            let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
-            let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
-            if !changed.is_empty() {
-                touched.entry(window.start).or_default().extend(changed);
-            }
-        }
-        // What a rebuilt window held may have kept a sum low, or hidden an older version of a cell.
-        let replaced = ByWindow::new(base);
-        for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
-            touched.entry(*start).or_default().extend(replaced.of(*start));
-        }
-        let units = audit.units(touched);
-        let checked = match brings_nothing {
-            true => self.check_uncovered(base, &audit, &units),
-            false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
-        };
-        checked.map_err(|error| error.of_table(self.name()))
+/// Checks the rows that `edit` changes between `base` and `next`.
+///
+/// # Errors
+/// [`StoreError::SumOverflow`] and [`StoreError::RowTooLarge`] with the first row over a limit; those of reading,
+/// except damage, which does not block commits.
+pub(crate) fn check_limits(table: &Table, base: &Version, next: &Version, edit: &VersionEdit) -> Result<()> {
+    let uncovering: Vec<KeyRange> =
+        edit.deletes.iter().filter(|target| target.may_uncover()).map(DeleteTarget::keys).collect();
+    let brings_nothing = edit.ssts.is_empty() && edit.rebuilt.is_empty() && edit.gc.is_none();
+    if brings_nothing && uncovering.is_empty() {
+        return Ok(());
     }
-
-    /// Checks the rows that a drop upon `base` changes. One that was over a limit before, which only a build that did not
-    /// check has left, may still be deleted bit by bit; and no sum grows by what a drop hides.
-    fn check_uncovered(&self, base: &Version, audit: &Audit, units: &[Unit<'_>]) -> Result<()> {
-        let before = Audit::new(self, base)?;
-        for unit in units {
-            let large = |found: Vec<StoreError>| {
-                found.into_iter().filter_map(|error| match error {
-                    StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
-                    _ => None,
-                })
-            };
-            let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
-            if uncovered.is_empty() {
-                continue;
-            }
-            large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
-            if let Some((row, (table, bytes))) = uncovered.pop_first() {
-                return Err(StoreError::Uncovers { table, row, bytes });
-            }
+    let audit = Audit::new(table, next)?;
+    let mut touched: BTreeMap<i64, Vec<&Sst>> = BTreeMap::new();
+    let new: HashSet<&str> = edit.ssts.values().flatten().map(|sst| sst.id.as_str()).collect();
+    for window in &next.windows {
+        let uncovered = |sst: &Sst| uncovering.iter().any(|keys| overlaps(keys, &sst.first_key, &sst.last_key));
+        let changed = |sst: &&Sst| edit.gc.is_some() || new.contains(sst.id.as_str()) || uncovered(sst);
+        let changed: Vec<&Sst> = window.ssts.iter().filter(changed).collect();
+        if !changed.is_empty() {
+            touched.entry(window.start).or_default().extend(changed);
         }
-        Ok(())
     }
-
-    /// The rows of `version` that go over a limit, so that they cannot be read or merged: only a build that did not
-    /// check has left any.
-    pub(crate) fn rows_over_limits(&self, version: &Version) -> Result<Vec<StoreError>> {
-        let audit = Audit { trusts: false, ..Audit::new(self, version)? };
-        let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
-        let units = audit.units(windows.collect());
-        let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.over(unit)).collect::<Result<_>>()?;
-        let mut seen = HashSet::new();
-        let found = found.into_iter().flatten().map(|error| error.of_table(self.name()));
-        Ok(found.filter(|error| seen.insert(error.to_string())).take(MOST_FOUND).collect())
+    // Replaced cells of a rebuilt window may have lowered a sum, or hidden older versions of cells.
+    let replaced = ByWindow::new(base);
+    for start in edit.rebuilt.iter().filter(|_| edit.reset.is_none()) {
+        touched.entry(*start).or_default().extend(replaced.of(*start));
     }
+    let units = audit.units(touched);
+    let checked = match brings_nothing {
+        true => check_uncovered(table, base, &audit, &units),
+        false => units.iter().try_for_each(|unit| audit.over(unit)?.into_iter().next().map_or(Ok(()), Err)),
+    };
+    checked.map_err(|error| error.of_table(table.name()))
 }
 
-/// The bounds of an SST: what its manifest says, or its file where a build wrote it that did not.
+/// Checks the rows that a delete after `base` changes. A row that an older build, without this check, left over a
+/// limit may still be deleted step by step; and deletes never raise a sum.
+fn check_uncovered(table: &Table, base: &Version, audit: &Audit, units: &[AuditUnit<'_>]) -> Result<()> {
+    let before = Audit::new(table, base)?;
+    for unit in units {
+        let large = |found: Vec<StoreError>| {
+            found.into_iter().filter_map(|error| match error {
+                StoreError::RowTooLarge { table, row, bytes } => Some((row, (table, bytes))),
+                _ => None,
+            })
+        };
+        let mut uncovered: BTreeMap<String, (String, u64)> = large(audit.over(unit)?).collect();
+        if uncovered.is_empty() {
+            continue;
+        }
+        large(before.over(unit)?).for_each(|(row, _)| drop(uncovered.remove(&row)));
+        if let Some((row, (table, bytes))) = uncovered.pop_first() {
+            return Err(StoreError::Uncovers { table, row, bytes });
+        }
+    }
+    Ok(())
+}
+
+/// The rows of `version` that exceed a limit, so that they cannot be read or merged: left by builds without this
+/// check.
+pub(crate) fn rows_over_limits(table: &Table, version: &Version) -> Result<Vec<StoreError>> {
+    let audit = Audit { trusts: false, ..Audit::new(table, version)? };
+    let windows = version.windows.iter().map(|window| (window.start, window.ssts.iter().collect()));
+    let units = audit.units(windows.collect());
+    let found: Vec<Vec<StoreError>> = units.iter().map(|unit| audit.over(unit)).collect::<Result<_>>()?;
+    let mut seen = HashSet::new();
+    let found = found.into_iter().flatten().map(|error| error.of_table(table.name()));
+    Ok(found.filter(|error| seen.insert(error.to_string())).take(MOST_FOUND).collect())
+}
+
+/// The bounds of an SST, from the manifest, or from the file if an older build wrote it.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
-    match sst.largest {
+pub(crate) fn largest_of(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
+    match sst.bounds {
         Some(largest) => Ok(largest),
         None => largest_in(snapshot, sst),
     }
 }
 
-/// The bounds of an SST as its file has them.
-fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
+/// The bounds of an SST from its file.
+fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<SstBounds> {
     let (schema, reader) = (snapshot.schema(), snapshot.reader(sst)?);
     let damaged = |source| StoreError::Sst { path: snapshot.table().sst_path(&sst.id), source };
-    let mut largest = Largest::default();
+    let mut largest = SstBounds::default();
     for (at, stripe) in reader.stripes().iter().enumerate() {
         let row = match most_of_several(stripe) {
             Some(bytes) => bytes,
@@ -137,45 +135,45 @@ fn largest_in(snapshot: &Snapshot, sst: &Sst) -> Result<Largest> {
                 measure(schema, &stripe, ROW_LIMIT).most
             }
         };
-        largest = largest.max(Largest { row, sum: largest_sum(schema, stripe) });
+        largest = largest.max(SstBounds { row, sum: largest_sum(schema, stripe) });
     }
     Ok(largest)
 }
 
-/// Bytes that no row of a stripe goes over, if it has several: then it keeps to the limits of stripes.
+/// Upper bound on the bytes of a row of a stripe with several rows, from the limits of stripes.
 fn most_of_several(stripe: &StripeMeta) -> Option<u64> {
     (stripe.rows > 1).then(|| StripeLimits::default().bytes as u64 + stripe.cells.saturating_mul(CELL_BYTES))
 }
 
-/// SSTs by the window whose rows they hold.
+/// SSTs by window.
 struct ByWindow<'a> {
     version: &'a Version,
-    /// Those that hold several.
-    joined: Vec<&'a Sst>,
+    /// Multi-window files.
+    multi_window: Vec<&'a Sst>,
 }
 
 impl<'a> ByWindow<'a> {
     fn new(version: &'a Version) -> Self {
-        Self { version, joined: version.ssts().filter(|sst| sst.joined.is_some()).collect() }
+        Self { version, multi_window: version.ssts().filter(|sst| sst.multi_window.is_some()).collect() }
     }
 
     /// The SSTs that hold rows of the window at `start`.
     fn of(&self, start: i64) -> impl Iterator<Item = &'a Sst> {
-        let holds = move |sst: &&Sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start));
+        let holds = move |sst: &&Sst| sst.multi_window.as_ref().is_some_and(|multi_window| multi_window.holds(start));
         let found = self.version.windows.binary_search_by_key(&start, |window| window.start);
-        let own = found.ok().map(|at| self.version.windows[at].ssts.iter().filter(|sst| sst.joined.is_none()));
-        self.joined.iter().copied().filter(holds).chain(own.into_iter().flatten())
+        let own = found.ok().map(|at| self.version.windows[at].ssts.iter().filter(|sst| sst.multi_window.is_none()));
+        self.multi_window.iter().copied().filter(holds).chain(own.into_iter().flatten())
     }
 }
 
-/// Looks for rows over a limit.
+/// Finds rows over a limit.
 struct Audit {
     snapshot: Snapshot,
-    /// Most bytes of a row.
+    /// Limit on the bytes of a row.
     row_limit: u64,
-    /// Whether any cells are summed.
+    /// Whether the table has sum families.
     sums: bool,
-    /// Whether the bounds that manifests have are taken as they are.
+    /// Whether the bounds in manifests are trusted.
     trusts: bool,
 }
 
@@ -186,28 +184,28 @@ impl Audit {
         Ok(Self { snapshot, row_limit: table.row_limit(), sums, trusts: true })
     }
 
-    /// What is to be looked at for SSTs that changed, by window.
-    fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<Unit<'a>> {
+    /// The units to check for changed SSTs, by window.
+    fn units<'a>(&'a self, touched: BTreeMap<i64, Vec<&'a Sst>>) -> Vec<AuditUnit<'a>> {
         let (version, layout) = (self.snapshot.version(), self.snapshot.layout());
         let keeps = layout.rows_keep_to_windows();
         let mut units = Vec::with_capacity(touched.len() + 1);
         if !keeps && version.windows.len() > 1 {
             let touched = touched.values().flatten().copied().collect();
-            units.push(Unit { ssts: version.ssts().collect(), touched, time: ALWAYS });
+            units.push(AuditUnit { ssts: version.ssts().collect(), touched, time: ALWAYS });
         }
         let by_window = ByWindow::new(version);
         for (start, touched) in touched {
             let time = if keeps { window_bounds(layout.spec().window, start) } else { ALWAYS };
-            units.push(Unit { ssts: by_window.of(start).collect(), touched, time });
+            units.push(AuditUnit { ssts: by_window.of(start).collect(), touched, time });
         }
         units
     }
 
-    /// The rows of `unit` that are over a limit, as the errors that say so.
-    fn over(&self, unit: &Unit<'_>) -> Result<Vec<StoreError>> {
-        let shares = |sst: &Sst| unit.touched.iter().any(|other| shares_keys(sst, other));
+    /// The errors of the rows of `unit` that exceed a limit.
+    fn over(&self, unit: &AuditUnit<'_>) -> Result<Vec<StoreError>> {
+        let shares = |sst: &Sst| unit.touched.iter().any(|other| other.shares_keys(sst));
         let near: Vec<&Sst> = unit.ssts.iter().copied().filter(|sst| shares(sst)).collect();
-        // What one file holds was checked when it was written.
+        // Rows within one file were checked when it was written.
         if near.len() < 2 {
             return Ok(Vec::new());
         }
@@ -218,10 +216,10 @@ impl Audit {
                 Err(error) => damage_only(error)?,
             }
         }
-        let sum = |of: fn(&Largest) -> u64| bounds.iter().map(|(_, largest)| u128::from(of(largest))).sum::<u128>();
+        let sum = |of: fn(&SstBounds) -> u64| bounds.iter().map(|(_, largest)| u128::from(of(largest))).sum::<u128>();
         let mut found = Vec::new();
         if sum(|largest| largest.row) > u128::from(self.row_limit) {
-            let weigh = |largest: &Largest, stripe: &StripeMeta| {
+            let weigh = |largest: &SstBounds, stripe: &StripeMeta| {
                 most_of_several(stripe).map_or(largest.row, |most| most.min(largest.row))
             };
             for keys in self.heavy(unit, &bounds, self.row_limit, weigh)? {
@@ -230,7 +228,7 @@ impl Audit {
         }
         let most = i64::MAX.unsigned_abs();
         if self.sums && sum(|largest| largest.sum) > u128::from(most) {
-            let weigh = |_: &Largest, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
+            let weigh = |_: &SstBounds, stripe: &StripeMeta| largest_sum(self.snapshot.schema(), stripe);
             for keys in self.heavy(unit, &bounds, most, weigh)? {
                 self.large_sums(unit, keys, &mut found).or_else(damage_only)?;
             }
@@ -238,13 +236,13 @@ impl Audit {
         Ok(found)
     }
 
-    /// The ranges of keys, among those of touched SSTs, in which what stripes weigh adds up to more than `limit`.
+    /// The key ranges, among those of touched SSTs, in which the bounds of stripes add up to more than `limit`.
     fn heavy(
         &self,
-        unit: &Unit<'_>,
-        bounds: &[(&Sst, Largest)],
+        unit: &AuditUnit<'_>,
+        bounds: &[(&Sst, SstBounds)],
         limit: u64,
-        weigh: impl Fn(&Largest, &StripeMeta) -> u64,
+        weigh: impl Fn(&SstBounds, &StripeMeta) -> u64,
     ) -> Result<Vec<KeyRange>> {
         let mut spans = Vec::new();
         for (sst, largest) in bounds {
@@ -255,7 +253,7 @@ impl Audit {
                     continue;
                 }
             };
-            spans.extend(reader.stripes().iter().map(|stripe| Span {
+            spans.extend(reader.stripes().iter().map(|stripe| KeySpan {
                 first: stripe.first_key.to_vec(),
                 last: stripe.last_key.to_vec(),
                 weight: weigh(largest, stripe),
@@ -267,11 +265,11 @@ impl Audit {
         Ok(heavy_ranges(&spans, limit).into_iter().filter(is_touched).collect())
     }
 
-    fn largest(&self, sst: &Sst) -> Result<Largest> {
+    fn largest(&self, sst: &Sst) -> Result<SstBounds> {
         if self.trusts { largest_of(&self.snapshot, sst) } else { largest_in(&self.snapshot, sst) }
     }
 
-    fn slice(unit: &Unit<'_>, keys: &KeyRange) -> ScanRange {
+    fn scan_range(unit: &AuditUnit<'_>, keys: &KeyRange) -> ScanRange {
         let near = unit.ssts.iter().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key));
         ScanRange {
             keys: keys.clone(),
@@ -281,9 +279,9 @@ impl Audit {
         }
     }
 
-    fn large_rows(&self, unit: &Unit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
+    fn large_rows(&self, unit: &AuditUnit<'_>, keys: &KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let schema = self.snapshot.schema();
-        for block in self.snapshot.scan(&Self::slice(unit, keys), &Projection::all(schema))? {
+        for block in self.snapshot.scan(&Self::scan_range(unit, keys), &Projection::all(schema))? {
             let block = block?;
             for (row, bytes) in measure(schema, &block, self.row_limit).over {
                 let key = block.keys.get(row);
@@ -295,11 +293,11 @@ impl Audit {
         Ok(())
     }
 
-    fn large_sums(&self, unit: &Unit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
+    fn large_sums(&self, unit: &AuditUnit<'_>, mut keys: KeyRange, found: &mut Vec<StoreError>) -> Result<()> {
         let projection = sums_of(self.snapshot.schema());
-        // A merge ends with the first row that it cannot fold, so it begins again behind that one.
+        // A merge fails at the first overflowing row, so it is started again after that row.
         loop {
-            let mut scan = self.snapshot.scan(&Self::slice(unit, &keys), &projection)?;
+            let mut scan = self.snapshot.scan(&Self::scan_range(unit, &keys), &projection)?;
             let error = match scan.find_map(std::result::Result::err) {
                 None => return Ok(()),
                 Some(error) => error,
@@ -317,7 +315,7 @@ impl Audit {
     }
 
     /// Whether a touched SST may hold the row.
-    fn is_touched(&self, unit: &Unit<'_>, key: &[u8]) -> bool {
+    fn is_touched(&self, unit: &AuditUnit<'_>, key: &[u8]) -> bool {
         let holds = |sst: &&Sst| {
             let among = sst.first_key.as_slice() <= key && key <= sst.last_key.as_slice();
             among && self.snapshot.reader(sst).map_or(true, |reader| reader.may_contain(key))
@@ -326,7 +324,7 @@ impl Audit {
     }
 }
 
-/// Damage is for verify to report: it hinders no commit.
+/// Ignores damage, which verify reports and which does not block a commit.
 pub(crate) fn damage_only(error: StoreError) -> Result<()> {
     match error {
         StoreError::Sst { .. } | StoreError::Swapped { .. } | StoreError::Differs { .. } => Ok(()),
@@ -335,18 +333,14 @@ pub(crate) fn damage_only(error: StoreError) -> Result<()> {
     }
 }
 
-fn shares_keys(a: &Sst, b: &Sst) -> bool {
-    a.first_key <= b.last_key && b.first_key <= a.last_key
-}
-
-/// For each group, which of its columns are sums.
+/// For each column group, which of its columns are sums.
 fn is_sum(schema: &StoredSchema) -> Vec<Vec<bool>> {
     let columns =
         |group: &tidetable_layout::Group| group.columns.iter().map(|column| column.merge == Merge::Sum).collect();
     schema.groups.iter().map(columns).collect()
 }
 
-/// The sums of a table and nothing else.
+/// Projection of the sum columns only.
 fn sums_of(schema: &StoredSchema) -> Projection {
     let group = |columns: Vec<bool>| {
         let wanted = columns.iter().any(|sum| *sum);
@@ -355,17 +349,17 @@ fn sums_of(schema: &StoredSchema) -> Projection {
     Projection { groups: is_sum(schema).into_iter().map(group).collect() }
 }
 
-/// Rows from `first` to `last`, both inclusive, none of which weighs more than this.
+/// Key range `first` to `last`, both inclusive, with an upper bound on the weight of a row.
 #[derive(Debug)]
-struct Span {
+struct KeySpan {
     first: Vec<u8>,
     last: Vec<u8>,
     weight: u64,
 }
 
-/// The ranges of keys in which spans that overlap weigh more than `limit` together.
-fn heavy_ranges(spans: &[Span], limit: u64) -> Vec<KeyRange> {
-    // At one key spans begin before others end, for both hold it.
+/// The key ranges in which overlapping spans together exceed `limit`.
+fn heavy_ranges(spans: &[KeySpan], limit: u64) -> Vec<KeyRange> {
+    // At equal keys starts sort before ends: ranges are inclusive.
     let begins = spans.iter().map(|span| (span.first.as_slice(), false, span.weight));
     let mut edges: Vec<(&[u8], bool, u64)> =
         begins.chain(spans.iter().map(|span| (span.last.as_slice(), true, span.weight))).collect();
@@ -393,8 +387,8 @@ mod tests {
 
     #[test]
     fn ranges_are_heavy_where_spans_overlap() {
-        let span = |first: &str, last: &str, weight| Span { first: first.into(), last: last.into(), weight };
-        let ranges = |spans: &[Span], limit| {
+        let span = |first: &str, last: &str, weight| KeySpan { first: first.into(), last: last.into(), weight };
+        let ranges = |spans: &[KeySpan], limit| {
             let text = |key: Vec<u8>| String::from_utf8(key).unwrap();
             let range = |keys: KeyRange| (text(keys.start), text(keys.end.unwrap()));
             heavy_ranges(spans, limit).into_iter().map(range).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The SSTs that go into a merge: what of them may be copied, and their rows.
+//! Inputs of a merge: the parts of SSTs that may be copied, and their rows.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use tidetable_sstable::{Compression, StripeLimits, StripeMeta, WriteOptions, enc
 
 use crate::commit::limits::largest_of;
 use crate::compaction::filter::CompactionFilter;
+use crate::compaction::output::{GC_STAMP, SubcompactionOutput};
 use crate::compaction::plan::MergePlan;
-use crate::compaction::subcompaction::Part;
-use crate::compaction::write::{COLLECTED, Made};
+use crate::compaction::subcompaction::InputPart;
 use crate::error::{Result, StoreError};
 use crate::maintenance::size;
 use crate::merge;
@@ -20,58 +20,58 @@ use crate::sst_writer::{SST_BYTES, SizedStripe, write_error};
 use crate::tombstone::overlaps;
 use crate::version::Sst;
 
-/// Rows of a merged block: some stripes of rows of one cell.
+/// Rows of a merged block: several stripes for rows of one cell.
 const BLOCK_ROWS: usize = 4 * 65_536;
-/// Bytes of merged rows, about, that wait to be cut into stripes: enough for a few, so that none is short.
+/// Approximate bytes of merged rows that wait to be split into stripes: enough for several, so that none is short.
 const WAITING: usize = 12 << 20;
-/// A block of fewer bytes than this is cut together with those before it.
+/// A block of fewer bytes is split together with those before it.
 const SMALL: usize = 2 << 20;
 
-/// The inputs of a merge, open.
-pub(crate) struct Inputs<'a> {
+/// The open inputs of a merge.
+pub(crate) struct MergeInputs<'a> {
     snapshot: &'a Snapshot,
-    /// The rules to apply; none if there may be older cells of the same rows elsewhere.
-    judge: Option<&'a CompactionFilter>,
-    inputs: Vec<Input<'a>>,
+    /// The compaction filter; `None` if older cells of the same rows may exist elsewhere.
+    filter: Option<&'a CompactionFilter>,
+    inputs: Vec<MergeInput<'a>>,
 }
 
-struct Input<'a> {
+struct MergeInput<'a> {
     sst: &'a Sst,
     source: SstSource,
-    /// Whether rows of it that no other input has are as they should be.
+    /// Whether its rows may be copied where no other input has them.
     keeps: bool,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> MergeInputs<'a> {
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         merge: &'a MergePlan,
-        judge: Option<&'a CompactionFilter>,
+        filter: Option<&'a CompactionFilter>,
     ) -> Result<Self> {
-        let open = |sst: &'a Sst| -> Result<Input<'a>> {
+        let open = |sst: &'a Sst| -> Result<MergeInput<'a>> {
             let source = snapshot.source(sst, &ALWAYS)?;
-            let stamp = source.reader.metadata().get(COLLECTED).map(String::as_str);
-            let ruled = judge.is_some_and(|judge| !judge.is_mild() && (stamp.is_none() || judge.stamp() != stamp));
-            // Files of loads are less dense than those of compactions.
-            let keeps = sst.level > 0 && source.mask.is_none() && source.windows.is_none() && !ruled;
-            Ok(Input { sst, source, keeps })
+            let stamp = source.reader.metadata().get(GC_STAMP).map(String::as_str);
+            let ruled = filter.is_some_and(|filter| !filter.is_empty() && (stamp.is_none() || filter.stamp() != stamp));
+            // SSTs of loads are less dense than those of compactions.
+            let keeps = sst.level > 0 && source.tombstones.is_none() && source.windows.is_none() && !ruled;
+            Ok(MergeInput { sst, source, keeps })
         };
-        Ok(Self { snapshot, judge, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
+        Ok(Self { snapshot, filter, inputs: merge.ssts.iter().map(open).collect::<Result<_>>()? })
     }
 
-    /// All stripes, or the whole file where it is large and no other has rows among its own.
-    pub(crate) fn parts(&self) -> Vec<Part<'_>> {
+    /// All stripes, or the whole SST where it is large and no other overlaps it.
+    pub(crate) fn parts(&self) -> Vec<InputPart<'_>> {
         let mut parts = Vec::new();
         for (at, input) in self.inputs.iter().enumerate() {
             let sst = input.sst;
             if input.keeps && sst.bytes >= SST_BYTES / 4 && !self.overlapped(at) {
                 let (first, last) = (sst.first_key.as_slice(), sst.last_key.as_slice());
                 let bytes = sst.bytes;
-                parts.push(Part { sst: at, stripe: None, first, last, bytes, keeps: true, short: false });
+                parts.push(InputPart { sst: at, stripe: None, first, last, bytes, keeps: true, short: false });
                 continue;
             }
             let stripes = input.source.reader.stripes().iter().enumerate();
-            parts.extend(stripes.map(|(stripe, meta)| Part {
+            parts.extend(stripes.map(|(stripe, meta)| InputPart {
                 sst: at,
                 stripe: Some(stripe),
                 first: &meta.first_key,
@@ -86,28 +86,28 @@ impl<'a> Inputs<'a> {
 
     fn overlapped(&self, at: usize) -> bool {
         let own = self.inputs[at].sst;
-        let shares = |other: &Sst| own.first_key <= other.last_key && other.first_key <= own.last_key;
-        self.inputs.iter().enumerate().any(|(other, input)| other != at && shares(input.sst))
+        self.inputs.iter().enumerate().any(|(other, input)| other != at && own.shares_keys(input.sst))
     }
 
-    /// An input as it is, in the place of the output.
+    /// An input as an output SST (trivial move).
     pub(crate) fn sst(&self, at: usize) -> Sst {
         self.inputs[at].sst.clone()
     }
 
-    /// Stripes of an input as bytes.
-    pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<Made> {
-        let Input { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
+    /// Copies stripes of an input as bytes.
+    pub(crate) fn copy(&self, at: usize, stripes: Range<usize>) -> Result<SubcompactionOutput> {
+        let MergeInput { sst, source: SstSource { reader, path, .. }, .. } = &self.inputs[at];
         let largest_row = largest_of(self.snapshot, sst)?.row;
         let copy = |stripe| match reader.copy_stripe(stripe) {
             Ok(stripe) => Ok(SizedStripe { stripe, largest_row, emptied: sst.emptied }),
             Err(source) => Err(StoreError::Sst { path: path.clone(), source }),
         };
-        stripes.map(copy).collect::<Result<_>>().map(Made::Stripes)
+        stripes.map(copy).collect::<Result<_>>().map(SubcompactionOutput::Stripes)
     }
 
-    /// The rows of all inputs in a range of keys, merged and encoded; whether some of them expired since the version.
-    pub(crate) fn merge(&self, keys: &KeyRange) -> Result<(Made, bool)> {
+    /// Merges and encodes the rows of all inputs in a key range; also returns whether cells expired since the
+    /// version.
+    pub(crate) fn merge(&self, keys: &KeyRange) -> Result<(SubcompactionOutput, bool)> {
         let schema = self.snapshot.schema();
         let holding = self.inputs.iter().filter(|input| overlaps(keys, &input.sst.first_key, &input.sst.last_key));
         let sources = holding.map(|input| input.source.clone()).collect();
@@ -123,8 +123,8 @@ impl<'a> Inputs<'a> {
         let (mut stripes, mut waiting, mut bytes, mut expired) = (Vec::new(), Vec::new(), 0, false);
         for block in scan.of_table(self.snapshot.table().name()).in_blocks_of(BLOCK_ROWS) {
             let mut block = block?;
-            if let Some(judge) = self.judge {
-                let (left, lost) = judge.collect(schema, block)?;
+            if let Some(filter) = self.filter {
+                let (left, lost) = filter.apply(schema, block)?;
                 block = left;
                 expired |= lost;
             }
@@ -144,10 +144,10 @@ impl<'a> Inputs<'a> {
             }
         }
         self.encode(&mut waiting, &mut stripes)?;
-        Ok((Made::Stripes(stripes), expired))
+        Ok((SubcompactionOutput::Stripes(stripes), expired))
     }
 
-    /// Encodes the blocks that wait, each of which begins after the one before it.
+    /// Encodes the waiting blocks, which ascend by key.
     fn encode(&self, waiting: &mut Vec<Block>, stripes: &mut Vec<SizedStripe>) -> Result<()> {
         let schema = self.snapshot.schema();
         let Some(last) = waiting.pop() else { return Ok(()) };
@@ -164,14 +164,14 @@ impl<'a> Inputs<'a> {
         let options = WriteOptions { level: Compression::Dense, ..WriteOptions::new(0) };
         for rows in stripe_splits(schema, &block, &options.stripe) {
             let stripe = encode_rows(schema, &options, &block, rows);
-            let stripe = stripe.map_err(|source| write_error(self.snapshot.table(), source))?;
+            let stripe = stripe.map_err(|source| write_error(self.snapshot.table().name(), source))?;
             stripes.push(SizedStripe { stripe, largest_row, emptied });
         }
         Ok(())
     }
 }
 
-/// Whether a stripe is under a quarter of what it could be.
+/// Whether a stripe is below a quarter of its full size.
 fn is_short(stripe: &StripeMeta) -> bool {
     let limits = StripeLimits::default();
     let records = stripe.records.iter().max().copied().unwrap_or(0).max(stripe.rows);

@@ -1,24 +1,25 @@
-//! Which settled windows are joined, so that a year of days is a few files to open. Pure: looks at the manifest alone.
+//! Join picker: selects settled windows to join into multi-window files, so that a year of days is a few files. Pure:
+//! uses the manifest only.
 
 use std::collections::BTreeMap;
 
 use tidetable_layout::Window;
 use tidetable_layout::time::{window_bounds, window_of};
 
-use crate::compaction::picker::{CompactionExtent, CompactionReason, hides};
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
 use crate::sst_writer::SST_BYTES;
-use crate::version::{Sst, Version, WindowState};
+use crate::version::{Sst, Version};
 
-/// Windows that must have come after those that are joined: what is late has mostly come by then.
+/// Number of later windows after which a window counts as settled: late data has mostly arrived by then.
 const SETTLED_AFTER: i64 = 7;
-/// SSTs of one join at most, so that its memory has a bound.
+/// Limit on the SSTs of one join, which bounds its memory.
 const MOST_SSTS: usize = 64;
-/// SSTs beside joined files that wait to be taken in.
+/// Number of late SSTs beside multi-window files that triggers another join.
 const LATE_SSTS: usize = 8;
-/// So many times the bytes of what is beside them must outweigh joined files, or they wait.
+/// Multi-window files are joined again once the late SSTs, times this factor, outweigh them.
 const LATE_SHARE: u64 = 4;
 
-/// Windows whose SSTs become files of all of them.
+/// Windows to join into multi-window files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JoinPick {
     pub(crate) reason: CompactionReason,
@@ -26,26 +27,26 @@ pub(crate) struct JoinPick {
     pub(crate) windows: Vec<i64>,
 }
 
-/// The unit that windows are joined to, where rows keep to them.
+/// The span of a join for a unit of windows.
 fn span_of(window: Window) -> Option<Window> {
     match window {
         Window::Hour => Some(Window::Day),
         Window::Day => Some(Window::Month),
-        // Few enough as they are; weeks do not lie inside months.
+        // Few windows anyway; and weeks do not lie within months.
         Window::Week | Window::Month | Window::None => None,
     }
 }
 
-/// What is known of the windows of a span.
+/// Statistics of the windows of a span.
 #[derive(Default)]
-struct Span<'a> {
-    /// Those that hold something.
+struct WindowSpan<'a> {
+    /// Windows with SSTs.
     windows: Vec<i64>,
     own: Vec<&'a Sst>,
-    joined: Vec<&'a Sst>,
+    multi_window: Vec<&'a Sst>,
 }
 
-/// The joins of a table whose rows keep to windows.
+/// The joins of a table whose row keys name the window.
 pub(crate) fn joins(version: &Version, extent: CompactionExtent) -> Vec<JoinPick> {
     let unit = version.table.spec.window;
     let Some(larger) = span_of(unit) else { return Vec::new() };
@@ -64,16 +65,17 @@ pub(crate) fn joins(version: &Version, extent: CompactionExtent) -> Vec<JoinPick
     found
 }
 
-fn spans(version: &Version, larger: Window) -> BTreeMap<i64, Span<'_>> {
-    let mut spans: BTreeMap<i64, Span<'_>> = BTreeMap::new();
+fn spans(version: &Version, larger: Window) -> BTreeMap<i64, WindowSpan<'_>> {
+    let mut spans: BTreeMap<i64, WindowSpan<'_>> = BTreeMap::new();
     let span = |start| window_of(larger, start);
     for window in &version.windows {
         for sst in &window.ssts {
-            match &sst.joined {
-                Some(joined) => {
-                    let held = spans.entry(span(joined.windows.first().copied().unwrap_or(window.start))).or_default();
-                    held.joined.push(sst);
-                    held.windows.extend(&joined.windows);
+            match &sst.multi_window {
+                Some(multi_window) => {
+                    let held =
+                        spans.entry(span(multi_window.windows.first().copied().unwrap_or(window.start))).or_default();
+                    held.multi_window.push(sst);
+                    held.windows.extend(&multi_window.windows);
                 }
                 None => {
                     let held = spans.entry(span(window.start)).or_default();
@@ -90,30 +92,27 @@ fn spans(version: &Version, larger: Window) -> BTreeMap<i64, Span<'_>> {
     spans
 }
 
-impl Span<'_> {
-    /// Why its windows are to be joined, or joined again.
+impl WindowSpan<'_> {
+    /// The reason to join its windows, or to join them again; `None` if there is none.
     fn reason(&self, version: &Version, extent: CompactionExtent, settled: bool) -> Option<CompactionReason> {
         let bytes = |ssts: &[&Sst]| ssts.iter().map(|sst| sst.bytes).sum::<u64>();
-        let (own, joined) = (bytes(&self.own), bytes(&self.joined));
-        if self.windows.len() < 2 || self.own.len() + self.joined.len() > MOST_SSTS || own + joined > SST_BYTES {
+        let (own, multi_window) = (bytes(&self.own), bytes(&self.multi_window));
+        if self.windows.len() < 2
+            || self.own.len() + self.multi_window.len() > MOST_SSTS
+            || own + multi_window > SST_BYTES
+        {
             return None;
         }
-        if self.joined.is_empty() {
+        if self.multi_window.is_empty() {
             return settled.then_some(CompactionReason::Settled);
         }
-        let late = self.own.len() >= LATE_SSTS || own.saturating_mul(LATE_SHARE) >= joined;
+        let late = self.own.len() >= LATE_SSTS || own.saturating_mul(LATE_SHARE) >= multi_window;
         match extent {
             _ if self.own.is_empty() && extent != CompactionExtent::Due => {
-                self.joined.iter().any(|sst| hides(version, sst)).then_some(CompactionReason::HiddenCells)
+                self.multi_window.iter().any(|sst| version.may_hide_cells(sst)).then_some(CompactionReason::HiddenCells)
             }
             CompactionExtent::Due => (late && !self.own.is_empty()).then_some(CompactionReason::SeveralSsts),
             CompactionExtent::Needed | CompactionExtent::Full => Some(CompactionReason::SeveralSsts),
         }
     }
-}
-
-/// Whether another file holds rows of this window too.
-pub(crate) fn shared<'a>(version: &'a Version, window: &WindowState) -> impl Iterator<Item = &'a Sst> {
-    let start = window.start;
-    version.ssts().filter(move |sst| sst.joined.as_ref().is_some_and(|joined| joined.holds(start)))
 }

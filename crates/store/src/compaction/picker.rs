@@ -1,59 +1,33 @@
-//! Which SSTs of which windows are worth compacting. Pure: looks at the manifest alone.
+//! Picker (size-tiered): selects the SSTs worth compacting. Pure: uses the manifest only.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::compaction::join::{JoinPick, shared};
-use crate::tombstone::overlaps;
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::join::JoinPick;
 use crate::version::{Sst, Version, WindowState};
 
-/// SSTs of one merge at most, so that its memory has a bound: more are merged in rounds.
+/// Limit on the sorted runs of one merge, which bounds its memory: more are merged in rounds.
 pub(crate) const MOST_RUNS: usize = 32;
-/// Runs of about one size that wait to be merged.
+/// Number of runs of similar size that triggers a merge.
 const TIER: usize = 8;
-/// How many times the largest of them all together must weigh. Less than their number, for no two loads bring
-/// quite as much.
+/// Total weight of such runs, at least, as a multiple of the largest. Below [`TIER`], since loads differ in size.
 const TIER_WEIGHT: u64 = 6;
-/// A smaller run counts as if it had so many bytes: to open and search it costs as much.
+/// Least weight of a run, bytes: the cost of opening and searching it.
 const LEAST_WEIGHT: u64 = 1 << 20;
 
-/// Why SSTs are compacted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CompactionReason {
-    /// Several are merged whenever their window is read.
-    SeveralSsts,
-    /// They are as a load wrote them: less dense than they could be.
-    Fresh,
-    /// They hold cells that drops or rules hide.
-    HiddenCells,
-    /// They are of windows to which nothing comes any more, and which are few files together.
-    Settled,
-}
-
-/// How much of a table is to be compacted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CompactionExtent {
-    /// After a load: SSTs of one window that are many and about of one size, so that in the long run every byte is
-    /// written few times. Windows in which nothing happens are left alone.
-    Due,
-    /// What readers gain from: windows of several SSTs, and those that hold hidden cells.
-    Needed,
-    /// Also windows that only become denser.
-    Full,
-}
-
-/// SSTs that may be worth it.
+/// Candidate SSTs of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pick {
     /// Start of their window.
     pub(crate) start: i64,
     pub(crate) reason: CompactionReason,
-    /// Their places in the window, one after the other; after those that it shares with others.
+    /// Their indexes in the window, consecutive, after multi-window files.
     pub(crate) ssts: Range<usize>,
 }
 
-/// The SSTs that are worth merging, and those of which something may be hidden: whether it is, only their cells tell.
-/// Windows in `joins` are left out.
+/// Selects SSTs worth merging, and SSTs that may hold hidden cells, which only reading decides. Skips windows in
+/// `joins`.
 pub(crate) fn pick(version: &Version, extent: CompactionExtent, joins: &[JoinPick]) -> Vec<Pick> {
     let joined: HashSet<i64> = joins.iter().flat_map(|join| &join.windows).copied().collect();
     let others = version.windows.iter().filter(|window| !joined.contains(&window.start));
@@ -61,7 +35,7 @@ pub(crate) fn pick(version: &Version, extent: CompactionExtent, joins: &[JoinPic
 }
 
 fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent) -> Vec<Pick> {
-    let own = window.ssts.partition_point(|sst| sst.joined.is_some());
+    let own = window.ssts.partition_point(|sst| sst.multi_window.is_some());
     let runs: Vec<Range<usize>> =
         runs(&window.ssts[own..]).into_iter().map(|run| run.start + own..run.end + own).collect();
     let merges = |runs: &[Range<usize>]| -> Vec<Pick> {
@@ -80,25 +54,20 @@ fn pick_window(version: &Version, window: &WindowState, extent: CompactionExtent
     if extent == CompactionExtent::Full && ssts.iter().any(|sst| sst.level == 0) {
         return whole(CompactionReason::Fresh);
     }
-    let alone = shared(version, window).next().is_none();
-    if alone && ssts.iter().any(|sst| hides(version, sst)) { whole(CompactionReason::HiddenCells) } else { Vec::new() }
+    let alone = version.shared_files(window.start).next().is_none();
+    if alone && ssts.iter().any(|sst| version.may_hide_cells(sst)) {
+        whole(CompactionReason::HiddenCells)
+    } else {
+        Vec::new()
+    }
 }
 
-/// Whether drops or rules may hide cells of an SST.
-pub(crate) fn hides(version: &Version, sst: &Sst) -> bool {
-    let dropped = version
-        .drops
-        .iter()
-        .any(|drop| sst.order < drop.order && overlaps(&drop.target.keys(), &sst.first_key, &sst.last_key));
-    dropped || !version.table.gc.is_empty()
-}
-
-/// The places of SSTs of one order, which share no key.
+/// The sorted runs: index ranges of SSTs with one sequence number, which share no key.
 fn runs(ssts: &[Sst]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, sst) in ssts.iter().enumerate() {
         match runs.last_mut() {
-            Some(run) if ssts[run.start].order == sst.order => run.end = at + 1,
+            Some(run) if ssts[run.start].seqno == sst.seqno => run.end = at + 1,
             _ => runs.push(at..at + 1),
         }
     }
@@ -109,8 +78,8 @@ fn weight(ssts: &[Sst]) -> u64 {
     ssts.iter().map(|sst| sst.bytes).sum::<u64>().max(LEAST_WEIGHT)
 }
 
-/// The first of the runs to be merged with all that are newer: as many as possible, of which the largest is not much
-/// more than its share, so that it is not written again for little. `weights` are of all runs of a window, older first.
+/// The first run of a tier, merged with all newer ones: as many as possible, without a run much larger than the rest,
+/// which would be rewritten for little gain. `weights` are of all runs of a window, older first.
 fn tier(weights: &[u64]) -> Option<usize> {
     let (mut sum, mut largest, mut from) = (0, 0, None);
     for (at, weight) in weights.iter().enumerate().rev() {
@@ -123,7 +92,7 @@ fn tier(weights: &[u64]) -> Option<usize> {
     from
 }
 
-/// `runs` in merges of [`MOST_RUNS`] at most, all of about as many. What they give is merged in another round.
+/// Splits `runs` into merges of at most [`MOST_RUNS`], of similar size. Their outputs are merged in another round.
 fn rounds(runs: &[Range<usize>]) -> Vec<Range<usize>> {
     let each = runs.len().div_ceil(runs.len().div_ceil(MOST_RUNS).max(1)).max(1);
     let span = |runs: &[Range<usize>]| Some(runs.first()?.start..runs.last()?.end);

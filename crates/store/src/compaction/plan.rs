@@ -1,60 +1,62 @@
-//! What a compaction will do, to be shown before it is done.
+//! Compaction plan: the merges that a compaction will do.
 
 use rayon::prelude::*;
 use tidetable_layout::{KeyRange, Projection};
 
-use crate::compaction::join::{JoinPick, joins, shared};
-use crate::compaction::picker::{CompactionExtent, CompactionReason, Pick, pick};
+use crate::compaction::extent::{CompactionExtent, CompactionReason};
+use crate::compaction::join::{JoinPick, joins};
+use crate::compaction::picker::{Pick, pick};
 use crate::error::Result;
 use crate::read::snapshot::{ALWAYS, ScanRange, Snapshot};
 use crate::tombstone::cells_of;
-use crate::version::{Sst, Version, WindowState};
+use crate::version::compacted::held_windows;
+use crate::version::{Replacement, Sst, Version, WindowState};
 
-/// The merges of a version that are worth it.
+/// The merges worth doing in a version.
 #[derive(Debug, Clone)]
 pub struct CompactionPlan {
     pub(crate) snapshot: Snapshot,
-    /// Logical time at which rules are judged: that of the version, or later.
+    /// Logical time at which rules are applied: that of the version, or later.
     pub now: i64,
-    /// The logical time that was asked for; rounds before the last judge at an earlier one.
+    /// The requested logical time; rounds before the last use an earlier one.
     pub asked: i64,
     /// By window, older SSTs first.
     pub merges: Vec<MergePlan>,
 }
 
-/// SSTs of a window that become one run of files.
+/// SSTs of a window to merge into one sorted run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergePlan {
-    /// Start of the window, microseconds since the epoch; the first if several are joined.
+    /// Start of the window, microseconds since the epoch; of the first window of a join.
     pub window: i64,
-    /// The windows that are joined, if any are.
+    /// Starts of the joined windows; empty without a join.
     pub joins: Vec<i64>,
-    /// Why.
+    /// Its reason.
     pub reason: CompactionReason,
-    /// The SSTs to be replaced, older data first.
+    /// The SSTs to replace, older data first.
     pub ssts: Vec<Sst>,
-    /// The order of what takes their place: above all of them and the drops that hold for them, below what is newer.
-    pub(crate) order: u64,
-    /// Whether no older SST of the window shares keys with them: then rules may take cells out. What an older SST
-    /// holds of such a cell would be shown otherwise.
+    /// Sequence number of the output: above those of the inputs and their tombstones, below newer ones.
+    pub(crate) seqno: u64,
+    /// Whether no older SST of the window shares keys with them. Only then rules may remove cells; otherwise older
+    /// versions of removed cells would show.
     pub(crate) collects: bool,
-    /// Whether they are all SSTs that hold rows of the window, or windows.
+    /// Whether they are all SSTs with rows of the window or windows.
     whole: bool,
 }
 
 impl CompactionPlan {
-    /// Plans the compaction of what is needed of `snapshot` at `now`; before the time of its version that counts.
+    /// Plans the compaction of `snapshot` to the extent [`CompactionExtent::Needed`], at `now` or the time of the
+    /// version, whichever is later.
     ///
     /// # Errors
-    /// Those of reading: a window of one SST is read to see whether anything of it is hidden.
+    /// Those of reading: a window of one SST is read to find hidden cells.
     pub fn new(snapshot: &Snapshot, now: i64) -> Result<Self> {
         Self::of_extent(snapshot, now, CompactionExtent::Needed)
     }
 
-    /// Plans the compaction of so much of `snapshot` at `now`, as [`Self::new`] does. What is due after a load is judged
-    /// at the time of the version, so that it changes no answer, and planned without reading. If a window has so many SSTs that
-    /// they are merged in rounds, the plan is of the first round alone, and judges rules at the time of the version:
-    /// compact what comes of it again.
+    /// As [`Self::new`], to another extent. [`CompactionExtent::Due`] applies rules at the time of the version, so
+    /// that it changes no answer, and reads nothing. If a window needs rounds, the plan is of the first round only,
+    /// at the time of the version: plan again after its commit.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -68,7 +70,7 @@ impl CompactionPlan {
             picked.chain(joined.into_iter().filter_map(|join| join_of(version, join))).collect();
         picked.sort_by_key(|merge| merge.window);
         if picked.iter().any(|merge| !merge.whole) {
-            // What expires by a later time is told by windows as a whole.
+            // Expiry at a later time is decided for whole windows.
             picked.retain(|merge| merge.reason == CompactionReason::SeveralSsts);
             now = version.now;
         }
@@ -84,72 +86,78 @@ impl CompactionPlan {
         Ok(Self { snapshot: snapshot.clone(), now, asked, merges: merges.into_iter().flatten().collect() })
     }
 
-    /// What it is about.
+    /// The snapshot to compact.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Whether nothing is left to do once it is done.
+    /// Whether it is the last round.
     pub fn is_last(&self) -> bool {
         self.merges.iter().all(|merge| merge.whole)
     }
 
-    /// Whether there is nothing to do.
+    /// Whether there are no merges.
     pub fn is_empty(&self) -> bool {
         self.merges.is_empty()
     }
 
-    /// In how many windows there is something to do.
+    /// Number of windows with merges.
     pub fn windows(&self) -> usize {
         self.merges.chunk_by(|a, b| a.window == b.window).count()
     }
 }
 
 impl MergePlan {
-    /// The merge of all SSTs of a window but for those it shares with others.
+    /// The merge of all SSTs of a window, without multi-window files.
     pub(crate) fn of_window(version: &Version, start: i64) -> Option<Self> {
         let window = version.windows.iter().find(|window| window.start == start)?;
-        let own = window.ssts.partition_point(|sst| sst.joined.is_some());
+        let own = window.ssts.partition_point(|sst| sst.multi_window.is_some());
         let ssts = own..window.ssts.len();
         merge_of(version, Pick { start, reason: CompactionReason::SeveralSsts, ssts })
     }
+
+    /// The replacement of the SSTs of this merge.
+    pub(crate) fn replacement(&self, ssts: Vec<Sst>) -> Replacement {
+        let replaced = self.ssts.iter().map(|sst| sst.id.clone()).collect();
+        let held = held_windows(self.ssts.iter());
+        Replacement { window: self.window, joins: self.joins.clone(), held, replaced, ssts }
+    }
 }
 
-/// What was picked, with its surroundings; `None` only if the pick is of another version.
+/// The merge of a pick; `None` only if the pick is of another version.
 fn merge_of(version: &Version, pick: Pick) -> Option<MergePlan> {
     let window: &WindowState = version.windows.iter().find(|window| window.start == pick.start)?;
     let ssts = window.ssts.get(pick.ssts.clone())?.to_vec();
     let newer = window.ssts.get(pick.ssts.end);
-    let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
-    let (in_all, older) = (own.clone().count(), own.take_while(|sst| sst.order < ssts[0].order));
-    let shared: Vec<&Sst> = shared(version, window).collect();
+    let own = window.ssts.iter().filter(|sst| sst.multi_window.is_none());
+    let (in_all, older) = (own.clone().count(), own.take_while(|sst| sst.seqno < ssts[0].seqno));
+    let shared: Vec<&Sst> = version.shared_files(window.start).collect();
     let mut older = shared.iter().copied().chain(older);
-    let shares = |a: &Sst, b: &Sst| a.first_key <= b.last_key && b.first_key <= a.last_key;
     Some(MergePlan {
         window: pick.start,
         joins: Vec::new(),
         reason: pick.reason,
-        order: order(version, &ssts, newer)?,
-        collects: !older.any(|older| ssts.iter().any(|sst| shares(older, sst))),
+        seqno: seqno(version, &ssts, newer)?,
+        collects: !older.any(|older| ssts.iter().any(|sst| older.shares_keys(sst))),
         whole: ssts.len() == in_all && shared.is_empty(),
         ssts,
     })
 }
 
-/// All SSTs of the windows to be joined.
+/// The merge of all SSTs of the joined windows.
 fn join_of(version: &Version, join: JoinPick) -> Option<MergePlan> {
-    let of_join = |home: i64, sst: &Sst| match &sst.joined {
+    let of_join = |home: i64, sst: &Sst| match &sst.multi_window {
         Some(joined) => join.windows.iter().any(|start| joined.holds(*start)),
         None => join.windows.binary_search(&home).is_ok(),
     };
     let windows = version.windows.iter();
     let ssts = windows.flat_map(|window| window.ssts.iter().filter(move |sst| of_join(window.start, sst)));
     let mut ssts: Vec<Sst> = ssts.cloned().collect();
-    ssts.sort_by_key(|sst| sst.order);
+    ssts.sort_by_key(|sst| sst.seqno);
     Some(MergePlan {
         window: *join.windows.first()?,
         reason: join.reason,
-        order: order(version, &ssts, None)?,
+        seqno: seqno(version, &ssts, None)?,
         collects: true,
         whole: true,
         ssts,
@@ -157,15 +165,14 @@ fn join_of(version: &Version, join: JoinPick) -> Option<MergePlan> {
     })
 }
 
-/// Newer than every drop that is applied, so that it is not asked again, and older than what comes: that gets an order
-/// above all SSTs and drops there are.
-fn order(version: &Version, ssts: &[Sst], newer: Option<&Sst>) -> Option<u64> {
-    let applied = version.drops.iter().map(|drop| drop.order);
-    let applied = applied.filter(|order| newer.is_none_or(|newer| *order < newer.order));
-    ssts.iter().map(|sst| sst.order).chain(applied).max()
+/// Sequence number of an output: newer than every tombstone applied to it, older than all later SSTs.
+fn seqno(version: &Version, ssts: &[Sst], newer: Option<&Sst>) -> Option<u64> {
+    let applied = version.tombstones.iter().map(|tombstone| tombstone.seqno);
+    let applied = applied.filter(|seqno| newer.is_none_or(|newer| *seqno < newer.seqno));
+    ssts.iter().map(|sst| sst.seqno).chain(applied).max()
 }
 
-/// Cells that `snapshot` shows of a window.
+/// Number of cells that `snapshot` shows of a window.
 fn count(snapshot: &Snapshot, merge: &MergePlan) -> Result<u64> {
     let ssts = merge.ssts.iter().map(|sst| sst.id.clone()).collect();
     let slice = ScanRange { keys: KeyRange::all(), ssts, time: ALWAYS, bytes: 0 };

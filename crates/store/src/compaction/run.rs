@@ -1,4 +1,4 @@
-//! Doing what a plan says: copy, merge, hide for good, write.
+//! Runs a compaction plan: copies, merges and writes SSTs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,63 +6,61 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::compaction::edit::{Compacted, Replacement};
 use crate::compaction::filter::CompactionFilter;
-use crate::compaction::input::Inputs;
+use crate::compaction::input::MergeInputs;
+use crate::compaction::output::{MergeOutput, SubcompactionOutput};
 use crate::compaction::plan::{CompactionPlan, MergePlan};
-use crate::compaction::subcompaction::{Piece, cut};
-use crate::compaction::write::{Made, Output};
+use crate::compaction::subcompaction::{Subcompaction, subcompactions};
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::read::snapshot::Snapshot;
-use crate::version::multi_window::MultiWindow;
-use crate::version::{Sst, VersionEdit};
+use crate::version::{Compacted, MultiWindow, Sst, VersionEdit};
 
-/// Bytes of a piece: as much as keeps all cores busy, but no less, since what a cut goes through is read twice.
-const LEAST_PIECE: u64 = 2 << 20;
-/// And no more, since a piece is held until those before it are written.
-const MOST_PIECE: u64 = 32 << 20;
-/// Pieces for each core, so that none waits long for the last.
-const PIECES_A_CORE: u64 = 6;
+/// Least bytes of a subcompaction: stripes at its boundaries are read twice.
+const LEAST_SUBCOMPACTION: u64 = 2 << 20;
+/// Most bytes of a subcompaction: its output is held until those before it are written.
+const MOST_SUBCOMPACTION: u64 = 32 << 20;
+/// Subcompactions per core, so that no core waits long for the last.
+const SUBCOMPACTIONS_A_CORE: u64 = 6;
 
-/// A compaction that was done but for its commit.
+/// A finished compaction, to be committed.
 #[derive(Debug)]
 pub struct Compaction {
-    /// To be committed at the plan's time.
+    /// The edit, to be committed at the plan's time.
     pub edit: VersionEdit,
-    /// SSTs before, and the bytes of them.
+    /// Number and bytes of the replaced SSTs.
     pub before: (usize, u64),
-    /// SSTs after, and the bytes of them.
+    /// Number and bytes of the output SSTs.
     pub after: (usize, u64),
-    /// Cells that were taken out: hidden by drops or rules, or written over.
+    /// Removed cells: tombstoned, expired, or replaced by newer ones.
     pub removed: u64,
 }
 
-/// What became of the SSTs of a merge.
+/// Result of a merge.
 struct Rewritten {
     ssts: Vec<Sst>,
-    /// Whether a read at the plan's time shows less than one at the version's.
+    /// Whether a read at the plan's time returns fewer cells than one at the version's.
     expired: bool,
 }
 
 impl Compaction {
-    /// Does what `plan` says, on all cores.
+    /// Runs `plan` on all cores.
     ///
     /// # Errors
-    /// Those of reading and writing. What was written is removed then.
+    /// Those of reading and writing; written SSTs are removed.
     pub fn run(plan: &CompactionPlan, ids: &dyn Ids) -> Result<Self> {
         Self::run_while(plan, ids, &|| Ok(()))
     }
 
-    /// The same, as long as `go_on`, which is asked again and again, answers so.
+    /// As [`Self::run`]; calls `go_on` repeatedly, which may cancel it.
     ///
     /// # Errors
-    /// That of `go_on`, or as [`Self::run`].
+    /// That of `go_on`, and those of [`Self::run`].
     pub fn run_while(plan: &CompactionPlan, ids: &dyn Ids, go_on: &(dyn Fn() -> Result<()> + Sync)) -> Result<Self> {
         let snapshot = &plan.snapshot;
         let version = snapshot.version();
-        let judge = CompactionFilter::new(snapshot, plan.now)?;
-        let run = Run { snapshot, judge: &judge, ids, go_on };
+        let filter = CompactionFilter::new(snapshot, plan.now)?;
+        let run = CompactionRun { snapshot, filter: &filter, ids, go_on };
         let mut merges = plan.merges.clone();
         let mut done = run.rewrite_all(&merges);
         for at in run.widen(&mut merges, &mut done) {
@@ -76,7 +74,7 @@ impl Compaction {
                     if done.expired {
                         expired.extend(std::iter::once(&merge.window).chain(&merge.joins));
                     }
-                    compacted.replacements.push(Replacement::of(merge, done.ssts));
+                    compacted.replacements.push(merge.replacement(done.ssts));
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -101,9 +99,9 @@ impl Compaction {
     }
 }
 
-/// The days whose answer changes, by window. A merge changes none, nor does taking out what was hidden;
-/// only a later logical time does, by hiding more: that is the days of windows in which it does. Where rows
-/// span windows, another window may hide more because of it, so all days count.
+/// The days whose answers change, by window. Merging and removing hidden cells change none; a later logical time
+/// changes the days of windows in which more cells expired. Where rows span windows, that may expire cells in other
+/// windows, so all days count.
 fn changed_days(snapshot: &Snapshot, expired: &BTreeSet<i64>) -> BTreeMap<i64, BTreeSet<i32>> {
     let all = !expired.is_empty() && !snapshot.layout().rows_keep_to_windows();
     let windows = snapshot.version().windows.iter().filter(|window| all || expired.contains(&window.start));
@@ -114,29 +112,29 @@ fn bytes(ssts: &[Sst]) -> u64 {
     ssts.iter().map(|sst| sst.bytes).sum()
 }
 
-/// What is done to every merge of a plan.
-struct Run<'a> {
+/// Context of all merges of a plan.
+struct CompactionRun<'a> {
     snapshot: &'a Snapshot,
-    judge: &'a CompactionFilter,
+    filter: &'a CompactionFilter,
     ids: &'a dyn Ids,
-    /// Says when to stop.
+    /// Returns an error to cancel.
     go_on: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
-impl Run<'_> {
-    /// Small merges side by side, and the pieces of a large one.
+impl CompactionRun<'_> {
+    /// Runs small merges in parallel, and large ones by parallel subcompactions.
     fn rewrite_all(&self, merges: &[MergePlan]) -> Vec<Result<Rewritten>> {
         let (large, small): (Vec<usize>, Vec<usize>) =
-            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_PIECE);
+            (0..merges.len()).partition(|at| bytes(&merges[*at].ssts) >= 2 * LEAST_SUBCOMPACTION);
         let small = small.into_par_iter().map(|at| (at, self.rewrite(&merges[at])));
         let mut done: BTreeMap<usize, Result<Rewritten>> = small.collect();
         done.extend(large.into_iter().map(|at| (at, self.rewrite(&merges[at]))));
         done.into_values().collect()
     }
 
-    /// A part of a window may be over a limit that the whole of it keeps to: a sum that later cells lower, or versions of a
-    /// cell that rules take out only where all of them are seen. Puts a merge of the whole window in the place of such
-    /// parts, and drops what was written for the window: the places of the merges to be done.
+    /// A part of a window may exceed a limit that the whole keeps to: later cells may lower a sum, or rules may
+    /// remove versions only where all are seen. Replaces such partial merges by a merge of the whole window, and
+    /// discards the window's outputs. Returns the indexes of the merges to run.
     fn widen(&self, merges: &mut Vec<MergePlan>, done: &mut Vec<Result<Rewritten>>) -> Vec<usize> {
         let over = |done: &Result<Rewritten>| {
             matches!(done, Err(StoreError::SumOverflow { .. } | StoreError::RowTooLarge { .. }))
@@ -164,31 +162,36 @@ impl Run<'_> {
         places
     }
 
-    /// Removes what was written for a merge that is not committed.
+    /// Removes the output of a merge that is not committed.
     fn discard(&self, merge: &MergePlan, ssts: Vec<Sst>) {
-        let replacements = vec![Replacement::of(merge, ssts)];
+        let replacements = vec![merge.replacement(ssts)];
         let compacted = Some(Compacted { replacements, ..Compacted::default() });
         self.snapshot.table().discard(&VersionEdit { compacted, ..VersionEdit::default() });
     }
 
     fn rewrite(&self, merge: &MergePlan) -> Result<Rewritten> {
         let table = self.snapshot.table();
-        let judge = Some(self.judge).filter(|_| merge.collects);
-        let inputs = Inputs::new(self.snapshot, merge, judge)?;
+        let filter = Some(self.filter).filter(|_| merge.collects);
+        let inputs = MergeInputs::new(self.snapshot, merge, filter)?;
         let cores = rayon::current_num_threads() as u64;
-        let limit = (bytes(&merge.ssts) / (cores * PIECES_A_CORE)).clamp(LEAST_PIECE, MOST_PIECE);
-        let pieces = cut(inputs.parts(), limit);
-        let collected = judge.and_then(CompactionFilter::stamp);
-        let output = Mutex::new(Output::new(table, self.snapshot.schema(), self.ids, collected));
-        let state = Progress::default();
+        let limit =
+            (bytes(&merge.ssts) / (cores * SUBCOMPACTIONS_A_CORE)).clamp(LEAST_SUBCOMPACTION, MOST_SUBCOMPACTION);
+        let pieces = subcompactions(inputs.parts(), limit);
+        let gc_stamp = filter.and_then(CompactionFilter::stamp);
+        let output = Mutex::new(MergeOutput::new(table.ssts(), self.snapshot.schema(), self.ids, gc_stamp));
+        let state = MergeProgress::default();
         let work = || {
             while !state.failed.load(Ordering::Relaxed) {
                 let at = state.next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(at) else { return };
                 let made = (self.go_on)().and_then(|()| match piece {
-                    Piece::Move { sst } => Ok((Made::Moved(Box::new(inputs.sst(*sst))), false)),
-                    Piece::Copy { sst, stripes } => inputs.copy(*sst, stripes.clone()).map(|made| (made, false)),
-                    Piece::Merge { keys } => inputs.merge(keys),
+                    Subcompaction::TrivialMove { sst } => {
+                        Ok((SubcompactionOutput::Moved(Box::new(inputs.sst(*sst))), false))
+                    }
+                    Subcompaction::Copy { sst, stripes } => {
+                        inputs.copy(*sst, stripes.clone()).map(|made| (made, false))
+                    }
+                    Subcompaction::Merge { keys } => inputs.merge(keys),
                 });
                 let taken = made.and_then(|(made, expired)| {
                     state.expired.fetch_or(expired, Ordering::Relaxed);
@@ -203,7 +206,7 @@ impl Run<'_> {
         if pieces.len() == 1 {
             work();
         } else {
-            // Pieces are begun in their order, so that few of them wait for one before.
+            // Subcompactions start in key order, so that few outputs wait for an earlier one.
             rayon::scope(|scope| (0..cores).for_each(|_| scope.spawn(|_| work())));
         }
         let mut output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -211,8 +214,8 @@ impl Run<'_> {
         let done = error.map_or(Ok(()), Err).and_then(|()| output.end());
         let level = merge.ssts.iter().map(|sst| sst.level).max().unwrap_or(0).saturating_add(1);
         let windows = || MultiWindow { windows: merge.joins.clone(), without: Vec::new() };
-        let joined = (!merge.joins.is_empty()).then(windows);
-        let place = |sst: Sst| Sst { order: merge.order, level, joined: joined.clone(), ..sst };
+        let multi_window = (!merge.joins.is_empty()).then(windows);
+        let place = |sst: Sst| Sst { seqno: merge.seqno, level, multi_window: multi_window.clone(), ..sst };
         let ssts = output.into_ssts().into_iter().map(place).collect();
         match done {
             Ok(()) => Ok(Rewritten { ssts, expired: state.expired.into_inner() }),
@@ -224,9 +227,9 @@ impl Run<'_> {
     }
 }
 
-/// How far the pieces of a merge are.
+/// Progress of the subcompactions of a merge.
 #[derive(Default)]
-struct Progress {
+struct MergeProgress {
     next: AtomicUsize,
     expired: AtomicBool,
     failed: AtomicBool,

@@ -1,48 +1,48 @@
-//! Which parts of a merge are copied and which are decoded, in pieces that can be done side by side. Pure: looks at keys
-//! and sizes alone.
+//! Subcompactions: splits a merge into pieces that are moved, copied or merged in parallel. Pure: uses keys and sizes
+//! only.
 
 use std::ops::Range;
 
 use tidetable_layout::KeyRange;
 
-/// A part of an input: one of its stripes, or all of it.
+/// A part of an input: a stripe, or the whole SST.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part<'a> {
-    /// The SST, by its place among the inputs.
+pub(crate) struct InputPart<'a> {
+    /// Index of the SST among the inputs.
     pub(crate) sst: usize,
-    /// The stripe; `None` for an SST that stays the file it is.
+    /// The stripe; `None` for a whole SST that may be moved.
     pub(crate) stripe: Option<usize>,
     pub(crate) first: &'a [u8],
     pub(crate) last: &'a [u8],
-    /// Bytes of it in its file.
+    /// Its bytes in the file.
     pub(crate) bytes: u64,
-    /// Whether its bytes may be taken as they are where nothing overlaps it.
+    /// Whether it may be copied as bytes where nothing overlaps it.
     pub(crate) keeps: bool,
-    /// Whether it is so short that it had better be joined with its neighbours.
+    /// Whether it is short and better merged with its neighbours.
     pub(crate) short: bool,
 }
 
-/// Some rows of the output; in a list of them each comes after those before it.
+/// A piece of a merge; pieces ascend by key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// An SST that becomes part of the output as it is.
-    Move { sst: usize },
-    /// Stripes of one SST that are taken as bytes.
+pub(crate) enum Subcompaction {
+    /// Trivial move: an SST that becomes part of the output unchanged.
+    TrivialMove { sst: usize },
+    /// Stripes of one SST, copied as bytes.
     Copy { sst: usize, stripes: Range<usize> },
-    /// The rows of all inputs in a range of keys.
+    /// The rows of all inputs in a key range, merged.
     Merge { keys: KeyRange },
 }
 
-/// Parts of which each overlaps another, and their fate.
+/// Overlapping parts, and whether they are merged.
 struct Cluster<'p, 'a> {
-    parts: &'p [Part<'a>],
+    parts: &'p [InputPart<'a>],
     merges: bool,
 }
 
-/// Cuts `parts` into pieces of about so many bytes, at the first keys of parts.
-pub(crate) fn cut(mut parts: Vec<Part<'_>>, bytes: u64) -> Vec<Piece> {
+/// Splits `parts` into pieces of about `bytes` bytes, at the first keys of parts.
+pub(crate) fn subcompactions(mut parts: Vec<InputPart<'_>>, bytes: u64) -> Vec<Subcompaction> {
     parts.sort_by(|a, b| (a.first, a.last).cmp(&(b.first, b.last)));
-    let mut pieces = Pieces { done: Vec::new(), bytes: 0, limit: bytes };
+    let mut pieces = Subcompactions { done: Vec::new(), bytes: 0, limit: bytes };
     for cluster in clusters(&parts) {
         match cluster {
             Cluster { parts: [only], merges: false } => pieces.take(only),
@@ -52,7 +52,7 @@ pub(crate) fn cut(mut parts: Vec<Part<'_>>, bytes: u64) -> Vec<Piece> {
     pieces.done
 }
 
-fn clusters<'p, 'a>(parts: &'p [Part<'a>]) -> Vec<Cluster<'p, 'a>> {
+fn clusters<'p, 'a>(parts: &'p [InputPart<'a>]) -> Vec<Cluster<'p, 'a>> {
     let mut clusters: Vec<Cluster<'p, 'a>> = Vec::new();
     let (mut start, mut last): (usize, &[u8]) = (0, &[]);
     for (at, part) in parts.iter().enumerate() {
@@ -65,7 +65,7 @@ fn clusters<'p, 'a>(parts: &'p [Part<'a>]) -> Vec<Cluster<'p, 'a>> {
     if start < parts.len() {
         clusters.push(Cluster::new(&parts[start..]));
     }
-    // Short stripes beside others that are decoded anyway, or beside short ones, make one.
+    // Short stripes are merged with short or decoded neighbours.
     let short: Vec<bool> = clusters.iter().map(|cluster| !cluster.merges && cluster.parts[0].short).collect();
     for at in 0..clusters.len() {
         let joins = |other: Option<usize>| {
@@ -79,56 +79,56 @@ fn clusters<'p, 'a>(parts: &'p [Part<'a>]) -> Vec<Cluster<'p, 'a>> {
 }
 
 impl<'p, 'a> Cluster<'p, 'a> {
-    fn new(parts: &'p [Part<'a>]) -> Self {
+    fn new(parts: &'p [InputPart<'a>]) -> Self {
         Self { parts, merges: !matches!(parts, [only] if only.keeps || only.stripe.is_none()) }
     }
 }
 
-/// The pieces so far; the last is still growing.
-struct Pieces {
-    done: Vec<Piece>,
+/// The pieces so far; the last may still grow.
+struct Subcompactions {
+    done: Vec<Subcompaction>,
     bytes: u64,
     limit: u64,
 }
 
-impl Pieces {
-    /// A part that nothing overlaps.
-    fn take(&mut self, part: &Part<'_>) {
+impl Subcompactions {
+    /// Adds a part that nothing overlaps.
+    fn take(&mut self, part: &InputPart<'_>) {
         self.close(part.first);
         let full = self.bytes >= self.limit;
         match (part.stripe, self.done.last_mut()) {
-            (None, _) => self.push(Piece::Move { sst: part.sst }, part),
-            (Some(stripe), Some(Piece::Copy { sst, stripes }))
+            (None, _) => self.push(Subcompaction::TrivialMove { sst: part.sst }, part),
+            (Some(stripe), Some(Subcompaction::Copy { sst, stripes }))
                 if *sst == part.sst && stripes.end == stripe && !full =>
             {
                 stripes.end += 1;
                 self.bytes += part.bytes;
             }
-            (Some(stripe), _) => self.push(Piece::Copy { sst: part.sst, stripes: stripe..stripe + 1 }, part),
+            (Some(stripe), _) => self.push(Subcompaction::Copy { sst: part.sst, stripes: stripe..stripe + 1 }, part),
         }
     }
 
-    /// A part that is decoded.
-    fn merge(&mut self, part: &Part<'_>) {
+    /// Adds a part to be merged.
+    fn merge(&mut self, part: &InputPart<'_>) {
         match self.done.last() {
-            Some(Piece::Merge { keys }) if self.bytes < self.limit || keys.start == part.first => {
+            Some(Subcompaction::Merge { keys }) if self.bytes < self.limit || keys.start == part.first => {
                 self.bytes += part.bytes;
             }
             _ => {
                 self.close(part.first);
-                self.push(Piece::Merge { keys: KeyRange { start: part.first.to_vec(), end: None } }, part);
+                self.push(Subcompaction::Merge { keys: KeyRange { start: part.first.to_vec(), end: None } }, part);
             }
         }
     }
 
-    fn push(&mut self, piece: Piece, part: &Part<'_>) {
+    fn push(&mut self, piece: Subcompaction, part: &InputPart<'_>) {
         self.done.push(piece);
         self.bytes = part.bytes;
     }
 
-    /// Ends the last piece, if it is a range of keys, before the row `next`.
+    /// Ends the last piece before the key `next`, if it is a merge.
     fn close(&mut self, next: &[u8]) {
-        if let Some(Piece::Merge { keys }) = self.done.last_mut() {
+        if let Some(Subcompaction::Merge { keys }) = self.done.last_mut() {
             keys.end = Some(next.to_vec());
         }
     }
@@ -140,13 +140,13 @@ mod tests {
 
     use super::*;
 
-    fn part<'a>(sst: usize, stripe: Option<usize>, first: &'a str, last: &'a str) -> Part<'a> {
+    fn part<'a>(sst: usize, stripe: Option<usize>, first: &'a str, last: &'a str) -> InputPart<'a> {
         let (first, last) = (first.as_bytes(), last.as_bytes());
-        Part { sst, stripe, first, last, bytes: 10, keeps: true, short: false }
+        InputPart { sst, stripe, first, last, bytes: 10, keeps: true, short: false }
     }
 
-    fn merge(start: &str, end: Option<&str>) -> Piece {
-        Piece::Merge { keys: KeyRange { start: start.into(), end: end.map(Into::into) } }
+    fn merge(start: &str, end: Option<&str>) -> Subcompaction {
+        Subcompaction::Merge { keys: KeyRange { start: start.into(), end: end.map(Into::into) } }
     }
 
     #[test]
@@ -159,37 +159,40 @@ mod tests {
             part(2, None, "j", "k"),
             part(0, Some(3), "l", "m"),
         ];
-        let copy = |stripes| Piece::Copy { sst: 0, stripes };
-        let pieces = cut(parts.clone(), 100);
-        assert_eq!(pieces, [copy(0..1), merge("d", Some("g")), copy(2..3), Piece::Move { sst: 2 }, copy(3..4)]);
-        // What has to be encoded anew takes no neighbour with it, unless that is short.
+        let copy = |stripes| Subcompaction::Copy { sst: 0, stripes };
+        let pieces = subcompactions(parts.clone(), 100);
+        assert_eq!(
+            pieces,
+            [copy(0..1), merge("d", Some("g")), copy(2..3), Subcompaction::TrivialMove { sst: 2 }, copy(3..4)]
+        );
+        // Only short neighbours are encoded again with a merged part.
         let mut fresh = parts.clone();
         fresh[0].keeps = false;
-        assert_eq!(cut(fresh, 100)[..2], [merge("a", Some("g")), copy(2..3)]);
+        assert_eq!(subcompactions(fresh, 100)[..2], [merge("a", Some("g")), copy(2..3)]);
         let mut short = parts;
         (short[0].short, short[2].short) = (true, true);
-        assert_eq!(cut(short, 100)[..2], [merge("a", Some("j")), Piece::Move { sst: 2 }]);
+        assert_eq!(subcompactions(short, 100)[..2], [merge("a", Some("j")), Subcompaction::TrivialMove { sst: 2 }]);
     }
 
     #[test]
     fn a_short_stripe_alone_stays() {
         let mut parts = vec![part(0, Some(0), "a", "c"), part(1, Some(0), "d", "f"), part(0, Some(1), "g", "i")];
         parts[1].short = true;
-        assert!(cut(parts.clone(), 100).iter().all(|piece| matches!(piece, Piece::Copy { .. })));
+        assert!(subcompactions(parts.clone(), 100).iter().all(|piece| matches!(piece, Subcompaction::Copy { .. })));
         parts[2].short = true;
-        assert_eq!(cut(parts, 100), [Piece::Copy { sst: 0, stripes: 0..1 }, merge("d", None)]);
+        assert_eq!(subcompactions(parts, 100), [Subcompaction::Copy { sst: 0, stripes: 0..1 }, merge("d", None)]);
     }
 
     #[test]
     fn pieces_end_where_a_part_begins() {
         let parts = |keeps: bool| {
             let names = ["a", "b", "c", "d", "e", "f"].windows(2).enumerate();
-            names.map(|(at, pair)| Part { keeps, ..part(at, Some(0), pair[0], pair[1]) }).collect::<Vec<_>>()
+            names.map(|(at, pair)| InputPart { keeps, ..part(at, Some(0), pair[0], pair[1]) }).collect::<Vec<_>>()
         };
-        assert_eq!(cut(parts(true), 20), [merge("a", Some("c")), merge("c", Some("e")), merge("e", None)]);
+        assert_eq!(subcompactions(parts(true), 20), [merge("a", Some("c")), merge("c", Some("e")), merge("e", None)]);
         let alone: Vec<_> = (0..5).map(|at| part(0, Some(at), &"abcde"[at..=at], &"abcde"[at..=at])).collect();
-        let copied = [0..2, 2..4, 4..5].map(|stripes| Piece::Copy { sst: 0, stripes });
-        assert_eq!(cut(alone, 20), copied);
+        let copied = [0..2, 2..4, 4..5].map(|stripes| Subcompaction::Copy { sst: 0, stripes });
+        assert_eq!(subcompactions(alone, 20), copied);
     }
 
     /// SST, place in it, first and last key, keeps, short.
@@ -212,42 +215,42 @@ mod tests {
                     keys.push((sst, stripe, [first], [at], *keeps, *short));
                 }
             }
-            let parts: Vec<Part<'_>> = keys
+            let parts: Vec<InputPart<'_>> = keys
                 .iter()
-                .map(|(sst, stripe, first, last, keeps, short)| Part {
+                .map(|(sst, stripe, first, last, keeps, short)| InputPart {
                     sst: *sst, stripe: Some(*stripe), first, last, bytes: 10, keeps: *keeps, short: *short,
                 })
                 .collect();
-            let pieces = cut(parts.clone(), limit);
+            let pieces = subcompactions(parts.clone(), limit);
             let mut end = 0u8;
             for piece in &pieces {
                 let (first, after) = match piece {
-                    Piece::Copy { sst, stripes } => {
+                    Subcompaction::Copy { sst, stripes } => {
                         let own: Vec<_> = parts
                             .iter()
                             .filter(|part| part.sst == *sst && part.stripe.is_some_and(|at| stripes.contains(&at)))
                             .collect();
                         prop_assert!(own.iter().all(|part| part.keeps));
-                        let inside = |other: &Part<'_>| own[0].first <= other.last && other.first <= own[own.len() - 1].last;
+                        let inside = |other: &InputPart<'_>| own[0].first <= other.last && other.first <= own[own.len() - 1].last;
                         prop_assert_eq!(parts.iter().filter(|part| inside(part)).count(), own.len(), "overlapped");
                         (own[0].first[0], own[own.len() - 1].last[0] + 1)
                     }
-                    Piece::Merge { keys } => (keys.start[0], keys.end.as_ref().map_or(u8::MAX, |end| end[0])),
-                    Piece::Move { .. } => unreachable!(),
+                    Subcompaction::Merge { keys } => (keys.start[0], keys.end.as_ref().map_or(u8::MAX, |end| end[0])),
+                    Subcompaction::TrivialMove { .. } => unreachable!(),
                 };
                 prop_assert!(end <= first && first < after, "{:?}", pieces);
                 end = after;
             }
             for key in parts.iter().flat_map(|part| [part.first, part.last]) {
-                let holds = |piece: &&Piece| match piece {
-                    Piece::Merge { keys } => keys.contains(key),
-                    Piece::Copy { sst, stripes } => parts.iter().any(|part| {
+                let holds = |piece: &&Subcompaction| match piece {
+                    Subcompaction::Merge { keys } => keys.contains(key),
+                    Subcompaction::Copy { sst, stripes } => parts.iter().any(|part| {
                         part.sst == *sst
                             && part.stripe.is_some_and(|at| stripes.contains(&at))
                             && part.first <= key
                             && key <= part.last
                     }),
-                    Piece::Move { .. } => false,
+                    Subcompaction::TrivialMove { .. } => false,
                 };
                 prop_assert_eq!(pieces.iter().filter(holds).count(), 1);
             }

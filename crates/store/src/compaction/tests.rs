@@ -1,14 +1,13 @@
-use super::{Compacted, CompactionExtent, CompactionReason, Replacement};
+use super::{CompactionExtent, CompactionReason};
 use crate::compaction::join::joins;
 use crate::compaction::picker::{Pick, pick};
-use crate::tombstone::{AppliedDrop, DropTarget};
-use crate::version::multi_window::MultiWindow;
-use crate::version::{Sst, Version, VersionEdit, WindowState};
+use crate::tombstone::{DeleteTarget, Tombstone};
+use crate::version::{Compacted, MultiWindow, Replacement, Sst, Version, VersionEdit, WindowState};
 
-fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
+fn sst(id: &str, seqno: u64, first: &str, last: &str) -> Sst {
     Sst {
         id: id.to_owned(),
-        order,
+        seqno,
         level: 0,
         bytes: 1,
         checksum: String::new(),
@@ -18,15 +17,15 @@ fn sst(id: &str, order: u64, first: &str, last: &str) -> Sst {
         last_key: last.into(),
         min_timestamp: None,
         max_timestamp: None,
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     }
 }
 
-fn dropped(prefix: &str, order: u64) -> AppliedDrop {
-    let target = DropTarget::Prefix { prefix: prefix.into() };
-    AppliedDrop { target, sequence: 1, order, version: 1, now: 0 }
+fn dropped(prefix: &str, seqno: u64) -> Tombstone {
+    let target = DeleteTarget::Prefix { prefix: prefix.into() };
+    Tombstone { target, input_seqno: 1, seqno, version: 1, now: 0 }
 }
 
 /// A version of one window a day.
@@ -52,15 +51,15 @@ fn windows_are_picked_from_the_manifest() {
     ]);
     let several = Pick { start: 1, reason: CompactionReason::SeveralSsts, ssts: 0..2 };
     assert_eq!(pick(&found, CompactionExtent::Needed, &[]), std::slice::from_ref(&several));
-    // Fresh files could be denser, those of a compaction are.
+    // Files of loads could be denser; files of compactions are dense.
     found.windows[2].ssts.iter_mut().for_each(|sst| sst.level = 1);
     let fresh = Pick { start: 0, reason: CompactionReason::Fresh, ssts: 0..1 };
     assert_eq!(pick(&found, CompactionExtent::Full, &[]), [fresh, several.clone()]);
-    // A drop is about SSTs older than it that may hold its keys.
-    found.drops = vec![dropped("b", 1), dropped("y", 4)];
+    // A tombstone applies to older SSTs that may hold its keys.
+    found.tombstones = vec![dropped("b", 1), dropped("y", 4)];
     let hidden = |start, count| Pick { start, reason: CompactionReason::HiddenCells, ssts: 0..count };
     assert_eq!(pick(&found, CompactionExtent::Needed, &[]), [hidden(0, 1), several.clone(), hidden(2, 2)]);
-    found.drops.clear();
+    found.tombstones.clear();
     found.table.gc = [("F".to_owned(), "maxversions=1".to_owned())].into();
     assert_eq!(pick(&found, CompactionExtent::Needed, &[]), [hidden(0, 1), several, hidden(2, 2)]);
 }
@@ -68,17 +67,17 @@ fn windows_are_picked_from_the_manifest() {
 #[test]
 fn drops_and_files_have_orders_of_their_own() {
     let before = version(vec![vec![sst("a", 0, "a", "m")]]);
-    let drop = |prefix: &str| DropTarget::Prefix { prefix: prefix.into() };
-    let edit = VersionEdit { drops: vec![drop("a"), drop("b")], base: 1, ..VersionEdit::default() };
+    let drop = |prefix: &str| DeleteTarget::Prefix { prefix: prefix.into() };
+    let edit = VersionEdit { deletes: vec![drop("a"), drop("b")], base: 1, ..VersionEdit::default() };
     let next = before.apply(&edit, "c", 5).unwrap();
     assert_eq!(
-        next.drops.iter().map(|drop| (drop.order, drop.version, drop.now)).collect::<Vec<_>>(),
+        next.tombstones.iter().map(|drop| (drop.seqno, drop.version, drop.now)).collect::<Vec<_>>(),
         [(1, 2, 5), (2, 2, 5)]
     );
     let more = VersionEdit { ssts: [(0, vec![sst("b", 0, "a", "b")])].into(), base: 2, ..VersionEdit::default() };
     let next = next.apply(&more, "d", 6).unwrap();
-    assert_eq!(next.windows[0].ssts[1].order, 3);
-    // The files of a compaction stay below what was appended, and may share an order where they share no key.
+    assert_eq!(next.windows[0].ssts[1].seqno, 3);
+    // Files of a compaction stay older than appended ones, and may share a sequence number where they share no key.
     let put = |first: Sst, second: Sst| {
         let compacted = Compacted {
             replacements: vec![Replacement {
@@ -99,9 +98,9 @@ fn drops_and_files_have_orders_of_their_own() {
 #[test]
 fn a_manifest_keeps_drops() {
     let mut found = version(vec![vec![sst("a", 0, "a", "m")]]);
-    found.drops = vec![dropped("b", 1)];
-    found.drops.push(AppliedDrop {
-        target: DropTarget::Column {
+    found.tombstones = vec![dropped("b", 1)];
+    found.tombstones.push(Tombstone {
+        target: DeleteTarget::Column {
             key: b"k\xff".to_vec(),
             family: "F".into(),
             qualifier: vec![],
@@ -111,12 +110,11 @@ fn a_manifest_keeps_drops() {
     });
     let bytes = crate::manifest::encode(&found).unwrap();
     assert_eq!(crate::manifest::decode(&bytes, 1).unwrap(), found);
-    found.drops.reverse();
+    found.tombstones.reverse();
     assert!(crate::manifest::decode(&crate::manifest::encode(&found).unwrap(), 1).is_err());
 }
 
-/// A table that is loaded and compacted on paper: bytes are added up, keys are those of a meter's table, so that all SSTs
-/// overlap.
+/// A simulated table: loads and compactions add up bytes; all SSTs overlap, as for a table of meters.
 struct Paper {
     version: Version,
     loaded: u64,
@@ -131,14 +129,14 @@ impl Paper {
     /// One load: bytes by window.
     fn load(&mut self, parts: &[(i64, u64)]) {
         for (start, bytes) in parts {
-            let order = self.version.next_order();
-            let fresh = Sst { bytes: *bytes, ..sst(&format!("{order}"), order, "a", "z") };
+            let seqno = self.version.next_seqno();
+            let fresh = Sst { bytes: *bytes, ..sst(&format!("{seqno}"), seqno, "a", "z") };
             self.version.window(*start).ssts.push(fresh);
             (self.loaded, self.written) = (self.loaded + bytes, self.written + bytes);
         }
     }
 
-    /// Does what is due until nothing is, but for joins; how many rounds that took.
+    /// Compacts until nothing is due, without joins; returns the number of rounds.
     fn compact(&mut self) -> usize {
         for round in 0..9 {
             let picks = pick(&self.version, CompactionExtent::Due, &[]);
@@ -169,14 +167,14 @@ impl Paper {
 
 const MIB: u64 = 1 << 20;
 
-/// Not quite `bytes`: up to a fifth more or less, by a fixed rule.
+/// `bytes` varied by up to a fifth, deterministically.
 fn about(bytes: u64, at: i64) -> u64 {
     bytes * (80 + (at.unsigned_abs() * 7919) % 41) / 100
 }
 
 #[test]
 fn thirty_daily_loads_are_written_few_times() {
-    // A window a day, and all that is late: a day, two days, a week.
+    // Daily windows with late data: of a day, two days, a week.
     let mut days = Paper::new();
     for day in 10..40 {
         let late = [(day, 90), (day - 1, 7), (day - 2, 2), (day - 7, 1)];
@@ -184,7 +182,7 @@ fn thirty_daily_loads_are_written_few_times() {
         days.compact();
     }
     assert!(days.amplification() < 1.1 && days.most_runs() < 8, "{} {}", days.amplification(), days.most_runs());
-    // One window for all of it.
+    // One window for all loads.
     let mut month = Paper::new();
     for day in 0..30 {
         month.load(&[(0, about(100 * MIB, day))]);
@@ -215,7 +213,7 @@ fn settled_windows_are_left_alone() {
         assert_eq!(paper.compact(), 0);
         paper.load(&[(1, about(5 * MIB, at))]);
     }
-    // The late ones make one, and what is large stays as it is.
+    // Late SSTs are merged into one; large ones stay.
     assert_eq!(paper.compact(), 1);
     let bytes: Vec<u64> = paper.version.windows[1].ssts.iter().map(|sst| sst.bytes / MIB).collect();
     assert_eq!((bytes.len(), bytes[0]), (2, 500));
@@ -231,7 +229,7 @@ fn many_runs_are_merged_in_rounds() {
     assert!(picks.iter().all(|pick| (2..=32).contains(&pick.ssts.len())));
     assert_eq!(picks, pick(&paper.version, CompactionExtent::Needed, &[]));
     assert_eq!((paper.compact(), paper.most_runs()), (2, 1));
-    // Sizes that halve are few by themselves.
+    // Runs of halving sizes stay few.
     let mut halves = Paper::new();
     (0..40).for_each(|at| halves.load(&[(0, (1 << 40) >> at)]));
     halves.compact();
@@ -240,13 +238,13 @@ fn many_runs_are_merged_in_rounds() {
 
 const DAY: i64 = 86_400_000_000;
 
-/// A file of some days.
-fn of_days(id: &str, order: u64, days: &[i64], bytes: u64) -> Sst {
-    let joined = MultiWindow { windows: days.iter().map(|day| day * DAY).collect(), without: Vec::new() };
-    Sst { bytes, level: 1, joined: Some(joined), ..sst(id, order, "a", "z") }
+/// A multi-window file.
+fn of_days(id: &str, seqno: u64, days: &[i64], bytes: u64) -> Sst {
+    let multi_window = MultiWindow { windows: days.iter().map(|day| day * DAY).collect(), without: Vec::new() };
+    Sst { bytes, level: 1, multi_window: Some(multi_window), ..sst(id, seqno, "a", "z") }
 }
 
-/// What is joined of days of 1970 that have an SST of so many bytes each; days count from 0.
+/// The joins of a table with one SST for each (day of 1970 from 0, bytes).
 fn joins_of(days: &[(i64, u64)], extent: CompactionExtent) -> Vec<(CompactionReason, Vec<i64>)> {
     let mut paper = Paper::new();
     days.iter().for_each(|(day, bytes)| paper.load(&[(day * DAY, *bytes)]));
@@ -266,7 +264,7 @@ fn months_that_are_over_are_joined_if_they_are_small() {
     let large: Vec<(i64, u64)> = until(38).into_iter().map(|(day, bytes)| (day, bytes + MIB)).collect();
     assert_eq!(due(&large), []);
     assert_eq!(due(&[(3, MIB), (40, MIB)]), []);
-    // So many SSTs are first merged day by day.
+    // Above the limit, SSTs are first merged day by day.
     let many: Vec<(i64, u64)> = (0..65).map(|at| (at % 4, 1)).chain([(40, 1)]).collect();
     assert_eq!(due(&many), []);
 }
@@ -285,11 +283,11 @@ fn what_is_late_waits_until_it_weighs_something() {
     found.window(DAY).ssts.push(Sst { bytes: 30 * MIB, ..sst("c", 3, "a", "z") });
     assert_eq!(picked(&found, CompactionExtent::Due), [CompactionReason::SeveralSsts]);
     crate::version::invariants::check(&found).unwrap();
-    // A window lies in one join, and what it has of its own is newer.
+    // A window is in one join only, and its own SSTs are newer.
     let mut twice = found.clone();
     twice.window(2 * DAY).ssts.push(of_days("d", 4, &[2, 3], MIB));
     assert!(crate::version::invariants::check(&twice).unwrap_err().contains("two joins"));
     let mut older = found;
-    older.window(0).ssts[0].order = 3;
-    assert!(crate::version::invariants::check(&older).unwrap_err().contains("older than those it shares"));
+    older.window(0).ssts[0].seqno = 3;
+    assert!(crate::version::invariants::check(&older).unwrap_err().contains("older than its multi-window SSTs"));
 }

@@ -1,7 +1,7 @@
-//! What the rules of a table leave of a block.
+//! GC filter: applies garbage-collection rules to a block.
 //!
-//! A read applies the rules at the logical time of the version it reads, so that a compaction,
-//! which applies them for good, never changes an answer.
+//! A read applies the rules at the logical time of its version, so that a compaction, which removes expired cells,
+//! changes no answer.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use tidetable_sstable::{ReadError, StripeMeta, StripeReader};
 use crate::error::Result;
 use crate::gc::rule::GcRule;
 
-/// The rules of a table at a logical time.
+/// The garbage-collection rules of a table at a logical time.
 #[derive(Debug, Clone)]
 pub(crate) struct GcFilter {
     /// For each group, the rule of each column's family; `None` for a group without rules.
@@ -24,7 +24,7 @@ pub(crate) struct GcFilter {
 }
 
 impl GcFilter {
-    /// The rules `families` for the columns of `schema`, judged at `now`; `None` if there is none.
+    /// A filter for the rules `families` of the columns of `schema` at `now`; `None` without rules.
     pub(crate) fn new(schema: &StoredSchema, families: &BTreeMap<String, GcRule>, now: i64) -> Option<Self> {
         let rules: Vec<_> = schema
             .groups
@@ -38,26 +38,26 @@ impl GcFilter {
         rules.iter().any(Option::is_some).then_some(Self { rules, now })
     }
 
-    /// Whether age matters to any of them.
+    /// Whether any rule has a `maxage`.
     pub(crate) fn looks_at_age(&self) -> bool {
         self.rules.iter().flatten().flatten().flatten().any(GcRule::looks_at_age)
     }
 
-    /// Whether it is certain, before any page is read, that the rules drop nothing of a stripe: every column of a row has
-    /// one version, the newest, and even the oldest timestamp is young enough. Rules that drop a cell drop older ones of
-    /// as many newer versions too, for they are made of ages and counts by `and` and `or` alone.
+    /// Whether the rules certainly keep all cells of a stripe, decided without reading pages: each column of a row
+    /// has one version, and the oldest timestamp is within `maxage`. Rules are monotonic: they consist of ages and
+    /// counts with `and` and `or` only, so checking the oldest cell suffices.
     pub(crate) fn keeps_all(&self, schema: &StoredSchema, stripe: &StripeReader) -> Result<bool, ReadError> {
         let meta = stripe.meta()?;
-        if self.keeps_all_told(schema, meta) {
+        if self.keeps_all_by_stats(schema, meta) {
             return Ok(true);
         }
         self.keeps_all_if(schema, meta, |group| stripe.one_version_each(group))
     }
 
-    /// As [`Self::keeps_all`], by the stripe table alone.
-    pub(crate) fn keeps_all_told(&self, schema: &StoredSchema, meta: &StripeMeta) -> bool {
-        let told = |group: usize| Ok(meta.one_version_each.get(group) == Some(&true));
-        self.keeps_all_if(schema, meta, told).unwrap_or(false)
+    /// As [`Self::keeps_all`], by stripe stats only.
+    pub(crate) fn keeps_all_by_stats(&self, schema: &StoredSchema, meta: &StripeMeta) -> bool {
+        let by_stats = |group: usize| Ok(meta.one_version_each.get(group) == Some(&true));
+        self.keeps_all_if(schema, meta, by_stats).unwrap_or(false)
     }
 
     fn keeps_all_if(
@@ -79,7 +79,7 @@ impl GcFilter {
         Ok(true)
     }
 
-    /// What must be read so that the rules can be judged.
+    /// Adds the columns needed to apply the rules.
     pub(crate) fn widen(&self, schema: &StoredSchema, projection: &mut Projection) {
         for ((group, rules), wanted) in schema.groups.iter().zip(&self.rules).zip(&mut projection.groups) {
             if let (Some(_), Some(wanted)) = (rules, wanted) {
@@ -88,12 +88,12 @@ impl GcFilter {
         }
     }
 
-    /// What is left of `block`.
-    pub(crate) fn collect(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
+    /// The live cells of `block`.
+    pub(crate) fn apply(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
         let mut changed = false;
         for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&mut block.groups) {
             if let (Some(rules), Some(records)) = (rules, stored.as_mut())
-                && let Some(left) = self.collect_group(group, rules, records, schema.upsert)?
+                && let Some(left) = self.apply_to_group(group, rules, records, schema.upsert)?
             {
                 *records = left;
                 changed = true;
@@ -102,7 +102,7 @@ impl GcFilter {
         Ok(if changed { block.without_empty_rows() } else { block })
     }
 
-    fn collect_group(
+    fn apply_to_group(
         &self,
         group: &Group,
         rules: &[Option<GcRule>],
@@ -118,7 +118,7 @@ impl GcFilter {
             BooleanArray::new(dropped.finish(), None)
         };
         let drops: Vec<Option<BooleanArray>> = if group.packed.is_some() {
-            // The columns are fields of one cell, which goes or stays as a whole; all have its family.
+            // The columns are fields of one cell of one family, which is kept or removed as a whole.
             let rule = rules.iter().flatten().next();
             let dropped = rule.map(|rule| finish(self.judge_packed(rule, group, records)));
             vec![dropped; group.columns.len()]
@@ -131,8 +131,8 @@ impl GcFilter {
         if any { remove(records, &drops, keeps_empty).map(Some) } else { Ok(None) }
     }
 
-    /// For each record of a packed group, whether the rule drops its cell: a record is a cell, or all
-    /// records of a row and a qualifier are one, which has one version and timestamp 0.
+    /// For each record of a packed group, whether the rule removes its cell: either each record is a cell, or all
+    /// records of a row and qualifier are one cell with one version and timestamp 0.
     fn judge_packed(&self, rule: &GcRule, group: &Group, records: &GroupBlock) -> BooleanBufferBuilder {
         if !group.keeps_alike() {
             return self.judge(rule, records, None);
@@ -142,8 +142,8 @@ impl GcFilter {
         drops
     }
 
-    /// For each record, whether the rule drops its cell in a column. Without the column's values
-    /// every record counts as a cell.
+    /// For each record, whether the rule removes its cell in a column. Without the column's values every record
+    /// counts as a cell.
     fn judge(&self, rule: &GcRule, records: &GroupBlock, values: Option<&ArrayRef>) -> BooleanBufferBuilder {
         let mut drops = BooleanBufferBuilder::new(records.len());
         for row in 0..records.row_ends.len() {
@@ -168,19 +168,17 @@ impl GcFilter {
     }
 }
 
-/// What must be read of a group so that its cells can be told apart: whether a record lasts depends on
-/// all its cells.
+/// Adds the columns of a group needed to identify cells: a record stays while any of its cells does.
 pub(crate) fn widen_group(group: &Group, wanted: &mut GroupProjection) {
     wanted.timestamps = true;
     wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
-    // In a group of one column, and in one whose columns are one cell, a record is a cell: its values
-    // need not be read.
+    // In a group of one column, and in a packed group, each record is a cell: values need not be read.
     if group.columns.len() > 1 && group.packed.is_none() {
         wanted.columns.fill(true);
     }
 }
 
-/// Whether any rule could drop anything; most often each column of a row has one version.
+/// Whether any rule may remove cells; mostly each column of a row has one version.
 fn may_drop(rules: &[Option<GcRule>], records: &GroupBlock) -> bool {
     let mut kept = usize::MAX;
     for rule in rules.iter().flatten() {
@@ -198,7 +196,7 @@ fn may_drop(rules: &[Option<GcRule>], records: &GroupBlock) -> bool {
     })
 }
 
-/// Takes cells out, and the records that have none left; those that had none before stay if `keeps_empty`.
+/// Removes cells, and records without remaining cells; records without cells before stay if `keeps_empty`.
 pub(crate) fn remove(records: &GroupBlock, drops: &[Option<BooleanArray>], keeps_empty: bool) -> Result<GroupBlock> {
     let mut columns: Vec<Option<ArrayRef>> = Vec::with_capacity(records.columns.len());
     let mut lasting = vec![false; records.len()];

@@ -1,4 +1,4 @@
-//! Garbage collection: rules of families, and what they leave of a block.
+//! Garbage collection: rules of families, and the GC filter that applies them.
 
 pub(crate) mod apply;
 pub(crate) mod rule;

@@ -4,33 +4,33 @@
 //! rule  = item { ("and" | "or") item }        left to right, no precedence
 //! item  = "never" | "maxversions=" N | "maxage=" N ("ms" | "s" | "m" | "h" | "d") | "(" rule ")"
 //! ```
-//! `or` is a union: a cell goes if either side drops it. `and` is an intersection: both must.
+//! `or` is a union: a cell is removed if either side removes it. `and` is an intersection: both must.
 
 use std::ops::Range;
 
-/// A rule that says which cells of a column go.
+/// A rule that selects the cells of a column to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GcRule {
-    /// In postfix order, so that a rule of any depth is judged without recursion.
-    steps: Vec<Step>,
+    /// In postfix order, so that a rule of any depth is evaluated without recursion.
+    steps: Vec<RuleToken>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RuleToken {
     Never,
-    /// Drops all but the newest so many.
+    /// Removes all but the newest N cells.
     MaxVersions(u32),
-    /// Drops cells whose timestamp is more than so many microseconds before now.
+    /// Removes cells whose timestamp is more than so many microseconds before the logical time.
     MaxAge(i64),
     And,
     Or,
 }
 
-/// What is wrong with a rule.
+/// A syntax error in a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {wanted}")]
 pub struct GcError {
-    /// What should stand there.
+    /// What was expected.
     pub wanted: &'static str,
     /// The bytes at fault; empty at the end of the rule.
     pub at: Range<usize>,
@@ -46,13 +46,13 @@ impl GcRule {
     /// Reads a rule.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The error with its position.
     pub fn parse(text: &str) -> Result<Self, GcError> {
         let end = text.len()..text.len();
         let mut tokens = tokens(text).into_iter().peekable();
         let mut steps = Vec::new();
-        // What waits to the left: joints, and `None` for an open parenthesis.
-        let mut waiting: Vec<Option<Step>> = Vec::new();
+        // Operator stack: pending operators, and `None` for an open parenthesis.
+        let mut waiting: Vec<Option<RuleToken>> = Vec::new();
         loop {
             while tokens.next_if(|(_, token)| *token == "(").is_some() {
                 waiting.push(None);
@@ -65,8 +65,8 @@ impl GcRule {
                 settle(&mut waiting, &mut steps);
             }
             match tokens.next() {
-                Some((_, "and")) => waiting.push(Some(Step::And)),
-                Some((_, "or")) => waiting.push(Some(Step::Or)),
+                Some((_, "and")) => waiting.push(Some(RuleToken::And)),
+                Some((_, "or")) => waiting.push(Some(RuleToken::Or)),
                 Some((at, _)) => return Err(GcError { wanted: JOINT, at }),
                 None if waiting.contains(&None) => return Err(GcError { wanted: CLOSE, at: end }),
                 None => return Ok(Self { steps }),
@@ -74,12 +74,12 @@ impl GcRule {
         }
     }
 
-    /// Whether a cell goes that has `newer` newer versions in its column and timestamp `timestamp`.
-    /// A cell exactly as old as the age allowed stays.
+    /// Whether the rule removes a cell with `newer` newer versions in its column and timestamp `timestamp`. A cell
+    /// exactly as old as `maxage` stays.
     pub fn drops(&self, newer: usize, timestamp: i64, now: i64) -> bool {
-        let judge = |step: &Step| match step {
-            Step::MaxVersions(most) => newer >= *most as usize,
-            Step::MaxAge(age) => timestamp < now.saturating_sub(*age),
+        let judge = |step: &RuleToken| match step {
+            RuleToken::MaxVersions(most) => newer >= *most as usize,
+            RuleToken::MaxAge(age) => timestamp < now.saturating_sub(*age),
             _ => false,
         };
         if let [only] = self.steps.as_slice() {
@@ -88,8 +88,8 @@ impl GcRule {
         let mut verdicts: Vec<bool> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let verdict = match step {
-                Step::And => verdicts.pop().unwrap_or(false) & verdicts.pop().unwrap_or(false),
-                Step::Or => verdicts.pop().unwrap_or(false) | verdicts.pop().unwrap_or(false),
+                RuleToken::And => verdicts.pop().unwrap_or(false) & verdicts.pop().unwrap_or(false),
+                RuleToken::Or => verdicts.pop().unwrap_or(false) | verdicts.pop().unwrap_or(false),
                 item => judge(item),
             };
             verdicts.push(verdict);
@@ -97,44 +97,44 @@ impl GcRule {
         verdicts.pop().unwrap_or(false)
     }
 
-    /// Whether age matters: then any cell may go, whatever its versions.
+    /// Whether it has a `maxage`: then any cell may expire, whatever its versions.
     pub fn looks_at_age(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::MaxAge(_)))
+        self.steps.iter().any(|step| matches!(step, RuleToken::MaxAge(_)))
     }
 
-    /// The least age, in microseconds, at which a rule may drop a cell for its age.
+    /// The least `maxage`, in microseconds.
     pub fn least_age(&self) -> Option<i64> {
         let ages = self.steps.iter().filter_map(|step| match step {
-            Step::MaxAge(age) => Some(*age),
+            RuleToken::MaxAge(age) => Some(*age),
             _ => None,
         });
         ages.min()
     }
 
-    /// The least number of versions a rule of this kind always keeps, age aside.
+    /// The number of newest versions that the rule always keeps, age aside.
     pub(crate) fn always_kept(&self) -> usize {
         let versions = self.steps.iter().filter_map(|step| match step {
-            Step::MaxVersions(most) => Some(*most as usize),
+            RuleToken::MaxVersions(most) => Some(*most as usize),
             _ => None,
         });
         versions.min().unwrap_or(usize::MAX)
     }
 }
 
-/// Applies the joint that waited for the item just read.
-fn settle(waiting: &mut Vec<Option<Step>>, steps: &mut Vec<Step>) {
+/// Applies the pending operator to the item just read.
+fn settle(waiting: &mut Vec<Option<RuleToken>>, steps: &mut Vec<RuleToken>) {
     if let Some(Some(joint)) = waiting.last() {
         steps.push(*joint);
         waiting.pop();
     }
 }
 
-fn item(token: &str) -> Result<Step, &'static str> {
+fn item(token: &str) -> Result<RuleToken, &'static str> {
     if token == "never" {
-        return Ok(Step::Never);
+        return Ok(RuleToken::Never);
     }
     if let Some(count) = token.strip_prefix("maxversions=") {
-        return positive(count).map(Step::MaxVersions).ok_or(VERSIONS);
+        return positive(count).map(RuleToken::MaxVersions).ok_or(VERSIONS);
     }
     if let Some(age) = token.strip_prefix("maxage=") {
         let digits = age.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
@@ -146,7 +146,7 @@ fn item(token: &str) -> Result<Step, &'static str> {
             Some("d") => 86_400_000_000,
             _ => return Err(AGE),
         };
-        return positive(digits).and_then(|n| i64::from(n).checked_mul(micros)).map(Step::MaxAge).ok_or(AGE);
+        return positive(digits).and_then(|n| i64::from(n).checked_mul(micros)).map(RuleToken::MaxAge).ok_or(AGE);
     }
     Err(ITEM)
 }

@@ -63,7 +63,7 @@ fn wrong_rules_are_pointed_at() {
     }
 }
 
-/// What `rule` leaves of a row with two records of two fields; the newest lacks the second field.
+/// The remains of a row with two records of two fields after `rule`; the newest lacks the second field.
 fn left_of_packed(form: PackedForm, rule_text: &str, now: i64) -> Vec<(i64, Option<u64>, Option<u64>)> {
     let column = |name: &str| Column {
         family: "F".to_owned(),
@@ -92,12 +92,12 @@ fn left_of_packed(form: PackedForm, rule_text: &str, now: i64) -> Vec<(i64, Opti
     };
     let rules = BTreeMap::from([("F".to_owned(), rule(rule_text))]);
     let collector = GcFilter::new(&schema, &rules, now).unwrap();
-    // No field must be read for the judgement.
+    // The rule needs no field.
     let mut projection = Projection::all(&schema);
     projection.groups[0].as_mut().unwrap().columns = vec![false, true];
     collector.widen(&schema, &mut projection);
     assert_eq!(projection.groups[0].as_ref().unwrap().columns, [false, true]);
-    let left = collector.collect(&schema, Block { keys, groups: vec![Some(records)] }).unwrap();
+    let left = collector.apply(&schema, Block { keys, groups: vec![Some(records)] }).unwrap();
     let group = left.groups[0].as_ref().unwrap();
     let value = |column: usize, at: usize| {
         let values = group.columns[column].as_ref().unwrap().as_primitive::<UInt64Type>();

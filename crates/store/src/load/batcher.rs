@@ -1,36 +1,40 @@
-//! Laying out pieces on all cores until enough cells have come.
+//! Batching: encodes pieces of inputs on all cores until the memory for cells is full.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Loader, Progress, waiting_cells};
 use crate::error::Result;
-use crate::load::encode::Outcome;
+use crate::load::encode::PieceOutcome;
+use crate::load::encoders::Encoders;
+use crate::load::input::read::ReadMessage;
 use crate::load::pass::Pass;
-use crate::load::read::ReadMessage;
-use crate::load::rebuild::Work;
-use crate::load::state::{Encoders, TargetState};
+use crate::load::spec::{Loader, Progress};
+use crate::load::state::TargetState;
+use crate::load::work::Work;
 
-/// What the cores share while they lay out.
-pub(crate) struct Gather<'a, 'l, M> {
+/// Bytes a load uses beside waiting cells: for pieces being parsed, and SSTs being encoded and written.
+const WORKING_MEMORY: u64 = 128 << 20;
+
+/// State that the cores share while they encode.
+pub(crate) struct Batcher<'a, 'l, M> {
     pub(crate) loader: &'a Loader<'l>,
     pub(crate) pass: &'a Pass,
     pub(crate) works: &'a [Work],
     pub(crate) encoders: &'a [Encoders<'l>],
-    /// What is read, for whoever comes first.
+    /// Pieces read, taken by any core.
     pub(crate) messages: &'a Mutex<M>,
 }
 
-impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
-    /// Puts pieces away until the memory for them is full or there are no more: whether there may be, and how long the
-    /// cores waited for one, on average.
+impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
+    /// Encodes pieces until the memory for cells is full or no piece is left. Returns whether more may come, and how
+    /// long a core waited for pieces on average.
     pub(crate) fn until_full(&self, states: &mut [TargetState]) -> Result<(bool, Duration)> {
         let names = self.encoders.iter().map(Encoders::memory).sum();
         let full = waiting_cells(self.loader.memory, names);
         let states = Mutex::new(states);
         let failed = AtomicBool::new(false);
-        // Each core takes the next piece as soon as it is done with one: no round waits for its slowest.
+        // Each core takes the next piece as soon as it is free; there are no rounds to wait for.
         let done = rayon::broadcast(|_| {
             let done = self.work(&states, full, &failed);
             if done.is_err() {
@@ -44,7 +48,7 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
         Ok((done.iter().all(|(more, _)| *more), waited / cores))
     }
 
-    /// What one core does.
+    /// The loop of one core.
     fn work(&self, states: &Mutex<&mut [TargetState]>, full: u64, failed: &AtomicBool) -> Result<(bool, Duration)> {
         let mut waited = Duration::ZERO;
         while !failed.load(Ordering::Relaxed) {
@@ -56,22 +60,29 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Gather<'_, '_, M> {
             let message = lock(self.messages).next();
             waited += clock.elapsed();
             let Some(message) = message else { return Ok((false, waited)) };
-            let outcome = self.loader.lay_out(message?, &self.pass.readings, self.works, self.encoders)?;
-            self.tell(&outcome);
+            let outcome = self.loader.encode_piece(message?, &self.pass.readings, self.works, self.encoders)?;
+            self.report(&outcome);
             outcome.put(&self.pass.readings, self.works, &mut lock(states));
         }
         Ok((false, waited))
     }
 
-    fn tell(&self, outcome: &Outcome) {
-        let Outcome::Laid { parts, .. } = outcome else { return };
+    fn report(&self, outcome: &PieceOutcome) {
+        let PieceOutcome::Encoded { parts, .. } = outcome else { return };
         let rows = parts.iter().map(|part| part.counts.accepted + part.counts.filtered).max().unwrap_or_default();
         (self.loader.on_progress)(Progress::Read { bytes: 0, rows });
         let runs = parts.iter().flat_map(|part| part.chunk.windows.values().flatten());
-        (self.loader.on_progress)(Progress::Laid { rows: runs.map(|run| run.len() as u64).sum() });
+        (self.loader.on_progress)(Progress::Encoded { rows: runs.map(|run| run.len() as u64).sum() });
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bytes of cells that may wait under a budget of `memory`, when interned row keys and qualifiers take `names`.
+/// Sorting copies the cells of a window. A piece is taken however little is left.
+fn waiting_cells(memory: u64, names: u64) -> u64 {
+    let cells = memory.saturating_sub(WORKING_MEMORY).max(memory / 2).saturating_sub(names);
+    (cells / 2).max(memory / 16).max(1)
 }

@@ -1,4 +1,4 @@
-//! One piece of an input: parsed once, then laid out for every table that wants it.
+//! Encoding: a piece of an input is parsed once, then encoded into cells for each table that reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,28 +6,28 @@ use std::ops::Range;
 use tidetable_layout::encode::EncodedBatch;
 use tidetable_source::{Origin, ParsedChunk, Rejected, TimeCounts};
 
-use super::{Loader, MICROS_PER_DAY, Target};
 use crate::error::Result;
-use crate::load::feed::{FeedEnd, Piece};
+use crate::load::encoders::Encoders;
+use crate::load::input::feed::{FeedEnd, FeedPiece};
+use crate::load::input::prepare::Prepared;
+use crate::load::input::read::{ReadMessage, RejectedRows};
 use crate::load::pass::Reading;
-use crate::load::prepare::Prepared;
-use crate::load::read::{ReadMessage, RejectedRows};
-use crate::load::rebuild::{ToRead, Work};
 use crate::load::sort::chunk::{Chunk, split_by_window};
-use crate::load::state::{Counts, Encoders};
+use crate::load::spec::{LoadTarget, Loader, MICROS_PER_DAY};
 use crate::load::stats::EmptyRow;
-use crate::tombstone::{Hidden, LoadMask};
+use crate::load::work::{Counts, ToRead, Work};
+use crate::tombstone::{HiddenEvents, TombstoneLoadFilter};
 
-/// What laying out one message gave.
-pub(crate) enum Outcome {
-    /// For each use of the input, in their order, what it became.
-    Laid {
+/// Result of encoding one message of the reader.
+pub(crate) enum PieceOutcome {
+    /// The encoded piece for each use of the input, in order.
+    Encoded {
         input: usize,
-        /// Where the piece begins.
+        /// Offset of the piece in its input.
         offset: u64,
-        parts: Vec<Part>,
+        parts: Vec<EncodedChunk>,
     },
-    /// All that it holds is there already.
+    /// All its rows are in the tables already.
     Skipped,
     End {
         input: usize,
@@ -35,8 +35,8 @@ pub(crate) enum Outcome {
     },
 }
 
-/// A piece as one table has it.
-pub(crate) struct Part {
+/// A piece encoded for one table.
+pub(crate) struct EncodedChunk {
     pub(crate) counts: Counts,
     pub(crate) times: TimeCounts,
     /// UTC days with cells, by window.
@@ -46,55 +46,55 @@ pub(crate) struct Part {
     pub(crate) first_empty: Option<EmptyRow>,
 }
 
-/// A parsed piece, its derived columns made.
-struct Rows {
+/// A parsed piece with its derived columns.
+struct ParsedPiece {
     read: u64,
     rejected: Vec<Rejected>,
     derived: Prepared,
     origin: Origin,
-    /// Times that are not quite what was written, of the files and of derived columns.
+    /// Counts of inexact times, in files and in derived columns.
     times: TimeCounts,
 }
 
 impl Loader<'_> {
-    /// Parses one piece and lays it out for all who want it.
-    pub(crate) fn lay_out(
+    /// Parses one piece and encodes it for all tables that read it.
+    pub(crate) fn encode_piece(
         &self,
         message: ReadMessage,
         readings: &[Reading],
         works: &[Work],
         encoders: &[Encoders<'_>],
-    ) -> Result<Outcome> {
+    ) -> Result<PieceOutcome> {
         let (input, index, first_row, piece) = match message {
-            ReadMessage::End { input, end } => return Ok(Outcome::End { input, end }),
+            ReadMessage::End { input, end } => return Ok(PieceOutcome::End { input, end }),
             ReadMessage::Piece { input, index, first_row, piece } => (input, index, first_row, piece),
         };
         let reading = &readings[input];
         let offset = piece.offset(first_row);
         let used = || reading.uses.iter().map(|(target, input)| (*target, &works[*target].inputs[*input]));
         if used().all(|(_, to_read)| to_read.skips(offset)) {
-            return Ok(Outcome::Skipped);
+            return Ok(PieceOutcome::Skipped);
         }
         let rows = self.rows(piece, first_row)?;
         let reject = RejectedRows { file: &reading.file.path, origin: &rows.origin, on_reject: self.on_reject };
-        if used().any(|(_, to_read)| to_read.tells_at(offset)) {
+        if used().any(|(_, to_read)| to_read.reports_at(offset)) {
             reject.report_rows(&rows.rejected, &rows.derived);
         }
         let part = |(at, to_read): (usize, &ToRead)| {
             let (target, encoders, rebuilt) = (&self.targets[at], &encoders[at], works[at].edit.rebuilt.as_slice());
-            lay_out_for(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
+            encode_for_table(target, encoders, (to_read, index, offset), rebuilt, &rows, &reject)
         };
         let parts = used().map(part).collect::<Result<_>>()?;
-        Ok(Outcome::Laid { input, offset, parts })
+        Ok(PieceOutcome::Encoded { input, offset, parts })
     }
 
-    fn rows(&self, piece: Piece, first_row: u64) -> Result<Rows> {
+    fn rows(&self, piece: FeedPiece, first_row: u64) -> Result<ParsedPiece> {
         let (batch, read, rejected, origin, mut times) = match piece {
-            Piece::Chunk { parser, chunk } => {
+            FeedPiece::Chunk { parser, chunk } => {
                 let ParsedChunk { batch, rows_read, rejected, origin, times, .. } = parser.parse(chunk)?;
                 (batch, rows_read, rejected, origin, times)
             }
-            Piece::Rows(batch) => {
+            FeedPiece::Rows(batch) => {
                 let origin = Origin::of_rows(first_row, batch.clone());
                 let rows = batch.num_rows() as u64;
                 (batch, rows, Vec::new(), origin, TimeCounts::default())
@@ -105,41 +105,41 @@ impl Loader<'_> {
             None => Prepared::whole(batch),
         };
         times += derived.times;
-        Ok(Rows { read, rejected, derived, origin, times })
+        Ok(ParsedPiece { read, rejected, derived, origin, times })
     }
 }
 
-/// Lays out the rows that one table takes of a piece.
-fn lay_out_for(
-    target: &Target<'_>,
+/// Encodes the rows of a piece that one table accepts.
+fn encode_for_table(
+    target: &LoadTarget<'_>,
     encoders: &Encoders<'_>,
     (to_read, index, offset): (&ToRead, u64, u64),
     rebuilt: &[i64],
-    rows: &Rows,
+    rows: &ParsedPiece,
     reject: &RejectedRows<'_>,
-) -> Result<Part> {
+) -> Result<EncodedChunk> {
     let batch = rows.derived.batch.clone();
     let prepared = match target.filter {
         Some(filter) => filter.prepare(batch)?,
         None => Prepared::whole(batch),
     };
     let mut encoder = encoders.take();
-    let mut laid = encoder.1.encode(&prepared.batch);
+    let mut encoded = encoder.1.encode(&prepared.batch);
     let worker = encoder.0;
     let unpivots = !target.layout.spec().unpivot.is_empty();
-    // Before drops hide any of them.
-    let cells = laid.as_ref().ok().map(|laid| rows_with_cells(laid, prepared.batch.num_rows(), unpivots));
-    let mask = LoadMask::new(target.layout.stored(), &target.base.drops, to_read.sequence);
-    let hidden = match &mut laid {
-        Ok(laid) => mask.apply(laid, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
-        Err(_) => Ok(Hidden::default()),
+    // Before tombstones hide any of them.
+    let cells = encoded.as_ref().ok().map(|encoded| rows_with_cells(encoded, prepared.batch.num_rows(), unpivots));
+    let tombstones = TombstoneLoadFilter::new(target.layout.stored(), &target.base.tombstones, to_read.input_seqno);
+    let hidden = match &mut encoded {
+        Ok(encoded) => tombstones.apply(encoded, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
+        Err(_) => Ok(HiddenEvents::default()),
     };
     encoders.put(encoder);
-    let (mut laid, hidden) = (laid?, hidden?);
-    let Cells { with, without } = cells.unwrap_or_default();
+    let (mut encoded, hidden) = (encoded?, hidden?);
+    let RowsWithCells { with, without } = cells.unwrap_or_default();
     // An upsert that brings no cell empties its row.
     let empty = if target.layout.stored().upsert { &[][..] } else { &without };
-    let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + laid.rejected.len();
+    let unfit = rows.rejected.len() + rows.derived.rejected.len() + prepared.rejected.len() + encoded.rejected.len();
     let counts = Counts {
         read: rows.read,
         accepted: (with + without.len()) as u64,
@@ -148,45 +148,45 @@ fn lay_out_for(
         empty: empty.len() as u64,
     };
     counts.assert_complete(&to_read.file.path)?;
-    if to_read.tells_at(offset) {
-        reject.report_table(target.table.name(), &rows.derived, &prepared, &laid.rejected);
+    if to_read.reports_at(offset) {
+        reject.report_table(target.table.name(), &rows.derived, &prepared, &encoded.rejected);
     }
     let line = |row: &usize| rows.origin.line(rows.derived.origin(prepared.origin(*row)));
     let first_empty = empty.first().map(|row| EmptyRow { file: to_read.file.path.clone(), line: line(row) });
     let windows =
-        split_by_window(&laid.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
+        split_by_window(&encoded.time, target.layout.spec().window, |start| to_read.wants(start, offset, rebuilt));
     let windows = hidden.leave_out(windows);
-    let days = windows.iter().map(|(window, runs)| (*window, days(&laid.time, runs))).collect();
-    // It has decided the windows; cells have timestamps of their own.
-    laid.time = Vec::new();
-    Ok(Part {
+    let days = windows.iter().map(|(window, runs)| (*window, days(&encoded.time, runs))).collect();
+    // Event time was needed only for windows; cells have their own timestamps.
+    encoded.time = Vec::new();
+    Ok(EncodedChunk {
         counts,
         times: rows.times,
         days,
-        chunk: Chunk { place: (to_read.sequence, index), worker, bytes: laid_bytes(&laid), laid, windows },
+        chunk: Chunk { place: (to_read.input_seqno, index), worker, bytes: encoded_bytes(&encoded), encoded, windows },
         first_empty,
     })
 }
 
-/// Rows of a batch by whether they made a cell; those that were rejected are neither.
+/// Rows of a batch with and without cells; rejected rows are in neither.
 #[derive(Default)]
-struct Cells {
+struct RowsWithCells {
     with: usize,
     without: Vec<usize>,
 }
 
-/// What became of the `rows` rows of a batch. Unpivoting makes several events of a row, or none where all its values are
-/// null; else an event is a row, and one that is neither laid out nor rejected is missing here.
-fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
-    let bare = laid.without_cells();
-    let Some(row_of) = laid.rows.as_deref().filter(|_| unpivots) else {
-        let row = |event: usize| laid.rows.as_ref().map_or(event, |rows| rows[event] as usize);
-        let with = laid.prefix.len() - bare.len();
-        return Cells { with, without: bare.into_iter().map(row).collect() };
+/// Which of the `rows` rows of a batch have cells. Unpivot makes several events of a row, or none where all values
+/// are null; otherwise an event is a row.
+fn rows_with_cells(encoded: &EncodedBatch, rows: usize, unpivots: bool) -> RowsWithCells {
+    let bare = encoded.without_cells();
+    let Some(row_of) = encoded.rows.as_deref().filter(|_| unpivots) else {
+        let row = |event: usize| encoded.rows.as_ref().map_or(event, |rows| rows[event] as usize);
+        let with = encoded.prefix.len() - bare.len();
+        return RowsWithCells { with, without: bare.into_iter().map(row).collect() };
     };
     let mut without = vec![true; rows];
-    laid.rejected.iter().for_each(|rejected| without[rejected.row] = false);
-    let rejected = laid.rejected.len();
+    encoded.rejected.iter().for_each(|rejected| without[rejected.row] = false);
+    let rejected = encoded.rejected.len();
     let mut bare = bare.into_iter().peekable();
     for (event, row) in row_of.iter().enumerate() {
         if bare.next_if_eq(&event).is_none() {
@@ -194,10 +194,10 @@ fn rows_with_cells(laid: &EncodedBatch, rows: usize, unpivots: bool) -> Cells {
         }
     }
     let without: Vec<usize> = (0..rows).filter(|row| without[*row]).collect();
-    Cells { with: rows - rejected - without.len(), without }
+    RowsWithCells { with: rows - rejected - without.len(), without }
 }
 
-/// The UTC days of runs of `times`, which are mostly many in a row alike.
+/// The UTC days of runs of `times`; consecutive times mostly lie in one day.
 fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
     let mut days = BTreeSet::new();
     let mut last = None;
@@ -211,9 +211,9 @@ fn days(times: &[i64], runs: &[Range<usize>]) -> BTreeSet<i32> {
     days
 }
 
-fn laid_bytes(laid: &EncodedBatch) -> u64 {
-    let mut bytes = laid.prefix.len() * 4 + laid.tail.len() * 8;
-    for group in &laid.groups {
+fn encoded_bytes(encoded: &EncodedBatch) -> u64 {
+    let mut bytes = encoded.prefix.len() * 4 + encoded.tail.len() * 8;
+    for group in &encoded.groups {
         bytes += group.qualifier.as_ref().map_or(0, |codes| codes.len() * 4);
         bytes += group.timestamps.as_ref().map_or(0, |timestamps| timestamps.len() * 8);
         bytes += group.columns.iter().map(|column| column.get_array_memory_size()).sum::<usize>();

@@ -1,4 +1,4 @@
-//! Finishing SSTs beside the cores that encode: syncing a file is waiting for a disk.
+//! Finishes SSTs on threads of their own, so that encoding does not wait for fsync.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -8,33 +8,33 @@ use crate::error::Result;
 use crate::sst_writer::SstFile;
 use crate::version::Sst;
 
-/// Files that are finished at the same time, and as many wait for it.
+/// Files finished at the same time; as many may be queued.
 const FILES: usize = 4;
 
-/// Which file of which window one is.
+/// Identifies an output SST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct OutputId {
     pub(crate) window: i64,
     pub(crate) file: usize,
 }
 
-/// A file that was finished, or not.
+/// Result of finishing a file.
 pub(crate) struct Finished {
-    pub(crate) place: Place,
-    /// `None` if it would hold no row.
+    pub(crate) place: OutputId,
+    /// `None` if it has no rows.
     pub(crate) sst: Result<Option<Sst>>,
     pub(crate) took: Duration,
 }
 
-/// Takes files that are written but for their end.
+/// Queue of files to finish.
 pub(crate) struct Finisher<'t> {
-    sender: SyncSender<(Place, SstFile<'t>)>,
+    sender: SyncSender<(OutputId, SstFile<'t>)>,
 }
 
 impl<'t> Finisher<'t> {
-    /// Runs `work`, which hands files over, until all of them are finished: by place.
+    /// Runs `work`, which queues files, and waits until all are finished. Returns them by place.
     pub(crate) fn beside<R>(work: impl FnOnce(&Self) -> R) -> (R, Vec<Finished>) {
-        let (sender, receiver) = sync_channel::<(Place, SstFile<'t>)>(FILES);
+        let (sender, receiver) = sync_channel::<(OutputId, SstFile<'t>)>(FILES);
         let (receiver, done) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = std::thread::scope(|scope| {
             for _ in 0..FILES {
@@ -55,8 +55,8 @@ impl<'t> Finisher<'t> {
         (result, done)
     }
 
-    /// Finishes `file`, soon. Waits if many are being finished.
-    pub(crate) fn finish(&self, place: Place, file: SstFile<'t>) {
+    /// Queues `file`; blocks while the queue is full.
+    pub(crate) fn finish(&self, place: OutputId, file: SstFile<'t>) {
         // The receiver outlives every sender.
         let _ = self.sender.send((place, file));
     }

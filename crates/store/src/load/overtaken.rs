@@ -1,9 +1,10 @@
-//! Whether what grown inputs bring may be added behind everything else.
+//! Whether rows of grown inputs may be appended after all other SSTs.
 //!
-//! Of two cells alike the later input wins. What a grown input adds is written last, though inputs of later sequences lie in
-//! the same windows already. That makes no difference where none of its cells is alike to one of theirs, or both hold the
-//! same: then the windows read the same with the new files before all others as behind all others, and so wherever between
-//! the inputs belong. Which input an SST's cells came from is not known, so all of the window are compared.
+//! Among equal cells the later input wins. Rows of a grown input get the greatest sequence number, although inputs
+//! with later input sequence numbers are in the same windows already. That is harmless if no new cell has the row,
+//! column and timestamp of an older one, or both have the same value. Then reads of a window return the same with the
+//! new SSTs first and with them last, and so at any position between. The store does not know which input an SST's
+//! cells came from, so all SSTs of the window are compared.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,21 +12,21 @@ use std::sync::Arc;
 use arrow::array::Array;
 use tidetable_layout::schema::{Merge, TimestampKind};
 use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
-use tidetable_sstable::tools::failpoints::{self, Bug};
 
-use super::{Grown, Target};
 use crate::commit::limits::damage_only;
 use crate::error::Result;
+use crate::load::input::plan::Grown;
+use crate::load::spec::LoadTarget;
 use crate::merge::operator::Overflow;
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
 use crate::read::snapshot::{ALWAYS, Snapshot};
 use crate::version::{Sst, VersionEdit};
 
-impl Target<'_> {
-    /// The grown inputs whose new cells, written by `edit` behind all others, would hide cells of later inputs.
+impl LoadTarget<'_> {
+    /// The grown inputs whose new cells, appended by `edit`, would hide cells of later inputs.
     pub(crate) fn overtaken(&self, edit: &VersionEdit) -> Result<Vec<String>> {
         let suspects = self.suspects(edit);
-        if suspects.is_empty() || failpoints::is(Bug::AppendWhateverComesLater) {
+        if suspects.is_empty() || tidetable_sstable::failpoint!(AppendWhateverComesLater) {
             return Ok(Vec::new());
         }
         let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
@@ -37,12 +38,12 @@ impl Target<'_> {
             let mut old: Vec<&Sst> = Vec::new();
             for state in &self.base.windows {
                 let stays = !edit.rebuilt.contains(&state.start) && is_near(state.start);
-                old.extend(state.ssts.iter().filter(|sst| match &sst.joined {
-                    Some(joined) => joined.windows.iter().any(|start| is_near(*start)),
+                old.extend(state.ssts.iter().filter(|sst| match &sst.multi_window {
+                    Some(multi_window) => multi_window.windows.iter().any(|start| is_near(*start)),
                     None => stays,
                 }));
             }
-            // What cannot be read is better built anew.
+            // A damaged window is better rebuilt.
             if order_matters(&snapshot, &old, &new).or_else(|error| damage_only(error).map(|()| true))? {
                 overtaken.extend(paths);
             }
@@ -50,18 +51,18 @@ impl Target<'_> {
         Ok(overtaken.into_iter().map(str::to_owned).collect())
     }
 
-    /// By window, the grown inputs that bring rows to it though later inputs lie in it; by `None` those of all windows, where
-    /// a row may lie in several.
+    /// By window, the grown inputs that append to it although it holds later inputs; under `None` those of all
+    /// windows, where a row may lie in several.
     fn suspects<'e>(&self, edit: &'e VersionEdit) -> BTreeMap<Option<i64>, Vec<&'e str>> {
         let keeps = self.layout.rows_keep_to_windows();
         let mut suspects: BTreeMap<Option<i64>, Vec<&str>> = BTreeMap::new();
         for Grown { held, .. } in self.plan.grown.iter().filter(|grown| grown.from > 0) {
-            let later = || self.base.inputs.iter().rev().take_while(|input| input.sequence > held.sequence);
-            let Some(now) = edit.inputs.iter().find(|input| input.sequence == held.sequence) else { continue };
+            let later = || self.base.inputs.iter().rev().take_while(|input| input.input_seqno > held.input_seqno);
+            let Some(now) = edit.inputs.iter().find(|input| input.input_seqno == held.input_seqno) else { continue };
             if !keeps && later().any(|input| !input.windows.is_empty()) {
                 suspects.entry(None).or_default().push(&now.path);
             }
-            // Windows that are built anew are in order.
+            // Rebuilt windows are in input order.
             let added = now.windows.iter().filter(|start| keeps && !edit.rebuilt.contains(start));
             for start in added.filter(|start| edit.ssts.contains_key(start)) {
                 if later().any(|input| input.windows.binary_search(start).is_ok()) {
@@ -73,15 +74,14 @@ impl Target<'_> {
     }
 }
 
-/// Whether a read of `old` and `new` depends on which come later.
+/// Whether a read of `old` and `new` depends on their order.
 fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool> {
     if new.is_empty()
         || (times_decide(snapshot.layout()) && new.iter().all(|new| old.iter().all(|old| apart(old, new))))
     {
         return Ok(false);
     }
-    let shares = |sst: &Sst, new: &Sst| sst.first_key <= new.last_key && new.first_key <= sst.last_key;
-    let near: Vec<&Sst> = old.iter().copied().filter(|sst| new.iter().any(|new| shares(sst, new))).collect();
+    let near: Vec<&Sst> = old.iter().copied().filter(|sst| new.iter().any(|new| new.shares_keys(sst))).collect();
     let (Some(first), Some(last)) =
         (new.iter().map(|sst| &sst.first_key).min(), new.iter().map(|sst| &sst.last_key).max())
     else {
@@ -91,17 +91,17 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
         return Ok(false);
     }
     let keys = KeyRange { start: first.clone(), end: Some([last.as_slice(), &[0]].concat()) };
-    let (count, top) = (new.len() as u64, near.iter().map(|sst| sst.order).max().unwrap_or(0) + 1);
+    let (count, top) = (new.len() as u64, near.iter().map(|sst| sst.seqno).max().unwrap_or(0) + 1);
     let scan = |is_last: bool| -> Result<BlockScan> {
         let mut sources: Vec<SstSource> = Vec::with_capacity(near.len() + new.len());
         for sst in &near {
             let source = snapshot.source(sst, &ALWAYS)?;
-            sources.push(SstSource { order: source.order + count, ..source });
+            sources.push(SstSource { seqno: source.seqno + count, ..source });
         }
         for (at, sst) in new.iter().enumerate() {
-            let order = at as u64 + if is_last { count + top } else { 0 };
-            // Drops took from them what they hide when they were loaded.
-            sources.push(SstSource { order, mask: None, ..snapshot.source(sst, &ALWAYS)? });
+            let seqno = at as u64 + if is_last { count + top } else { 0 };
+            // Tombstones were applied to new SSTs during the load.
+            sources.push(SstSource { seqno, tombstones: None, ..snapshot.source(sst, &ALWAYS)? });
         }
         let (schema, all) = (Arc::clone(snapshot.schema()), Projection::all(snapshot.schema()));
         let mode = ScanMode { overflow: Overflow::Passes, keeps_emptied: true };
@@ -110,7 +110,7 @@ fn order_matters(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst]) -> Result<bool
     differ(scan(false)?, scan(true)?)
 }
 
-/// Whether cells that are alike in row and column can only differ where their times are the same.
+/// Whether cells of the same row and column conflict only if their timestamps are equal.
 fn times_decide(layout: &Layout) -> bool {
     let schema = layout.stored();
     let mut groups = schema.groups.iter().enumerate();
@@ -123,7 +123,7 @@ fn times_decide(layout: &Layout) -> bool {
         })
 }
 
-/// Whether no cell of one has the time of a cell of the other, but for those without a time.
+/// Whether the timestamps of two SSTs do not overlap, except for cells without one.
 fn apart(one: &Sst, other: &Sst) -> bool {
     let times = |sst: &Sst| sst.min_timestamp.zip(sst.max_timestamp);
     match (times(one), times(other)) {
@@ -132,9 +132,9 @@ fn apart(one: &Sst, other: &Sst) -> bool {
     }
 }
 
-/// Whether two scans of the same rows give other cells.
+/// Whether two scans of the same rows return different cells.
 fn differ(one: BlockScan, other: BlockScan) -> Result<bool> {
-    let (mut one, mut other) = (Rows::new(one), Rows::new(other));
+    let (mut one, mut other) = (RowCursor::new(one), RowCursor::new(other));
     loop {
         match (one.fill()?, other.fill()?) {
             (false, false) => return Ok(false),
@@ -148,18 +148,18 @@ fn differ(one: BlockScan, other: BlockScan) -> Result<bool> {
     }
 }
 
-/// A scan, and how far its block was compared.
-struct Rows {
+/// A scan with its current block and a position in it.
+struct RowCursor {
     scan: BlockScan,
     block: Option<Block>,
 }
 
-impl Rows {
+impl RowCursor {
     fn new(scan: BlockScan) -> Self {
         Self { scan, block: None }
     }
 
-    /// Whether there is another row.
+    /// Reads the next block if needed; returns whether there is another row.
     fn fill(&mut self) -> Result<bool> {
         while self.left() == 0 {
             match self.scan.next().transpose()? {
@@ -176,8 +176,8 @@ impl Rows {
 
     fn take(&mut self, rows: usize) -> Option<Block> {
         let block = self.block.take()?;
-        let taken = crate::merge::slice(&block, 0..rows);
-        self.block = Some(crate::merge::slice(&block, rows..block.keys.len()));
+        let taken = crate::merge::slice_block(&block, 0..rows);
+        self.block = Some(crate::merge::slice_block(&block, rows..block.keys.len()));
         Some(taken)
     }
 }

@@ -1,29 +1,29 @@
-//! Which inputs are read together: each once for all the tables that want it, where their orders allow it.
+//! Passes: inputs are read once for all tables that load them, where the tables' input orders allow it.
 
 use std::collections::{BTreeSet, HashMap};
 
 use tidetable_source::InputFile;
 
-use crate::load::rebuild::Work;
+use crate::load::work::Work;
 
-/// Inputs to be read one after the other.
+/// Inputs to be read in this order.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) readings: Vec<Reading>,
-    /// The targets whose inputs all lie in it.
+    /// The targets that it serves.
     pub(crate) targets: Vec<usize>,
 }
 
-/// An input, and which input of which targets it is.
+/// An input and its uses by targets.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) file: InputFile,
-    /// (target, index among its inputs)
+    /// (target, index among its inputs).
     pub(crate) uses: Vec<(usize, usize)>,
 }
 
-/// Puts the inputs of all targets into as few passes as keep each target's inputs in order of sequence.
-/// Most often that is one: tables of a source grow together.
+/// Merges the inputs of all targets into few passes that keep each target's inputs in order of input sequence number.
+/// Mostly one pass: tables of a source grow together.
 pub(crate) fn passes(works: &[Work]) -> Vec<Pass> {
     let mut passes: Vec<Pass> = Vec::new();
     for (target, work) in works.iter().enumerate().filter(|(_, work)| !work.inputs.is_empty()) {
@@ -38,7 +38,7 @@ pub(crate) fn passes(works: &[Work]) -> Vec<Pass> {
 }
 
 impl Pass {
-    /// What it reads, each with the offsets at which pieces must begin.
+    /// The files to read, each with the offsets at which pieces must begin.
     pub(crate) fn files(&self, works: &[Work]) -> Vec<(&InputFile, Vec<u64>)> {
         let files = self.readings.iter().map(|reading| {
             let cut = |(target, input): &(usize, usize)| works[*target].inputs[*input].cut;
@@ -48,7 +48,7 @@ impl Pass {
         files.collect()
     }
 
-    /// Adds a target's inputs, if those that are here already come in the target's order.
+    /// Adds a target's inputs, if those already in the pass are in the target's order.
     fn join(&mut self, target: usize, work: &Work) -> bool {
         let known: HashMap<&str, usize> =
             self.readings.iter().enumerate().map(|(at, reading)| (reading.file.path.as_str(), at)).collect();
@@ -58,7 +58,7 @@ impl Pass {
         if !here.is_sorted() {
             return false;
         }
-        // What is not here goes before the next that is, or to the end.
+        // An input not in the pass goes before the target's next input that is, or to the end.
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.readings.len() + 1];
         let mut next = self.readings.len();
         for (index, place) in places.iter().enumerate().rev() {
@@ -93,11 +93,12 @@ impl Pass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::rebuild::ToRead;
+    use crate::load::work::ToRead;
     use crate::version::VersionEdit;
 
     fn work(paths: &[&str]) -> Work {
-        let input = |(sequence, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), sequence as u64);
+        let input =
+            |(input_seqno, path): (usize, &&str)| ToRead::new(&InputFile::of_rows(path, "1"), input_seqno as u64);
         Work { edit: VersionEdit::default(), inputs: paths.iter().enumerate().map(input).collect() }
     }
 

@@ -1,4 +1,4 @@
-//! What a load did, counted and timed.
+//! Counts and times of a load.
 
 use std::time::Duration;
 
@@ -6,60 +6,60 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::version::Sst;
 
-/// Counts and times of a load. Times of work done on several cores add up over the cores' tasks.
+/// Counts and times of a load. Times of work on several cores are summed over the cores.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadStats {
     /// Rows read of new and changed inputs.
     pub rows_read: u64,
-    /// Rows laid out.
+    /// Rows encoded into cells.
     pub rows_accepted: u64,
     /// Rows that the table's `where` left out.
     pub rows_filtered: u64,
     /// Rows that did not fit their declared columns or the layout.
     pub rows_rejected: u64,
-    /// Rows laid out that have no cell: all their values are null. They are among those accepted.
+    /// Accepted rows without cells: all their values are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub rows_empty: u64,
     /// The first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_empty: Option<EmptyRow>,
-    /// Local times that occur twice, because the clocks go back: the first of the two was taken.
+    /// Ambiguous local times, where clocks are set back; the first of the two instants was taken.
     #[serde(skip_serializing_if = "is_zero")]
     pub repeated_times: u64,
-    /// Times of which digits beyond the microsecond were cut off.
+    /// Times truncated to microseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_times: u64,
     /// Rows of the table written to SSTs.
     pub rows_written: u64,
     /// Cells written to SSTs.
     pub cells: u64,
-    /// Cells a later one of the same load wrote over.
+    /// Cells that later cells of the same load replaced.
     pub overwritten: u64,
-    /// Rows over the 100 MB that Bigtable advises.
+    /// Rows over the 100 MB that Bigtable recommends.
     pub large_rows: u64,
     /// The largest of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_row: Option<LargestRow>,
-    /// Cells over the 10 MB that Bigtable advises.
+    /// Cells over the 10 MB that Bigtable recommends.
     pub large_cells: u64,
     /// Bytes of inputs, as stored.
     pub bytes_in: u64,
     /// Bytes of SSTs.
     pub bytes_out: u64,
-    /// Waiting for inputs.
+    /// Time waiting for inputs.
     #[serde(with = "seconds")]
     pub read: Duration,
-    /// Parsing and laying out.
+    /// Time parsing and encoding into cells.
     #[serde(with = "seconds")]
     pub parse: Duration,
-    /// Ordering cells.
+    /// Time sorting cells.
     #[serde(with = "seconds")]
     pub sort: Duration,
-    /// Building and compressing stripes.
+    /// Time building and compressing stripes.
     #[serde(with = "seconds")]
     pub encode: Duration,
-    /// Writing and syncing SSTs.
+    /// Time writing and syncing SSTs.
     #[serde(with = "seconds")]
     pub write: Duration,
 }
@@ -97,7 +97,7 @@ impl LoadStats {
         self.bytes_out += sst.bytes;
     }
 
-    /// Takes note of a large row.
+    /// Keeps the larger of two largest rows.
     pub(crate) fn add_largest(&mut self, row: Option<&LargestRow>) {
         if let Some(row) = row
             && self.largest_row.as_ref().is_none_or(|largest| largest.bytes < row.bytes)
@@ -107,12 +107,12 @@ impl LoadStats {
     }
 }
 
-/// A row of an input that made no cell.
+/// A row of an input without cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmptyRow {
     /// The input.
     pub file: String,
-    /// Line where the record starts, from 1; of what is no text, the row, from 1.
+    /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
 }
 
@@ -121,7 +121,7 @@ pub struct EmptyRow {
 pub struct LargestRow {
     /// Its key.
     pub key: String,
-    /// Bytes of its cells: family, qualifier, 8 for the timestamp and value of each.
+    /// Bytes of its cells: family, qualifier, value, and 8 for the timestamp of each.
     pub bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Rows built of events, and merged from whatever SSTs the events came in.
+//! Rows built from events, and merged from SSTs in all splits of these.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ fn plain(upsert: bool) -> StoredSchema {
     schema(&[column("n", Kind::Newest), column("m", Kind::Newest)], upsert)
 }
 
-/// Records of a bucket, which may be alike in time.
+/// Records of a bucket, which may have equal times.
 fn buckets() -> StoredSchema {
     let columns = vec![column("n", Kind::Newest), column("m", Kind::Newest)];
     let form = PackedForm::Repeated { fields: Vec::new(), number: 1 };
@@ -107,7 +107,7 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
         });
         Ranks::new(&[&dictionary])
     };
-    // In two chunks, the later of which lies first.
+    // In two chunks, the later one first.
     let half = events.len() / 2;
     let in_two = |array: ArrayRef| vec![array.slice(half, events.len() - half), array.slice(0, half)];
     let places = Arc::new(Places::new(&[(1, 0..half), (0, 0..events.len() - half)]));
@@ -133,7 +133,7 @@ fn built_of_rows(schema: &StoredSchema, events: &[Event], units: Option<Vec<u32>
     Ok(rows::build(schema, &window, &order, 0..order.rows.len(), &ranks, &|_, _| false)?.block)
 }
 
-/// What a cell holds, to be compared.
+/// The value of a cell as text, to compare.
 fn shown(array: &dyn Array, at: usize) -> Option<String> {
     array.is_valid(at).then(|| match array.data_type() {
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(at).to_string(),
@@ -188,13 +188,13 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(any_event(), 0..40)
 }
 
-/// Where a list is cut into the inputs of three SSTs.
+/// Splits events into the inputs of three SSTs.
 fn cut(events: &[Event], cuts: (usize, usize)) -> [&[Event]; 3] {
     let (first, second) = (cuts.0.min(cuts.1).min(events.len()), cuts.0.max(cuts.1).min(events.len()));
     [&events[..first], &events[first..second], &events[second..]]
 }
 
-/// However the events are cut and the SSTs merged, the records are those of one load of them all.
+/// However the events are split and the SSTs merged, the records equal those of one load of all events.
 fn check_cuts(schema: &StoredSchema, events: &[Event], cuts: (usize, usize)) {
     let whole = vec![built(schema, events).unwrap()];
     let parts = cut(events, cuts).map(|part| vec![built(schema, part).unwrap()]);
@@ -207,7 +207,7 @@ fn check_cuts(schema: &StoredSchema, events: &[Event], cuts: (usize, usize)) {
     assert_eq!(records(&right), records(&whole));
 }
 
-/// The cells of a table of newest cells and aggregates, one event after another.
+/// Model of a table of newest cells and aggregates, built event by event.
 fn model(schema: &StoredSchema, events: &[Event]) -> BTreeMap<RecordKey, Vec<Option<String>>> {
     let mut values: BTreeMap<(RecordKey, usize), Vec<i64>> = BTreeMap::new();
     for event in events {
@@ -243,7 +243,7 @@ fn model(schema: &StoredSchema, events: &[Event]) -> BTreeMap<RecordKey, Vec<Opt
     out
 }
 
-/// The events of a table with upsert that are left: of each row the last of the greatest time, with values or without.
+/// Model of upsert: keeps the last event of the greatest time of each row, with or without values.
 fn newest_of_rows(events: &[Event]) -> Vec<Event> {
     let last = |row: usize| events.iter().filter(|event| event.row == row).max_by_key(|event| event.time);
     (0..ROWS.len()).filter_map(last).cloned().collect()
@@ -275,7 +275,7 @@ proptest! {
         let schema = buckets();
         check_cuts(&schema, &events, cuts);
         let whole = records(&[built(&schema, &events).unwrap()]);
-        // Every content once, whatever came in which SST.
+        // Every distinct record once, in whichever SST it came.
         let mut distinct: Vec<_> = (events.iter())
             .filter(|event| event.values[0].is_some() || event.values[1].is_some())
             .map(|event| (event.row, Reverse(event.time), event.values[0], event.values[1]))
@@ -300,9 +300,9 @@ proptest! {
         check_cuts(&schema, &events, cuts);
         let whole = records(&[built(&schema, &events).unwrap()]);
         let is_stored = |(key, _): &(RecordKey, Vec<Option<String>>)| key.1 > 0;
-        // Cells at timestamp 0 are those of all events, the others those of one.
+        // Cells at timestamp 0 come from all events, the others from one.
         let (stored, zero): (Vec<_>, Vec<_>) = whole.into_iter().partition(is_stored);
-        // Of a row without values only its time is kept, once, and no reader sees it.
+        // A row without values keeps only its time, once, invisible to readers.
         let (emptied, stored): (Vec<_>, Vec<_>) =
             stored.into_iter().partition(|(_, values)| values.iter().all(Option::is_none));
         let newest = newest_of_rows(&events);
@@ -329,8 +329,8 @@ proptest! {
         let schema = aggregates_and_newest();
         let rules = ["n", "sum"].iter().zip(rules).map(|(family, rule)| ((*family).to_owned(), rule)).collect();
         if let Some(collector) = GcFilter::new(&schema, &rules, now) {
-            let once = collector.collect(&schema, built(&schema, &events).unwrap()).unwrap();
-            let twice = collector.collect(&schema, once.clone()).unwrap();
+            let once = collector.apply(&schema, built(&schema, &events).unwrap()).unwrap();
+            let twice = collector.apply(&schema, once.clone()).unwrap();
             prop_assert_eq!(records(&[twice]), records(&[once]));
         }
     }
@@ -362,7 +362,7 @@ fn rules_are_judged_after_cells_are_merged() {
     let one = |time: i64, value: i64| event(0, time, [Some(value), None, None]);
     let parts = [[one(1000, 1), one(2000, 10)], [one(2000, 20), one(1000, 2)]];
     let merged = merged(&schema, &parts.map(|part| vec![built(&schema, &part).unwrap()]));
-    let left = collector.collect(&schema, merged.into_iter().next().unwrap()).unwrap();
+    let left = collector.apply(&schema, merged.into_iter().next().unwrap()).unwrap();
     let versions: Vec<_> = records(&[left]).into_iter().filter(|(key, _)| key.1 == 1).collect();
     assert_eq!(versions, [(("a".to_owned(), 1, String::new(), Reverse(2000)), vec![Some("30".to_owned())])]);
 }

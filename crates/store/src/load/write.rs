@@ -1,4 +1,4 @@
-//! Writing the sorted pieces of a window as SSTs.
+//! Writes the sorted pieces of a window as SSTs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, st
 
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
-use crate::load::finish::{Finisher, Place};
+use crate::load::finish::{Finisher, OutputId};
 use crate::load::sort::chunk::{AllRanks, Chunk, WindowEvents};
 use crate::load::sort::order::RowOrder;
 use crate::load::sort::rows;
-use crate::load::sort::rows::Piece;
+use crate::load::sort::rows::SortedPiece;
 use crate::load::stats::LoadStats;
 use crate::maintenance::size;
 use crate::sst_writer::{SizedStripe, SstFile, write_error};
 use crate::table::Table;
 
-/// Events a piece of a window has, about: two full stripes.
+/// Events of a piece of a window, about two full stripes.
 const PIECE_EVENTS: usize = 131_072;
-/// Bytes of their values, about, where events are wide: a stripe of full size.
+/// Bytes of values of a piece where events are wide, about one full stripe.
 const PIECE_BYTES: usize = 8 << 20;
 
 /// Writes SSTs of one table.
@@ -32,12 +32,13 @@ pub(crate) struct SstWriter<'a> {
     pub(crate) schema: &'a Arc<StoredSchema>,
     pub(crate) ids: &'a dyn Ids,
     pub(crate) limits: StripeLimits,
-    /// Called with the rows that were encoded, again and again; an error ends the writing.
+    /// Called repeatedly with the number of rows encoded; an error ends the writing.
     pub(crate) on_written: &'a (dyn Fn(u64) -> Result<()> + Sync),
 }
 
 impl<'t> SstWriter<'t> {
-    /// Sorts the events of window `start` in `chunks` and writes them: one SST, or more if it is large. `finisher` ends them.
+    /// Sorts the events of window `start` in `chunks` and writes them as one SST, or more if the window is large.
+    /// `finisher` finishes them.
     pub(crate) fn write_window(
         &self,
         chunks: &[Chunk],
@@ -52,7 +53,7 @@ impl<'t> SstWriter<'t> {
         stats.sort += clock.elapsed();
         let events = PIECE_EVENTS.min(PIECE_BYTES / window.event_bytes().max(1));
         let pieces = order.pieces(events);
-        // A few pieces at a time bound what waits to be written; what is written meanwhile is what was encoded before.
+        // Encoding a few pieces at a time bounds memory; the batch before is written meanwhile.
         let mut batches = pieces.chunks(rayon::current_num_threads() * 4).peekable();
         let mut files = Files { writer: self, finisher, window: start, count: 0, open: None };
         let mut encoded = Vec::new();
@@ -104,12 +105,12 @@ impl<'t> SstWriter<'t> {
         rows: Range<usize>,
         ranks: &AllRanks,
     ) -> Result<(LoadStats, Vec<SizedStripe>)> {
-        // The uid goes into the file, not into its stripes.
+        // Stripes do not contain the uid.
         let options = &self.options(0);
         let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
         let built = rows::build(self.schema, window, order, rows, ranks, &repeats);
         let of_table = |error: StoreError| error.of_table(self.table.name());
-        let Piece { block, overwritten, emptied } = built.map_err(of_table)?;
+        let SortedPiece { block, overwritten, emptied } = built.map_err(of_table)?;
         let sizes = size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
         let cuts = stripe_splits(self.schema, &block, &self.limits);
@@ -117,7 +118,7 @@ impl<'t> SstWriter<'t> {
             .into_par_iter()
             .map(|rows| {
                 let stripe = encode_rows(self.schema, options, &block, rows);
-                let stripe = stripe.map_err(|source| write_error(self.table, source))?;
+                let stripe = stripe.map_err(|source| write_error(self.table.name(), source))?;
                 Ok(SizedStripe { stripe, largest_row: sizes.most, emptied })
             })
             .collect::<Result<_>>()?;
@@ -132,7 +133,7 @@ impl<'t> SstWriter<'t> {
     }
 }
 
-/// The files of a window, one after the other.
+/// The files of a window, in key order.
 struct Files<'a, 't> {
     writer: &'a SstWriter<'t>,
     finisher: &'a Finisher<'t>,
@@ -142,7 +143,7 @@ struct Files<'a, 't> {
 }
 
 impl Files<'_, '_> {
-    /// Writes stripes: how long that took.
+    /// Writes stripes, and returns the time it took.
     fn write(&mut self, stripes: Vec<SizedStripe>) -> Result<Duration> {
         let clock = Instant::now();
         for stripe in stripes {
@@ -150,7 +151,7 @@ impl Files<'_, '_> {
                 Some(open) => open,
                 None => {
                     let SstWriter { table, schema, ids, .. } = self.writer;
-                    self.open.insert(SstFile::begin(table, schema, &self.writer.options(ids.next()))?)
+                    self.open.insert(SstFile::begin(table.ssts(), schema, &self.writer.options(ids.next()))?)
                 }
             };
             file.push(stripe)?;
@@ -163,7 +164,7 @@ impl Files<'_, '_> {
 
     fn end(&mut self) {
         if let Some(file) = self.open.take() {
-            self.finisher.finish(Place { window: self.window, file: self.count }, file);
+            self.finisher.finish(OutputId { window: self.window, file: self.count }, file);
             self.count += 1;
         }
     }

@@ -1,45 +1,46 @@
-//! What of a table's small files is damaged, what that costs, and the way out: the line of versions ends before what
-//! cannot be read, or begins after it.
+//! Health of manifests and checkpoints: finds damage, its cost, and a sequence of versions that ends before the
+//! damage or begins after it.
 //!
-//! SSTs are not read here ([`Table::verify`] does), only looked for.
+//! SSTs are only looked for here; [`Table::verify`] reads them.
 
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::maintenance::left_out::stated_format;
 use crate::manifest;
+use crate::manifest::store::ManifestStore;
 use crate::table::Table;
 use crate::version::{Version, VersionEdit};
 
-/// How the small files of a table stand.
+/// Health of the manifests and checkpoints of a table.
 #[derive(Debug)]
 pub struct TableHealth {
     table: Table,
     /// Number of the newest version that has a manifest.
     pub newest: u64,
-    /// The newest version that can be read; 0 if none can.
+    /// The newest readable version; 0 if none is.
     pub readable: u64,
-    /// The oldest version from which on all up to [`Self::readable`] can be read.
+    /// The oldest version from which all versions up to [`Self::readable`] are readable.
     pub whole_from: u64,
-    /// The oldest version that is kept.
+    /// The oldest version.
     pub oldest: u64,
     /// Manifests and checkpoints that are damaged or missing.
     pub damaged: Vec<DamagedFile>,
-    /// Whether one of them was written by a newer build: then nothing is to be mended by this one.
+    /// Whether a newer build wrote one of them: then this build must not repair the table.
     pub is_newer: bool,
-    /// SSTs of the version [`Self::readable`] that are not there, or have another size.
+    /// SSTs of version [`Self::readable`] that are missing or have another size.
     pub lost_ssts: Vec<DamagedFile>,
-    /// Its job, if a version can be read.
+    /// Its job, if a version is readable.
     pub job: Option<String>,
 }
 
-/// A file that is not what it should be.
+/// A damaged or missing file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedFile {
     /// Path inside the store.
     pub path: String,
     /// What is wrong with it.
     pub reason: String,
-    /// Whether there is such a file.
+    /// Whether the file exists.
     pub is_there: bool,
 }
 
@@ -47,10 +48,11 @@ impl TableHealth {
     /// Reads every manifest and checkpoint of `table`, and looks for the SSTs of its newest version.
     ///
     /// # Errors
-    /// If the store cannot be listed, or a file not be read for another reason than what is in it.
+    /// If the store cannot be listed, or a file cannot be read for another reason than its content.
     pub fn of(table: &Table) -> Result<Self> {
-        let kept = table.kept()?;
-        let numbers = table.version_numbers()?;
+        let manifests = table.manifests();
+        let kept = manifests.kept()?;
+        let numbers = manifests.version_numbers()?;
         let newest = numbers.last().copied().unwrap_or(0);
         let mut health = Self {
             table: table.clone(),
@@ -64,7 +66,7 @@ impl TableHealth {
             job: None,
         };
         for number in kept.oldest..=newest {
-            let path = table.manifest_path(number);
+            let path = manifests.path(number);
             let Some(bytes) = table.blobs().read(&path)? else {
                 health.find(path, "it is missing, and later ones are there".to_owned(), None);
                 continue;
@@ -74,7 +76,7 @@ impl TableHealth {
             }
         }
         for number in kept.checkpoints {
-            let path = table.checkpoint_path(number);
+            let path = manifests.checkpoint_path(number);
             let Some(bytes) = table.blobs().read(&path)? else { continue };
             if let Err(reason) = manifest::decode_checkpoint(&bytes, number) {
                 health.find(path, reason, Some(&bytes));
@@ -89,7 +91,7 @@ impl TableHealth {
         self.damaged.push(DamagedFile { path, reason, is_there: bytes.is_some() });
     }
 
-    /// Finds which versions can be read.
+    /// Finds the readable versions.
     fn read_versions(&mut self) -> Result<()> {
         for number in (self.oldest..=self.newest).rev() {
             match self.table.version(number) {
@@ -103,7 +105,7 @@ impl TableHealth {
                 }
                 Err(error @ StoreError::Io { .. }) => return Err(error),
                 Err(_) if self.readable > 0 => break,
-                // Each may be whole, and still not follow the one before it.
+                // A valid manifest may still not follow the one before it.
                 Err(error) => {
                     if let StoreError::Manifest { path, reason } = error
                         && !self.damaged.iter().any(|file| file.path == path)
@@ -133,24 +135,25 @@ impl TableHealth {
         Ok(())
     }
 
-    /// Whether nothing is damaged, as far as this looks.
+    /// Whether no damage was found.
     pub fn is_sound(&self) -> bool {
         self.damaged.is_empty() && self.lost_ssts.is_empty()
     }
 
-    /// Whether no version can be read: only a rebuild makes the table again.
+    /// Whether no version is readable: then the table must be rebuilt.
     pub fn is_lost(&self) -> bool {
         self.readable == 0
     }
 
-    /// The files that stand in the way, those that come last first: damaged ones, and versions that go upon them.
+    /// The files to set aside, latest first: damaged ones, and versions based on them.
     pub fn in_the_way(&self) -> Result<Vec<String>> {
         let mut paths: Vec<String> = Vec::new();
-        let folders = [self.table.manifest_folder(), self.table.checkpoint_folder()];
-        let path = [Table::manifest_path, Table::checkpoint_path];
-        for (folder, path) in folders.iter().zip(path) {
-            for number in self.table.numbers(folder)?.into_iter().rev() {
-                let path = path(&self.table, number);
+        let manifests = self.table.manifests();
+        let directories = [manifests.directory(), manifests.checkpoint_directory()];
+        let path = [ManifestStore::path, ManifestStore::checkpoint_path];
+        for (directory, path) in directories.iter().zip(path) {
+            for number in manifests.numbers(directory)?.into_iter().rev() {
+                let path = path(manifests, number);
                 if number > self.readable || self.damaged.iter().any(|file| file.is_there && file.path == path) {
                     paths.push(path);
                 }
@@ -159,15 +162,15 @@ impl TableHealth {
         Ok(paths)
     }
 
-    /// Makes the line of versions one that can be read, when the files [in the way](Self::in_the_way) are set aside by
-    /// `set_aside`. Versions that were lost keep their numbers, up to `used`: what was published from them must not be
-    /// taken for made from others. Returns the number of the newest version.
+    /// Makes the sequence of versions readable: sets the files [in the way](Self::in_the_way) aside with `set_aside`.
+    /// The numbers of lost versions, up to `used`, are not used again, so that parts published from them are not
+    /// mistaken for parts of others. Returns the number of the newest version.
     ///
     /// # Errors
-    /// Those of setting aside and committing. Then it can be tried again.
+    /// Those of setting aside and committing; it can be tried again.
     pub fn mend(&self, used: u64, ids: &dyn Ids, set_aside: &dyn Fn(&str) -> Result<()>) -> Result<u64> {
         if self.whole_from > self.oldest {
-            self.table.keep_from(&self.table.version(self.whole_from)?)?;
+            self.table.manifests().truncate_before(&self.table.version(self.whole_from)?)?;
         }
         for path in self.in_the_way()? {
             set_aside(&path)?;

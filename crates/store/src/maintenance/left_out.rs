@@ -1,4 +1,4 @@
-//! A damaged file hurts what it holds, and nothing else: who can go on without it says so, and goes on.
+//! Warnings about damaged files that are left out, so that damage affects only their content.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::StoreError;
 
-/// Warns that what cannot be read is left out. A command comes to the same file more than once, and says it once.
+/// Warns, once per file, that an unreadable file is left out.
 pub fn leave_out(error: &StoreError) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let text = error.to_string();
@@ -16,7 +16,8 @@ pub fn leave_out(error: &StoreError) {
     }
 }
 
-/// The error of a file whose bytes are no `what` for `reason`: of a newer build if it says so, which is no damage.
+/// The error for a file that is not a valid `what`; [`StoreError::Newer`] if it states a newer format, which is not
+/// damage.
 pub fn unreadable(path: &str, what: &'static str, known: u32, bytes: &[u8], reason: String) -> StoreError {
     match stated_format(bytes).filter(|format| *format > known) {
         Some(format) => StoreError::Newer { path: path.to_owned(), format, known },
@@ -24,7 +25,7 @@ pub fn unreadable(path: &str, what: &'static str, known: u32, bytes: &[u8], reas
     }
 }
 
-/// The format that a JSON object says it has, whatever else is in it.
+/// The `format` of a JSON object, whatever else it contains.
 pub(crate) fn stated_format(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct Stated {

@@ -1,4 +1,4 @@
-//! Maintenance of a table: vacuum, verify, repair, sizes, damage, pins.
+//! Maintenance of a table: vacuum, verify, repair, health, size limits, pins.
 
 pub(crate) mod health;
 pub(crate) mod left_out;

@@ -1,38 +1,38 @@
-//! Pins: versions that a vacuum leaves alone while they are copied.
+//! Pins: keep versions from vacuum while they are copied.
 //!
-//! A pin is an empty file, `tables/T/pin/N-NAME.pin`, for version N and what is newer. It holds for an hour at least after
-//! it was last written, so that one whose process was killed holds nothing up for good; who copies for longer writes it again.
+//! A pin is an empty file, `tables/T/pin/N-NAME.pin`, for version N and newer ones. It expires after an hour at the
+//! earliest, so that a killed process does not block vacuum forever; longer copies renew it.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 use crate::error::{Result, StoreError};
-use crate::manifest;
-use crate::table::{Store, Table};
-use crate::version::Version;
+use crate::ids::TABLES;
+use crate::store::Store;
+use crate::table::Table;
 
 const ENDING: &str = ".pin";
 /// Attempts to pin all tables while others commit.
 const ATTEMPTS: usize = 100;
 
-/// Versions of tables, one of each, that were the newest at one moment. They stay until the pins are removed.
+/// Pinned versions, one of each table, that were the newest at one instant. They stay until the pins are removed.
 #[derive(Debug)]
 pub struct Pins {
     store: Store,
     name: String,
-    /// By table.
+    /// Version numbers by table.
     pub numbers: BTreeMap<String, u64>,
-    /// Whether they could be written: on a disk that is full or read-only nothing keeps a vacuum away.
+    /// Whether the pins were written: on a full or read-only disk nothing holds off a vacuum.
     pub are_held: bool,
-    /// Why others are left out.
+    /// Errors of the tables that are left out.
     pub damaged: Vec<StoreError>,
 }
 
 impl Pins {
-    /// Pins the newest version of each table, all of one moment. `name` tells these pins from others.
+    /// Pins the newest version of each table, all at one instant. `name` distinguishes these pins from others.
     ///
     /// # Errors
-    /// If the store cannot be listed, or others go on committing.
+    /// If the store cannot be listed, or commits do not stop.
     pub fn all(store: &Store, name: &str) -> Result<Self> {
         let (store, name) = (store.clone(), name.to_owned());
         let mut pins = Self { store, name, numbers: BTreeMap::new(), are_held: true, damaged: Vec::new() };
@@ -45,8 +45,8 @@ impl Pins {
                 Err(StoreError::Io { source, .. }) if is_unwritable(source.kind()) => pins.are_held = false,
                 renewed => renewed?,
             }
-            // Numbers only grow: if they are as they were, they were all the newest in between; and a vacuum that has not
-            // seen the pins has left what was the newest then.
+            // Numbers only grow: if they are unchanged, all were the newest in between; and a vacuum that did not see
+            // the pins has kept the newest versions.
             if pins.newest()? == pins.numbers {
                 return Ok(pins);
             }
@@ -68,7 +68,7 @@ impl Pins {
         Ok(numbers)
     }
 
-    /// Writes the pins again, so that they hold for another hour.
+    /// Renews the pins for another hour.
     ///
     /// # Errors
     /// If one cannot be written.
@@ -91,56 +91,41 @@ impl Pins {
     }
 
     fn paths(&self) -> impl Iterator<Item = String> {
-        let path = |(table, number): (&String, &u64)| {
-            format!("{}/{number:020}-{}{ENDING}", self.store.table(table).pin_folder(), self.name)
-        };
+        let path =
+            |(table, number): (&String, &u64)| format!("{}/{number:020}-{}{ENDING}", pin_directory(table), self.name);
         self.numbers.iter().map(path)
     }
 }
 
-/// Whether nothing can be written there, for now or at all.
+/// Whether the storage cannot be written to.
 fn is_unwritable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::StorageFull | ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }
 
 impl Drop for Pins {
     fn drop(&mut self) {
-        // One that stays holds for an hour.
+        // A pin that stays expires after an hour.
         let _ = self.release();
     }
 }
 
-impl Table {
-    pub(crate) fn pin_folder(&self) -> String {
-        format!("{}/pin", self.folder())
-    }
+/// Directory of the pins of a table.
+fn pin_directory(table: &str) -> String {
+    format!("{TABLES}/{table}/pin")
+}
 
-    /// The oldest version that is pinned, and pins that hold no more: those last written before `before`.
-    pub(crate) fn pinned(&self, before: i64) -> Result<(Option<u64>, Vec<String>)> {
-        let (mut oldest, mut dead): (Option<u64>, Vec<String>) = (None, Vec::new());
-        for name in self.blobs().list(&self.pin_folder())? {
-            let path = format!("{}/{name}", self.pin_folder());
-            let number = name.strip_suffix(ENDING).and_then(|name| name.split_once('-')?.0.parse::<u64>().ok());
-            let (Some(number), Some(found)) = (number, self.blobs().stat(&path)?) else { continue };
-            match found.modified {
-                Some(modified) if modified < before => dead.push(path),
-                _ => oldest = Some(oldest.map_or(number, |oldest| oldest.min(number))),
-            }
+/// The oldest pinned version, and the expired pins: those last written before `before`.
+pub(crate) fn pinned(table: &Table, before: i64) -> Result<(Option<u64>, Vec<String>)> {
+    let (mut oldest, mut dead): (Option<u64>, Vec<String>) = (None, Vec::new());
+    let directory = pin_directory(table.name());
+    for name in table.blobs().list(&directory)? {
+        let path = format!("{directory}/{name}");
+        let number = name.strip_suffix(ENDING).and_then(|name| name.split_once('-')?.0.parse::<u64>().ok());
+        let (Some(number), Some(found)) = (number, table.blobs().stat(&path)?) else { continue };
+        match found.modified {
+            Some(modified) if modified < before => dead.push(path),
+            _ => oldest = Some(oldest.map_or(number, |oldest| oldest.min(number))),
         }
-        Ok((oldest, dead))
     }
-
-    /// The small files of a table that has `version` and none before it, by path inside the store: its SSTs are all that is
-    /// missing.
-    ///
-    /// # Errors
-    /// If its manifest cannot be read.
-    pub fn files_of(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
-        let number = version.number;
-        let path = self.manifest_path(number);
-        let Some(bytes) = self.blobs().read(&path)? else { return Err(self.missing(number)) };
-        manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
-        let (checkpoint, whole) = self.checkpoint_of(version)?;
-        Ok(vec![(path, bytes.to_vec()), (checkpoint, whole), (self.oldest_path(number), Vec::new())])
-    }
+    Ok((oldest, dead))
 }

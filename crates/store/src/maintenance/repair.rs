@@ -1,8 +1,8 @@
-//! Repair: damaged SSTs are taken out of a table, and what they held is loaded again where its inputs are still there.
+//! Repair: removes damaged SSTs from a table, so that their windows are rebuilt from inputs that still exist.
 //!
-//! A window is a function of its inputs, so nothing is patched: the inputs of a window that lost a file count as changed
-//! from then on, and the next run builds their windows anew. Until then the table answers without what was lost, and
-//! the days of those windows count as changed.
+//! A window is a function of its inputs, so nothing is patched: the inputs of a window that lost a file count as
+//! changed, and the next run rebuilds their windows. Until then the table answers without the lost cells, and the
+//! days of those windows count as changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,38 +12,38 @@ use tidetable_source::ContentHash;
 use crate::error::{Result, StoreError};
 use crate::ids::Ids;
 use crate::maintenance::verify::{SstReport, VerifyOptions};
-use crate::table::{Store, Table};
+use crate::store::Store;
+use crate::table::Table;
 use crate::version::{Input, Version, VersionEdit};
 
-/// What a repair takes out of the newest version of a table.
+/// The SSTs that a repair removes from the newest version of a table.
 #[derive(Debug)]
 pub struct RepairPlan {
     table: Table,
     base: Version,
-    /// The damaged SSTs, by window: with their keys and times these are what is lost.
+    /// The damaged SSTs, by window; their keys and times tell what is lost.
     pub lost: Vec<SstReport>,
-    /// The inputs whose cells lie in the windows of those, by sequence: what to load again.
+    /// The inputs with cells in their windows, by sequence number: they are loaded again.
     pub inputs: Vec<Input>,
-    /// What is wrong with manifests, which a repair cannot mend.
+    /// Damage of manifests, which a repair cannot remove.
     pub manifests: Vec<StoreError>,
 }
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairDone {
     /// The version without the damaged SSTs.
     pub version: u64,
-    /// Copies of those that could be read, beside the table's other files; vacuum does not touch them.
+    /// Quarantined copies of the readable ones; vacuum does not remove them.
     pub kept: Vec<String>,
 }
 
 impl RepairPlan {
-    /// Reads the newest version of a table back and plans to take out what is damaged of it: all SSTs, or those of
-    /// `only`, by id.
+    /// Verifies the newest version of a table and plans to remove its damaged SSTs: all, or those of `only`, by id.
     ///
     /// # Errors
-    /// If there is no version that can be read, or [`StoreError::NotDamaged`] if one of `only` is sound or is none
-    /// of the newest version.
+    /// If no version is readable, or [`StoreError::NotDamaged`] if one of `only` is sound or not in the newest
+    /// version.
     pub fn new(store: &Store, name: &str, only: &[String]) -> Result<Self> {
         let base = store.snapshot(name)?.version().clone();
         let table = store.table(name);
@@ -64,23 +64,23 @@ impl RepairPlan {
         self.lost.is_empty()
     }
 
-    /// The version it was worked out against.
+    /// The version it was made against.
     pub fn version(&self) -> &Version {
         &self.base
     }
 
-    /// The edit that takes the SSTs out.
+    /// The edit that removes the SSTs.
     fn edit(&self) -> VersionEdit {
         let mut edit = VersionEdit { base: self.base.number, ..VersionEdit::default() };
         for file in &self.lost {
-            edit.taken_out.entry(file.window).or_default().push(file.sst.id.clone());
+            edit.removed_ssts.entry(file.window).or_default().push(file.sst.id.clone());
         }
         let windows: BTreeSet<i64> = self.lost.iter().flat_map(SstReport::windows).collect();
         let lost = self.base.windows.iter().filter(|window| windows.contains(&window.start));
         let days: BTreeMap<i64, BTreeSet<i32>> =
             lost.map(|window| (window.start, window.days.keys().copied().collect())).collect();
         edit.days = days;
-        // What is left of them is not their content.
+        // Their remaining cells are not their content.
         let changed = |input: &Input| Input { hash: ContentHash(0), version: String::new(), ..input.clone() };
         edit.inputs = self.inputs.iter().map(changed).collect();
         edit
@@ -99,17 +99,17 @@ impl RepairPlan {
         for file in &self.lost {
             match self.keep(&file.sst.id) {
                 Ok(path) => kept.extend(path),
-                Err(error) => tracing::warn!(%error, "no copy of a damaged file is kept"),
+                Err(error) => tracing::warn!(%error, "cannot copy a damaged SST to quarantine"),
             }
         }
         Ok(RepairDone { version, kept })
     }
 
-    /// Copies an SST where vacuum does not look; `None` if it is not there.
+    /// Copies an SST to quarantine; `None` if it is missing.
     fn keep(&self, id: &str) -> Result<Option<String>> {
-        let path = self.table.quarantine_path(id);
+        let path = self.table.ssts().quarantine_path(id);
         let Some(bytes) = self.table.blobs().read(&self.table.sst_path(id))? else { return Ok(None) };
-        let mut copy = self.table.blobs().replacer(&path)?;
+        let mut copy = self.table.blobs().overwrite_writer(&path)?;
         copy.write_all(&bytes).map_err(|source| StoreError::Io { action: "write", path: path.clone(), source })?;
         copy.finish()?;
         Ok(Some(path))

@@ -1,8 +1,8 @@
-//! Rows and cells against Bigtable's limits.
+//! Size limits of rows and cells, as in Bigtable.
 //!
-//! A row takes, for each of its cells, the bytes of family, qualifier and value, and 8 for the timestamp; its key is not
-//! counted. A bound that costs next to nothing comes first, and only rows it does not clear are added up. A row of which
-//! several SSTs hold cells is looked at in each of them here, and as a whole when it is committed (see `limits`).
+//! The size of a row is, for each of its cells, the bytes of family, qualifier and value, and 8 for the timestamp;
+//! its key is not counted. A cheap upper bound comes first; only rows that it does not clear are measured. A row in
+//! several SSTs is measured in each of them here, and as a whole by the commit (see `limits`).
 
 use arrow::array::{Array, AsArray};
 use tidetable_layout::cell::CellWriter;
@@ -12,28 +12,28 @@ use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Stored
 use crate::error::{Result, StoreError};
 use crate::load::LargestRow;
 
-/// Most bytes of a row.
+/// Limit on the bytes of a row.
 pub(crate) const ROW_LIMIT: u64 = 256 << 20;
-/// Bytes of a row that Bigtable advises not to pass.
+/// Recommended limit on the bytes of a row.
 const ROW_ADVISED: u64 = 100_000_000;
-/// Bytes of a cell that Bigtable advises not to pass. Those over 100 MiB never come here: their rows are rejected.
+/// Recommended limit on the bytes of a cell. Cells over 100 MiB do not occur: their rows are rejected.
 const CELL_ADVISED: usize = 10_000_000;
 const TIMESTAMP: u64 = 8;
 
-/// What is over the advice, and what is over the limit.
+/// Rows and cells over the recommended limits, and rows over the hard limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) rows: u64,
     pub(crate) cells: u64,
     pub(crate) largest: Option<LargestRow>,
-    /// No row takes more bytes than this.
+    /// Upper bound on the bytes of a row.
     pub(crate) most: u64,
-    /// Rows over the limit, by number, and their bytes.
+    /// Rows over the limit: (index, bytes).
     pub(crate) over: Vec<(usize, u64)>,
 }
 
 impl Sizes {
-    /// The sizes, of the rows `keys`, if none is over the limit.
+    /// The sizes of the rows `keys`, if none is over the limit.
     ///
     /// # Errors
     /// [`StoreError::RowTooLarge`] for the first that is.
@@ -45,20 +45,24 @@ impl Sizes {
     }
 }
 
-/// A row over the limit. The table is the caller's to know.
+/// The error for a row over the limit; the caller sets the table.
 pub(crate) fn too_large(key: &[u8], bytes: u64) -> StoreError {
     StoreError::RowTooLarge { table: String::new(), row: String::from_utf8_lossy(key).into_owned(), bytes }
 }
 
-/// Looks for rows and cells over the advice, and for rows over `limit`.
+/// Finds rows and cells over the recommended limits, and rows over `limit`.
 pub(crate) fn measure(schema: &StoredSchema, block: &Block, limit: u64) -> Sizes {
     measure_against(schema, block, ROW_ADVISED.min(limit), limit)
 }
 
 fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u64) -> Sizes {
-    let parts: Vec<Part<'_>> =
-        schema.groups.iter().zip(&block.groups).filter_map(|(group, held)| Part::new(group, held.as_ref()?)).collect();
-    let mut sizes = Sizes { cells: parts.iter().map(Part::large_cells).sum(), ..Sizes::default() };
+    let parts: Vec<GroupSizes<'_>> = schema
+        .groups
+        .iter()
+        .zip(&block.groups)
+        .filter_map(|(group, held)| GroupSizes::new(group, held.as_ref()?))
+        .collect();
+    let mut sizes = Sizes { cells: parts.iter().map(GroupSizes::large_cells).sum(), ..Sizes::default() };
     for row in 0..block.keys.len() {
         let bound = parts.iter().map(|part| part.bound(row, row)).sum::<u64>();
         if bound <= advised {
@@ -81,23 +85,23 @@ fn measure_against(schema: &StoredSchema, block: &Block, advised: u64, limit: u6
     sizes
 }
 
-/// One group of a block.
-struct Part<'a> {
+/// One column group of a block.
+struct GroupSizes<'a> {
     group: &'a Group,
     held: &'a GroupBlock,
-    /// Most bytes of the cells of a record, but for values of no fixed width.
+    /// Upper bound on the bytes of a record, without values of variable width.
     record: u64,
-    /// The columns of such values: most groups have none, and every row is asked.
+    /// Columns of variable width, collected once: most groups have none.
     texts: Vec<&'a dyn Array>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> GroupSizes<'a> {
     fn new(group: &'a Group, held: &'a GroupBlock) -> Option<Self> {
         let dictionary = held.qualifiers.iter().flat_map(|qualifiers| &qualifiers.dictionary);
         let longest = dictionary.map(|name| name.len()).max().unwrap_or(0) as u64;
         let values = group.columns.iter().map(|column| widest(column).unwrap_or(0)).sum::<u64>();
         let record = match &group.packed {
-            // One cell; the name and the punctuation or tag of each field stand in it.
+            // One cell, which contains the name and punctuation or the tag of each field.
             Some(packed) => {
                 let fields: u64 = group.columns.iter().map(|column| column.qualifier.len() as u64 + TIMESTAMP).sum();
                 (packed.family.len() + packed.qualifier.len()) as u64 + longest + TIMESTAMP + fields
@@ -109,7 +113,7 @@ impl<'a> Part<'a> {
         (!held.is_empty()).then_some(Self { group, held, record: record + values, texts })
     }
 
-    /// No fewer bytes than the rows `first` to `last` take.
+    /// Upper bound on the bytes of the rows `first` to `last`.
     fn bound(&self, first: usize, last: usize) -> u64 {
         let records = self.held.records(first).start..self.held.records(last).end;
         let values = self.texts.iter().map(|array| data_bytes(*array, records.clone()));
@@ -117,7 +121,7 @@ impl<'a> Part<'a> {
     }
 
     fn exact(&self, row: usize) -> u64 {
-        // What makes these cells is not known here: the bound is near.
+        // The encoding of packed cells is not known here; the bound is close.
         if self.group.packed.is_some() {
             return self.bound(row, row);
         }
@@ -135,7 +139,7 @@ impl<'a> Part<'a> {
         bytes
     }
 
-    /// Bytes of a record's own qualifier.
+    /// Bytes of the qualifier of a record.
     fn qualifier(&self, record: usize) -> u64 {
         let all = self.held.qualifiers.as_ref().filter(|_| self.group.qualifier == QualifierKind::Dynamic);
         let name = all.and_then(|all| all.dictionary.get(*all.codes.get(record)? as usize));
@@ -151,12 +155,12 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Bytes of a cell around its value, but for the qualifier of its record.
+/// Bytes of a cell without its value and the qualifier of its record.
 fn around(column: &Column) -> u64 {
     (column.family.len() + column.qualifier.len()) as u64 + TIMESTAMP
 }
 
-/// Most bytes of a value; `None` if it has no fixed width.
+/// Upper bound on the bytes of a value; `None` if its width is variable.
 fn widest(column: &Column) -> Option<u64> {
     let ValueType::Field(kind) = column.value else {
         return if column.value == ValueType::Empty { Some(0) } else { None };
@@ -172,7 +176,7 @@ fn widest(column: &Column) -> Option<u64> {
     })
 }
 
-/// Bytes of text and of bytes; 0 for values of a fixed width.
+/// Bytes of text and binary values; 0 for values of fixed width.
 fn data_bytes(array: &dyn Array, range: std::ops::Range<usize>) -> u64 {
     let offsets = offsets(array).unwrap_or_default();
     offsets
@@ -255,7 +259,7 @@ mod tests {
     #[test]
     fn the_bound_is_never_less() {
         let (schema, block) = block();
-        let part = Part::new(&schema.groups[0], block.groups[0].as_ref().unwrap()).unwrap();
+        let part = GroupSizes::new(&schema.groups[0], block.groups[0].as_ref().unwrap()).unwrap();
         for row in 0..2 {
             assert!(part.bound(row, row) >= part.exact(row));
         }

@@ -1,94 +1,93 @@
-//! Reading a table back to see whether it is whole: manifests, and every byte of every SST.
+//! Verify: reads manifests and every byte of every SST back, to find damage.
 //!
-//! Nothing is mended here, and one damaged file hides no other: what is found is told file by file.
+//! Nothing is changed, and damage is reported file by file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
-use tidetable_sstable::tools::failpoints::{self, Bug};
 use tidetable_sstable::{ReadError, Reader};
 
+use crate::commit::limits::rows_over_limits;
 use crate::error::{Result, StoreError};
 use crate::table::Table;
 use crate::version::{Sst, Version};
 
-/// How much of a table is read back.
+/// Options of a verify.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VerifyOptions {
-    /// The SSTs of all versions that are kept, not only of the newest.
+    /// Verify the SSTs of all versions, not only of the newest.
     pub all_versions: bool,
-    /// Only sizes and checksums: no value is decoded. A file whose checksum is right holds what its writer wrote.
+    /// Check only sizes and checksums, without decoding values.
     pub checksums_only: bool,
 }
 
-/// What was found of a table.
+/// Result of verifying a table.
 #[derive(Debug)]
 pub struct TableReport {
-    /// Table id.
+    /// Table name.
     pub table: String,
-    /// Numbers of the versions that were read, ascending.
+    /// Numbers of the verified versions, ascending.
     pub versions: Vec<u64>,
-    /// What is wrong with its manifests.
+    /// Damage of its manifests.
     pub manifests: Vec<StoreError>,
-    /// Its SSTs, by window and order, those of the newest version first.
+    /// Its SSTs, by window and sequence number, those of the newest version first.
     pub ssts: Vec<SstReport>,
-    /// Rows of the newest version that are over a limit, so that they cannot be read or compacted: a build left them
-    /// that did not check this.
+    /// Rows of the newest version over a limit, which cannot be read or compacted: left by builds without this check.
     pub rows: Vec<StoreError>,
 }
 
-/// What was found of an SST.
+/// Result of verifying an SST.
 #[derive(Debug)]
 pub struct SstReport {
-    /// The file, as its manifest says it.
+    /// The SST as its manifest describes it.
     pub sst: Sst,
     /// Start of its window, microseconds since the epoch.
     pub window: i64,
     /// The newest version that names it.
     pub version: u64,
-    /// What is wrong with it; empty if it is sound.
+    /// Its damage; empty if it is sound.
     pub damage: Vec<StoreError>,
 }
 
 impl SstReport {
-    /// Starts of the windows whose rows it holds, ascending.
+    /// Starts of its windows, ascending.
     pub fn windows(&self) -> Vec<i64> {
-        self.sst.joined.as_ref().map_or_else(|| vec![self.window], |joined| joined.windows.clone())
+        self.sst.multi_window.as_ref().map_or_else(|| vec![self.window], |multi_window| multi_window.windows.clone())
     }
 }
 
 impl TableReport {
-    /// Whether nothing is wrong.
+    /// Whether no damage was found.
     pub fn is_sound(&self) -> bool {
         self.manifests.is_empty() && self.rows.is_empty() && self.damaged().next().is_none()
     }
 
-    /// The SSTs that are not sound.
+    /// The damaged SSTs.
     pub fn damaged(&self) -> impl Iterator<Item = &SstReport> {
         self.ssts.iter().filter(|report| !report.damage.is_empty())
     }
 }
 
 impl Table {
-    /// Reads the table back, on all cores, and tells of every file whether it is what its manifest says. Of a table
-    /// without versions there is nothing to tell.
+    /// Reads the table back, on all cores, and compares every file with its manifest. The report of a table without
+    /// versions is empty.
     ///
     /// # Errors
-    /// Only if the store cannot be listed: a file that cannot be read is damage.
+    /// If the store cannot be listed; an unreadable file is reported as damage.
     pub fn verify(&self, options: VerifyOptions) -> Result<TableReport> {
         let mut numbers = self.version_numbers()?;
         let mut manifests = Vec::new();
-        let line = self.kept()?.oldest..;
+        let line = self.manifests().kept()?.oldest..;
         if let Some((missing, _)) = line.zip(&numbers).find(|(expected, found)| expected != *found) {
-            manifests.push(self.missing(missing));
+            manifests.push(self.manifests().missing(missing));
         }
         if !options.all_versions {
             numbers = numbers.split_off(numbers.len().saturating_sub(1));
         }
         let mut versions = Vec::with_capacity(numbers.len());
-        let mut named = Named::default();
+        let mut named = NamedSsts::default();
         let mut newest = None;
         for number in numbers.into_iter().rev() {
             let read = self.version(number).and_then(|version| {
@@ -103,7 +102,7 @@ impl Table {
             }
         }
         versions.reverse();
-        let report = |file: &File| SstReport {
+        let report = |file: &SstToVerify| SstReport {
             sst: file.sst.clone(),
             window: file.window,
             version: file.version,
@@ -111,18 +110,18 @@ impl Table {
         };
         let ssts = named.files.par_iter().map(report).collect();
         let rows =
-            newest.map_or(Vec::new(), |newest| self.rows_over_limits(&newest).unwrap_or_else(|error| vec![error]));
+            newest.map_or(Vec::new(), |newest| rows_over_limits(self, &newest).unwrap_or_else(|error| vec![error]));
         Ok(TableReport { table: self.name().to_owned(), versions, manifests, ssts, rows })
     }
 
-    /// What is wrong with an SST, all of it.
-    fn verify_sst(&self, file: &File, checksums_only: bool) -> Vec<StoreError> {
+    /// All damage of an SST.
+    fn verify_sst(&self, file: &SstToVerify, checksums_only: bool) -> Vec<StoreError> {
         let sst = &file.sst;
-        let reader = match self.open_sst(sst) {
+        let reader = match self.ssts().open(sst) {
             Ok(reader) => reader,
             Err(error) => return vec![error],
         };
-        if failpoints::is(Bug::VerifyOpensOnly) {
+        if tidetable_sstable::failpoint!(VerifyOpensOnly) {
             return Vec::new();
         }
         let path = self.sst_path(&sst.id);
@@ -134,7 +133,7 @@ impl Table {
         if **reader.schema() != *file.schema {
             differs.push("the schema of its rows");
         }
-        // Beside a page that is damaged it says nothing new.
+        // Redundant after a damaged page.
         if sound && swept.checksum.map(|checksum| format!("{checksum:032x}")).as_ref() != Some(&sst.checksum) {
             differs.push("the checksum of the whole file");
         }
@@ -148,25 +147,25 @@ impl Table {
     }
 }
 
-/// An SST to be read, with what is known of it.
-struct File {
+/// An SST to verify, with its description.
+struct SstToVerify {
     sst: Sst,
     window: i64,
     version: u64,
     schema: Arc<StoredSchema>,
 }
 
-/// The SSTs that versions name, each once.
+/// The SSTs of several versions, each once.
 #[derive(Default)]
-struct Named {
-    files: Vec<File>,
+struct NamedSsts {
+    files: Vec<SstToVerify>,
     places: HashMap<String, usize>,
-    /// Of the version that was added last: the fingerprint of its layout.
+    /// Layout fingerprint and schema of the version added last.
     schema: Option<(String, Arc<StoredSchema>)>,
 }
 
-impl Named {
-    /// Adds those of a version, which is older than those before it.
+impl NamedSsts {
+    /// Adds the SSTs of a version older than those added before.
     fn add(&mut self, table: &Table, version: Version) -> Result<()> {
         let schema = match &self.schema {
             Some((layout, schema)) if *layout == version.table.layout => Arc::clone(schema),
@@ -176,10 +175,10 @@ impl Named {
         for window in &version.windows {
             for sst in &window.ssts {
                 if let Some(file) = self.places.get(&sst.id).and_then(|place| self.files.get(*place)) {
-                    // Where it stands among others is the version's affair, and what it holds is not.
-                    let (order, level, joined) = (file.sst.order, file.sst.level, file.sst.joined.clone());
-                    if (Sst { order, level, joined, ..sst.clone() }) != file.sst {
-                        let path = table.manifest_path(version.number);
+                    // Versions may differ in its position among others, but not in its content.
+                    let (seqno, level, multi_window) = (file.sst.seqno, file.sst.level, file.sst.multi_window.clone());
+                    if (Sst { seqno, level, multi_window, ..sst.clone() }) != file.sst {
+                        let path = table.manifests().path(version.number);
                         let reason = format!("it describes SST {} otherwise than version {}", sst.id, file.version);
                         return Err(StoreError::Manifest { path, reason });
                     }
@@ -187,14 +186,14 @@ impl Named {
                 }
                 self.places.insert(sst.id.clone(), self.files.len());
                 let (number, schema) = (version.number, Arc::clone(&schema));
-                self.files.push(File { sst: sst.clone(), window: window.start, version: number, schema });
+                self.files.push(SstToVerify { sst: sst.clone(), window: window.start, version: number, schema });
             }
         }
         Ok(())
     }
 }
 
-/// What the stripe table of a file says otherwise than its manifest.
+/// Differences between the index of a file and its manifest.
 fn differences(sst: &Sst, reader: &Reader) -> Vec<&'static str> {
     let stripes = reader.stripes();
     let held = reader.summary();

@@ -1,97 +1,111 @@
-//! What one version changes of the version before it.
+//! Manifest delta: the difference of a version to the version before.
 //!
-//! It says what is different, not what was done: reading it needs no knowledge of loads and compactions.
+//! It records what differs, not what was done: readers need not know loads and compactions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::tombstone::AppliedDrop;
+use crate::tombstone::Tombstone;
 use crate::version::cow_list::CowList;
-use crate::version::names::{Name, Named, put_named};
+use crate::version::inputs::{InputName, Named, put_named};
 use crate::version::{Input, Sst, TableIdentity, Version, WindowState};
 
-/// What one version changes of the version before it.
+/// The difference of a version to the version before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Step {
-    /// Number of the version it makes.
+pub(crate) struct ManifestDelta {
+    /// Number of the resulting version.
     pub(crate) number: u64,
     /// Checksum of the manifest of the version before.
     pub(crate) before: String,
     commit: String,
-    born: String,
+    #[serde(rename = "born")]
+    table_uuid: String,
     now: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    collected: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    vacuumed: Option<i64>,
+    #[serde(default, rename = "collected", skip_serializing_if = "Option::is_none")]
+    gc_watermark: Option<i64>,
+    #[serde(default, rename = "vacuumed", skip_serializing_if = "Option::is_none")]
+    vacuum_watermark: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     table: Option<TableIdentity>,
-    /// Paths of inputs that are no more.
+    /// Paths of removed inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     inputs_gone: Vec<String>,
-    /// Inputs that are new or others than before.
+    /// New and changed inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     inputs: Vec<Input>,
-    /// Paths of names without rows that are none any more.
+    /// Paths of removed names without rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names_gone: Vec<String>,
-    /// Names without rows that are new or others than before.
+    /// New and changed names without rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    names: Vec<Name>,
+    names: Vec<InputName>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     windows_gone: Vec<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    windows: Vec<WindowStep>,
-    /// Drops of before that stay, from the first on.
-    drops_kept: usize,
-    /// Those that follow.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    drops: Vec<AppliedDrop>,
+    windows: Vec<WindowDelta>,
+    /// Number of tombstones that stay, from the first.
+    #[serde(rename = "drops_kept")]
+    tombstones_kept: usize,
+    /// New tombstones after them.
+    #[serde(default, rename = "drops", skip_serializing_if = "Vec::is_empty")]
+    tombstones: Vec<Tombstone>,
 }
 
-/// What changes of a window; a window that was not there was empty.
+/// Changes of a window; a missing window counts as empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct WindowStep {
+struct WindowDelta {
     start: i64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     days: BTreeMap<i32, u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     days_gone: Vec<i32>,
-    /// SSTs before those that go.
+    /// Index of the first removed SST.
     at: usize,
-    /// The SSTs that go, one after the other.
+    /// Ids of the removed SSTs, which are consecutive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gone: Vec<String>,
-    /// Those that take their place.
+    /// The SSTs that replace them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     ssts: Vec<Sst>,
 }
 
-impl Step {
-    /// Whether the version holds what the one before does: vacuum commits such, to say which files may be gone.
+impl ManifestDelta {
+    /// Whether only the vacuum cutoff changes.
     pub(crate) fn changes_nothing(&self) -> bool {
         let inputs = self.inputs_gone.is_empty() && self.inputs.is_empty();
         let windows = self.windows_gone.is_empty() && self.windows.is_empty();
-        self.table.is_none() && inputs && windows && self.drops.is_empty()
+        self.table.is_none() && inputs && windows && self.tombstones.is_empty()
     }
 
-    /// The step from `before`, whose manifest has the checksum `manifest`, to `next`.
+    /// The delta from `before`, whose manifest has the checksum `manifest`, to `next`.
     pub(crate) fn between(before: &Version, manifest: &str, next: &Version) -> Self {
-        let Version { number, commit, born, now, table, inputs, names, windows, drops, collected, vacuumed, origin: _ } =
-            next;
+        let Version {
+            number,
+            commit,
+            table_uuid,
+            now,
+            table,
+            inputs,
+            names,
+            windows,
+            tombstones,
+            gc_watermark,
+            vacuum_watermark,
+            origin: _,
+        } = next;
         let (inputs_gone, inputs) = named_changes(&before.inputs, inputs);
         let (names_gone, names) = named_changes(&before.names, names);
         let (windows_gone, windows) = window_changes(&before.windows, windows);
-        let drops_kept = before.drops.iter().zip(drops).take_while(|(old, new)| old == new).count();
+        let tombstones_kept = before.tombstones.iter().zip(tombstones).take_while(|(old, new)| old == new).count();
         Self {
             number: *number,
             before: manifest.to_owned(),
             commit: commit.clone(),
-            born: born.clone(),
+            table_uuid: table_uuid.clone(),
             now: *now,
-            collected: *collected,
-            vacuumed: *vacuumed,
+            gc_watermark: *gc_watermark,
+            vacuum_watermark: *vacuum_watermark,
             table: (before.table != *table).then(|| table.clone()),
             inputs_gone,
             inputs,
@@ -99,12 +113,12 @@ impl Step {
             names,
             windows_gone,
             windows,
-            drops_kept,
-            drops: drops[drops_kept..].to_vec(),
+            tombstones_kept,
+            tombstones: tombstones[tombstones_kept..].to_vec(),
         }
     }
 
-    /// The commit it is of.
+    /// Id of the commit.
     pub(crate) fn commit(&self) -> &str {
         &self.commit
     }
@@ -114,35 +128,35 @@ impl Step {
         self.now
     }
 
-    /// The version it makes of `version`.
+    /// Applies the delta to `version`.
     ///
     /// # Errors
-    /// Why it is no step from there, in words.
+    /// The reason why it does not apply.
     pub(crate) fn apply(self, mut version: Version) -> Result<Version, String> {
         if version.number.checked_add(1) != Some(self.number) {
             return Err(format!("it is version {}, and comes after version {}", self.number, version.number));
         }
         version.number = self.number;
         version.commit = self.commit;
-        version.born = self.born;
+        version.table_uuid = self.table_uuid;
         version.now = self.now;
-        version.collected = self.collected;
-        version.vacuumed = self.vacuumed;
+        version.gc_watermark = self.gc_watermark;
+        version.vacuum_watermark = self.vacuum_watermark;
         if let Some(table) = self.table {
             version.table = table;
         }
         put_named(&mut version.inputs, &self.inputs_gone, self.inputs);
         put_named(&mut version.names, &self.names_gone, self.names);
         version.windows.retain(|window| !self.windows_gone.contains(&window.start));
-        for step in self.windows {
-            let start = step.start;
-            step.apply(version.window(start))?;
+        for delta in self.windows {
+            let start = delta.start;
+            delta.apply(version.window(start))?;
         }
-        if self.drops_kept > version.drops.len() {
-            return Err(format!("it keeps {} drops of {}", self.drops_kept, version.drops.len()));
+        if self.tombstones_kept > version.tombstones.len() {
+            return Err(format!("it keeps {} tombstones of {}", self.tombstones_kept, version.tombstones.len()));
         }
-        version.drops.truncate(self.drops_kept);
-        version.drops.extend(self.drops);
+        version.tombstones.truncate(self.tombstones_kept);
+        version.tombstones.extend(self.tombstones);
         Ok(version)
     }
 }
@@ -156,8 +170,8 @@ fn named_changes<T: Named + Clone + PartialEq>(before: &CowList<T>, next: &CowLi
     (gone.map(|item| item.path().to_owned()).collect(), changed.cloned().collect())
 }
 
-fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) -> (Vec<i64>, Vec<WindowStep>) {
-    let (mut gone, mut steps) = (Vec::new(), Vec::new());
+fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) -> (Vec<i64>, Vec<WindowDelta>) {
+    let (mut gone, mut deltas) = (Vec::new(), Vec::new());
     let mut old = 0;
     for at in 0..next.len() {
         let window = &next[at];
@@ -167,19 +181,18 @@ fn window_changes(before: &CowList<WindowState>, next: &CowList<WindowState>) ->
         }
         if old < before.len() && before[old].start == window.start {
             if !next.shares(at, before, old) && before[old] != *window {
-                steps.push(WindowStep::between(&before[old], window));
+                deltas.push(WindowDelta::between(&before[old], window));
             }
             old += 1;
         } else {
-            let empty = WindowState { start: window.start, days: BTreeMap::new(), ssts: Vec::new() };
-            steps.push(WindowStep::between(&empty, window));
+            deltas.push(WindowDelta::between(&WindowState::new(window.start), window));
         }
     }
     gone.extend(before.iter().skip(old).map(|window| window.start));
-    (gone, steps)
+    (gone, deltas)
 }
 
-impl WindowStep {
+impl WindowDelta {
     fn between(before: &WindowState, next: &WindowState) -> Self {
         let WindowState { start, days, ssts } = next;
         let at = before.ssts.iter().zip(ssts).take_while(|(old, new)| old == new).count();
@@ -201,7 +214,7 @@ impl WindowStep {
         let replaced = end.and_then(|end| window.ssts.get(self.at..end));
         let same = |old: &[Sst]| old.iter().map(|sst| &sst.id).eq(&self.gone);
         let Some(end) = end.filter(|_| replaced.is_some_and(same)) else {
-            return Err(format!("the SSTs that it replaces in the window at {} us are others", self.start));
+            return Err(format!("the SSTs that it replaces in the window at {} us differ", self.start));
         };
         window.ssts.splice(self.at..end, self.ssts);
         window.days.retain(|day, _| !self.days_gone.contains(day));

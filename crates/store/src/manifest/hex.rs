@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal text, as manifests have them.
+//! Hexadecimal text of bytes, for serde.
 
 /// For `#[serde(with)]`.
 pub(crate) mod hex_bytes {

@@ -1,19 +1,22 @@
-//! The bytes of manifests and checkpoints: JSON objects, each with a checksum over the exact text of what it holds.
+//! Manifest codec: manifests and checkpoints are JSON objects with a checksum over the exact text of their content.
 //!
 //! ```text
 //! manifest/N.json     {"format":1,"checksum":"..","version":{..}}      version N, whole
 //!                  or {"format":2,"checksum":"..","step":{..}}         what version N changes of version N - 1
 //! checkpoint/N.json   {"format":2,"checksum":"..","checkpoint":{"manifest":"..","version":{..}}}
-//! checkpoint/N.oldest empty: N is the oldest version, see `history`
+//! checkpoint/N.oldest empty: N is the oldest version, see `checkpoints`
 //! ```
 //!
-//! A checksum is the xxh3-128 of the text of `version`, `step` or `checkpoint`, 32 hexadecimal digits. A step holds the
-//! checksum of the manifest before it, and a checkpoint that of the manifest it stands for, so that none can be taken
-//! for another. A manifest is a commit; a checkpoint only saves reading the steps before it.
+//! A checksum is the xxh3-128 of the text of `version`, `step` or `checkpoint`, 32 hexadecimal digits. A delta holds
+//! the checksum of the manifest before it, and a checkpoint that of its own manifest, so that none can be mistaken
+//! for another. A manifest is a commit; a checkpoint only saves reading deltas.
 
+pub(crate) mod checkpoints;
 pub(crate) mod delta;
 pub(crate) mod hex;
-pub(crate) mod line;
+pub(crate) mod newest;
+pub(crate) mod put;
+pub(crate) mod store;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -22,14 +25,14 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::version::{Version, invariants};
-pub(crate) use delta::Step;
+pub(crate) use delta::ManifestDelta;
 
-/// Format of manifests that hold a whole version.
-const WHOLE: u32 = 1;
-/// Format of steps and checkpoints.
-const STEPS: u32 = 2;
+/// Format of full manifests.
+const FULL_FORMAT: u32 = 1;
+/// Format of manifest deltas and checkpoints.
+const DELTA_FORMAT: u32 = 2;
 /// The newest format that this build reads.
-pub(crate) const NEWEST_FORMAT: u32 = STEPS;
+pub(crate) const NEWEST_FORMAT: u32 = DELTA_FORMAT;
 
 #[derive(Serialize, Deserialize)]
 struct Envelope<'a> {
@@ -37,19 +40,19 @@ struct Envelope<'a> {
     checksum: String,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     version: Option<&'a RawValue>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    step: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "step", skip_serializing_if = "Option::is_none")]
+    delta: Option<&'a RawValue>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     checkpoint: Option<&'a RawValue>,
 }
 
-/// What a manifest says.
+/// Content of a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Manifest {
-    /// The version itself.
-    Whole(Box<Version>),
-    /// What it changes of the one before.
-    Step(Box<Step>),
+    /// A full manifest.
+    Full(Box<Version>),
+    /// A manifest delta.
+    Delta(Box<ManifestDelta>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,54 +62,53 @@ struct Checkpoint<V> {
     version: V,
 }
 
-/// The bytes of a manifest that holds the whole `version`, and its checksum.
+/// Encodes a full manifest of `version`; returns it with its checksum.
 ///
 /// # Errors
-/// What cannot be said in JSON.
-pub(crate) fn encode_whole(version: &Version) -> Result<(Vec<u8>, String), String> {
+/// If JSON cannot represent it.
+pub(crate) fn encode_full(version: &Version) -> Result<(Vec<u8>, String), String> {
     let text = serde_json::to_string(version).map_err(|error| error.to_string())?;
-    seal(text, |text, checksum| Envelope { version: Some(text), ..envelope(WHOLE, checksum) })
+    seal(text, |text, checksum| Envelope { version: Some(text), ..envelope(FULL_FORMAT, checksum) })
 }
 
-/// The bytes of a manifest that holds `step`, and its checksum.
+/// Encodes a manifest delta; returns it with its checksum.
 ///
 /// # Errors
-/// What cannot be said in JSON.
-pub(crate) fn encode_step(step: &Step) -> Result<(Vec<u8>, String), String> {
-    let text = serde_json::to_string(step).map_err(|error| error.to_string())?;
-    seal(text, |text, checksum| Envelope { step: Some(text), ..envelope(STEPS, checksum) })
+/// If JSON cannot represent it.
+pub(crate) fn encode_delta(delta: &ManifestDelta) -> Result<(Vec<u8>, String), String> {
+    let text = serde_json::to_string(delta).map_err(|error| error.to_string())?;
+    seal(text, |text, checksum| Envelope { delta: Some(text), ..envelope(DELTA_FORMAT, checksum) })
 }
 
-/// The bytes of a checkpoint of `version`, whose manifest has the checksum `manifest`.
+/// Encodes a checkpoint of `version`, whose manifest has the checksum `manifest`.
 ///
 /// # Errors
-/// What cannot be said in JSON.
+/// If JSON cannot represent it.
 pub(crate) fn encode_checkpoint(version: &Version, manifest: &str) -> Result<Vec<u8>, String> {
     let checkpoint = Checkpoint { manifest: manifest.to_owned(), version };
     let text = serde_json::to_string(&checkpoint).map_err(|error| error.to_string())?;
-    let sealed = seal(text, |text, checksum| Envelope { checkpoint: Some(text), ..envelope(STEPS, checksum) });
+    let sealed = seal(text, |text, checksum| Envelope { checkpoint: Some(text), ..envelope(DELTA_FORMAT, checksum) });
     sealed.map(|(bytes, _)| bytes)
 }
 
-/// The manifest that `bytes` hold, which must be of version `number`, and its checksum. The rules of a version are the
-/// caller's to check.
+/// Decodes the manifest of version `number`; returns it with its checksum. The caller checks the invariants.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason why the bytes are invalid.
 pub(crate) fn read(bytes: &[u8], number: u64) -> Result<(Manifest, String), String> {
     let envelope = open(bytes)?;
-    let (manifest, found) = match (envelope.version, envelope.step) {
-        (Some(text), None) if envelope.format == WHOLE => {
+    let (manifest, found) = match (envelope.version, envelope.delta) {
+        (Some(text), None) if envelope.format == FULL_FORMAT => {
             let version: Version = parse(text, &envelope.checksum)?;
             let found = version.number;
-            (Manifest::Whole(Box::new(version)), found)
+            (Manifest::Full(Box::new(version)), found)
         }
-        (None, Some(text)) if envelope.format == STEPS => {
-            let step: Step = parse(text, &envelope.checksum)?;
-            let found = step.number;
-            (Manifest::Step(Box::new(step)), found)
+        (None, Some(text)) if envelope.format == DELTA_FORMAT => {
+            let delta: ManifestDelta = parse(text, &envelope.checksum)?;
+            let found = delta.number;
+            (Manifest::Delta(Box::new(delta)), found)
         }
-        _ => return Err("it holds neither a version nor a step".to_owned()),
+        _ => return Err("it holds neither a version nor a delta".to_owned()),
     };
     if found != number {
         return Err(format!("it says it is version {found}"));
@@ -117,18 +119,18 @@ pub(crate) fn read(bytes: &[u8], number: u64) -> Result<(Manifest, String), Stri
 /// The checksum that a manifest states.
 ///
 /// # Errors
-/// If it is none.
+/// The reason why the bytes are invalid.
 pub(crate) fn checksum_of(bytes: &[u8]) -> Result<String, String> {
     open(bytes).map(|envelope| envelope.checksum)
 }
 
-/// The version of the checkpoint that `bytes` hold, which must be version `number`, and the checksum of its manifest.
+/// Decodes the checkpoint of version `number`; returns it with the checksum of its manifest.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason why the bytes are invalid.
 pub(crate) fn decode_checkpoint(bytes: &[u8], number: u64) -> Result<(Version, String), String> {
     let envelope = open(bytes)?;
-    let text = envelope.checkpoint.filter(|_| envelope.format == STEPS).ok_or("it holds no checkpoint")?;
+    let text = envelope.checkpoint.filter(|_| envelope.format == DELTA_FORMAT).ok_or("it holds no checkpoint")?;
     let checkpoint: Checkpoint<Version> = parse(text, &envelope.checksum)?;
     if checkpoint.version.number != number {
         return Err(format!("it says it is version {}", checkpoint.version.number));
@@ -136,39 +138,39 @@ pub(crate) fn decode_checkpoint(bytes: &[u8], number: u64) -> Result<(Version, S
     Ok((checkpoint.version, checkpoint.manifest))
 }
 
-/// The bytes of a manifest that holds the whole `version`.
+/// Encodes a full manifest of `version`.
 ///
 /// # Errors
-/// What cannot be said in JSON.
+/// If JSON cannot represent it.
 pub fn encode(version: &Version) -> Result<Vec<u8>, String> {
-    encode_whole(version).map(|(bytes, _)| bytes)
+    encode_full(version).map(|(bytes, _)| bytes)
 }
 
-/// The version that `bytes` hold, which must be version `number`, if they are no step.
+/// Decodes the full manifest of version `number`.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason why the bytes are invalid.
 pub fn decode(bytes: &[u8], number: u64) -> Result<Version, String> {
     match read(bytes, number)?.0 {
-        Manifest::Whole(version) => invariants::check(&version).map(|()| *version),
-        Manifest::Step(_) => Err("it holds a step".to_owned()),
+        Manifest::Full(version) => invariants::check(&version).map(|()| *version),
+        Manifest::Delta(_) => Err("it holds a delta".to_owned()),
     }
 }
 
 fn envelope<'a>(format: u32, checksum: String) -> Envelope<'a> {
-    Envelope { format, checksum, version: None, step: None, checkpoint: None }
+    Envelope { format, checksum, version: None, delta: None, checkpoint: None }
 }
 
 fn open(bytes: &[u8]) -> Result<Envelope<'_>, String> {
     let envelope: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if envelope.format > STEPS {
-        return Err(format!("it has format {}, this build reads up to format {STEPS}", envelope.format));
+    if envelope.format > DELTA_FORMAT {
+        return Err(format!("it has format {}, this build reads up to format {DELTA_FORMAT}", envelope.format));
     }
     Ok(envelope)
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue, stated: &str) -> Result<T, String> {
-    // A fuzzer would never guess it.
+    // A fuzzer cannot guess checksums.
     if !cfg!(fuzzing) && checksum(text.get()) != stated {
         return Err("its checksum does not match its contents".to_owned());
     }

@@ -1,14 +1,14 @@
 use proptest::prelude::*;
 
-use super::{Manifest, Step, encode_step, read};
-use crate::tombstone::{AppliedDrop, DropTarget};
-use crate::version::names::{Content, Name};
+use super::{Manifest, ManifestDelta, encode_delta, read};
+use crate::tombstone::{DeleteTarget, Tombstone};
+use crate::version::inputs::{InputContent, InputName};
 use crate::version::{Input, Sst, Version, WindowState};
 
-fn sst(id: u8, order: u8) -> Sst {
+fn sst(id: u8, seqno: u8) -> Sst {
     Sst {
         id: id.to_string(),
-        order: order.into(),
+        seqno: seqno.into(),
         level: 0,
         bytes: 1,
         checksum: String::new(),
@@ -18,15 +18,15 @@ fn sst(id: u8, order: u8) -> Sst {
         last_key: vec![id],
         min_timestamp: None,
         max_timestamp: None,
-        joined: None,
-        largest: None,
+        multi_window: None,
+        bounds: None,
         emptied: false,
     }
 }
 
 fn input(path: u8, size: u8) -> Input {
     Input {
-        sequence: path.into(),
+        input_seqno: path.into(),
         path: path.to_string(),
         size: size.into(),
         version: String::new(),
@@ -38,17 +38,17 @@ fn input(path: u8, size: u8) -> Input {
     }
 }
 
-fn name(path: u8, is_copy: bool) -> Name {
-    let Input { sequence, path, size, version, hash, .. } = input(path, 1);
-    Name { sequence, path, content: is_copy.then_some(Content { size, version, hash }) }
+fn name(path: u8, is_copy: bool) -> InputName {
+    let Input { input_seqno, path, size, version, hash, .. } = input(path, 1);
+    InputName { input_seqno, path, content: is_copy.then_some(InputContent { size, version, hash }) }
 }
 
-fn dropped(order: u8) -> AppliedDrop {
-    let target = DropTarget::Prefix { prefix: vec![order] };
-    AppliedDrop { target, sequence: 1, order: order.into(), version: 1, now: 0 }
+fn dropped(seqno: u8) -> Tombstone {
+    let target = DeleteTarget::Prefix { prefix: vec![seqno] };
+    Tombstone { target, input_seqno: 1, seqno: seqno.into(), version: 1, now: 0 }
 }
 
-/// Any version: not all of them keep the rules, and a step need not know them.
+/// Any version, valid or not: deltas do not depend on the invariants.
 fn any_version(number: u64) -> impl Strategy<Value = Version> {
     let ssts = prop::collection::vec((0u8..6, 0u8..2), 0..6);
     let days = prop::collection::btree_map(0i32..3, 0u64..3, 0..3);
@@ -58,7 +58,7 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
     let names = prop::collection::btree_map(10u8..16, any::<bool>(), 0..6);
     let rest = (0i64..3, prop::option::of(0i64..3), prop::option::of(0i64..3), any::<bool>());
     (windows, inputs, names, drops, rest).prop_map(move |(windows, inputs, names, drops, rest)| {
-        let (now, collected, vacuumed, named) = rest;
+        let (now, gc_watermark, vacuum_watermark, named) = rest;
         let identity = crate::version::TableIdentity {
             job: if named { "a" } else { "b" }.to_owned(),
             spec: tidetable_layout::TableSpec::default(),
@@ -67,18 +67,18 @@ fn any_version(number: u64) -> impl Strategy<Value = Version> {
             gc: [].into(),
         };
         let window = |(start, (ssts, days)): (i64, (Vec<(u8, u8)>, _))| {
-            let ssts = ssts.into_iter().map(|(id, order)| sst(id, order)).collect();
+            let ssts = ssts.into_iter().map(|(id, seqno)| sst(id, seqno)).collect();
             WindowState { start, days, ssts }
         };
         Version {
             number,
             now,
-            collected,
-            vacuumed,
+            gc_watermark,
+            vacuum_watermark,
             windows: windows.into_iter().map(window).collect(),
             inputs: inputs.into_iter().map(|(path, size)| input(path, size)).collect(),
             names: names.into_iter().map(|(path, held)| name(path, held)).collect(),
-            drops: drops.into_iter().map(dropped).collect(),
+            tombstones: drops.into_iter().map(dropped).collect(),
             ..Version::empty(identity)
         }
     })
@@ -89,29 +89,29 @@ proptest! {
 
     #[test]
     fn a_step_leads_from_any_version_to_any_other(before in any_version(4), next in any_version(5)) {
-        let step = Step::between(&before, "before", &next);
-        let (bytes, checksum) = encode_step(&step).unwrap();
+        let delta = ManifestDelta::between(&before, "before", &next);
+        let (bytes, checksum) = encode_delta(&delta).unwrap();
         let (read, stated) = read(&bytes, 5).unwrap();
         prop_assert_eq!(stated, checksum);
-        prop_assert_eq!(&read, &Manifest::Step(Box::new(step)));
-        let Manifest::Step(step) = read else { return Ok(()) };
-        prop_assert_eq!(&step.apply(before).unwrap(), &next);
+        prop_assert_eq!(&read, &Manifest::Delta(Box::new(delta)));
+        let Manifest::Delta(delta) = read else { return Ok(()) };
+        prop_assert_eq!(&delta.apply(before).unwrap(), &next);
     }
 
-    /// From another version a step is refused, or leads somewhere; it never panics.
+    /// A delta applied to another version is refused or gives some version, but never panics.
     #[test]
     fn a_step_upon_another_version_does_no_harm(
         (before, next, other) in (any_version(4), any_version(5), any_version(4))
     ) {
-        drop(Step::between(&before, "", &next).apply(other));
+        drop(ManifestDelta::between(&before, "", &next).apply(other));
         let off = Version { number: 7, ..before.clone() };
-        prop_assert!(Step::between(&before, "", &next).apply(off).is_err());
+        prop_assert!(ManifestDelta::between(&before, "", &next).apply(off).is_err());
     }
 
     #[test]
     fn what_did_not_change_is_not_said(before in any_version(4)) {
         let next = Version { number: 5, ..before.clone() };
-        let (bytes, _) = encode_step(&Step::between(&before, "", &next)).unwrap();
+        let (bytes, _) = encode_delta(&ManifestDelta::between(&before, "", &next)).unwrap();
         prop_assert!(bytes.len() < 250, "{}", String::from_utf8_lossy(&bytes));
     }
 }

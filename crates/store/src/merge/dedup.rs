@@ -1,25 +1,25 @@
-//! Records that are kept side by side though they are alike in qualifier and timestamp: all but those equal in every
-//! column to an earlier one.
+//! Dedup: several records with equal qualifier and timestamp are kept, except those equal in every column to an
+//! earlier one.
 //!
-//! They stay in the order they came, later inputs after earlier ones. Whatever SSTs the same records come in, the same
-//! set is left; its order is the same where each SST holds what came before the next one's.
+//! They stay in order of arrival, later inputs after earlier ones. The resulting set does not depend on the SSTs that
+//! hold the records; its order does not if each SST holds records that arrived before those of the next.
 
 use arrow::array::ArrayRef;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::error::Result;
 
-/// The records of several sources, made to be compared.
+/// The records of several sources, converted for comparison.
 #[derive(Debug)]
 pub(crate) struct Contents {
     sources: Vec<Rows>,
 }
 
 impl Contents {
-    /// Of each source, all its columns.
+    /// From all columns of each source.
     ///
     /// # Errors
-    /// If columns are of types that do not compare.
+    /// If a column's type is not comparable.
     pub(crate) fn new(sources: &[Vec<ArrayRef>]) -> Result<Self> {
         let fields = sources.first().into_iter().flatten();
         let converter = RowConverter::new(fields.map(|array| SortField::new(array.data_type().clone())).collect())?;
@@ -27,7 +27,7 @@ impl Contents {
         Ok(Self { sources })
     }
 
-    /// Takes out of `records` (source, record) those that equal an earlier one.
+    /// Removes from `records` (source, record) those equal to an earlier one.
     pub(crate) fn keep_first(&self, records: &mut Vec<(usize, usize)>) {
         let content = |at: usize| {
             let (source, record) = records[at];

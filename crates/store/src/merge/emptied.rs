@@ -1,8 +1,8 @@
 //! Rows that an upsert without values emptied.
 //!
-//! Nothing is left to show of such a row, but the time of the upsert stands: an older event that comes later must not
-//! bring the row back. So an SST keeps a record without values for it, which takes part in merges and is taken out of what
-//! readers see. Manifests say which SSTs may hold any ([`crate::Sst::emptied`]).
+//! Such a row is invisible, but the timestamp of the upsert must stay: an older event that arrives later must not
+//! bring the row back. So an SST keeps a record without values, which takes part in merges and is removed from reads.
+//! Manifests record which SSTs may hold any ([`crate::Sst::emptied`]).
 
 use arrow::array::{Array, ArrayRef};
 use tidetable_layout::schema::TimestampKind;
@@ -11,19 +11,19 @@ use tidetable_layout::{Block, GroupBlock, Projection, StoredSchema};
 use crate::error::Result;
 use crate::gc::remove;
 
-/// Whether a block holds such a row; of groups that are not projected nothing is known.
+/// Whether a block holds such a row, as far as its projected groups show.
 pub(crate) fn any(schema: &StoredSchema, block: &Block) -> bool {
     let groups = schema.groups.iter().zip(&block.groups);
     let mut stored = groups.filter(|(group, _)| group.timestamps == TimestampKind::Stored);
     schema.upsert && stored.any(|(_, held)| held.as_ref().is_some_and(has_empty_record))
 }
 
-/// What must be read so that they can be told: all values of a group.
+/// Adds the columns needed to detect them: all values of a group.
 pub(crate) fn widen(projection: &mut Projection) {
     projection.groups.iter_mut().flatten().for_each(|group| group.columns.fill(true));
 }
 
-/// The block without them.
+/// Removes them from a block.
 pub(crate) fn take_out(schema: &StoredSchema, mut block: Block) -> Result<Block> {
     let mut changed = false;
     for (group, held) in schema.groups.iter().zip(&mut block.groups) {
@@ -39,7 +39,7 @@ pub(crate) fn take_out(schema: &StoredSchema, mut block: Block) -> Result<Block>
 
 fn has_empty_record(records: &GroupBlock) -> bool {
     let columns: Option<Vec<&ArrayRef>> = records.columns.iter().map(Option::as_ref).collect();
-    // A column that is always there leaves no record without a value.
+    // A column without nulls rules out records without values.
     let columns = columns.filter(|columns| columns.iter().all(|values| values.null_count() > 0));
     columns.is_some_and(|columns| (0..records.len()).any(|at| columns.iter().all(|values| values.is_null(at))))
 }

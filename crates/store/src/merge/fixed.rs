@@ -1,12 +1,12 @@
-//! Ranges of several arrays of numbers as one array: copies of memory, where no value is absent.
+//! Gathers ranges of fixed-width arrays without nulls by copying memory.
 
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::{Buffer, MutableBuffer};
 
-/// The ranges `ranges` (array, values) of `arrays`, `len` values in all. `None` if values of their type do not lie side by
-/// side in memory, or some are absent.
+/// Concatenates `ranges` (array, values) of `arrays`, `len` values in all. `None` if their type is not fixed-width,
+/// or there are nulls.
 pub(crate) fn gather(arrays: &[ArrayRef], ranges: &[(usize, Range<usize>)], len: usize) -> Option<ArrayRef> {
     let kind = arrays.first()?.data_type();
     let width = kind.primitive_width()?;

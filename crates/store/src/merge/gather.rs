@@ -1,4 +1,4 @@
-//! Builds an output block from a plan: ranges of records for each group, then columns from ranges.
+//! Builds an output block from a plan: ranges of records for each column group, then columns from ranges.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,16 +13,16 @@ use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
 use crate::error::Result;
 use crate::merge::dedup::Contents;
 use crate::merge::fixed;
-use crate::merge::operator::{AlikeSets, Overflow, fold};
-use crate::merge::plan::{BlockPlan, Step};
+use crate::merge::operator::{EqualCells, Overflow, merge_cells};
+use crate::merge::plan::{BlockPlan, MergeStep};
 
 /// The rows of `block` from `row` on.
 pub(crate) fn tail(block: &Block, row: usize) -> Block {
-    slice(block, row..block.keys.len())
+    slice_block(block, row..block.keys.len())
 }
 
 /// The rows `rows` of `block`; columns are shared, not copied.
-pub fn slice(block: &Block, rows: Range<usize>) -> Block {
+pub fn slice_block(block: &Block, rows: Range<usize>) -> Block {
     let groups = block.groups.iter().map(|group| group.as_ref().map(|group| slice_group(group, &rows))).collect();
     Block { keys: block.keys.slice(rows), groups }
 }
@@ -42,7 +42,7 @@ fn slice_group(group: &GroupBlock, rows: &Range<usize>) -> GroupBlock {
     }
 }
 
-/// The block that `plan` makes of `blocks`.
+/// Builds the output block of `plan` from `blocks`.
 pub(crate) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan, overflow: Overflow) -> Result<Block> {
     let keys = gather_keys(blocks, plan);
     let upserted = schema.upsert.then(|| upsert(schema, blocks, plan));
@@ -59,8 +59,8 @@ pub(crate) fn gather(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan,
     Ok(Block { keys, groups })
 }
 
-/// The plan for cells with timestamps where a newer event replaces the row: of several sources that have a row, the one
-/// with the greatest timestamp gives it, the newest of those if several have it.
+/// The plan for timestamped cells of an upsert table: among the sources of a row, the one with the greatest timestamp
+/// wins, the newest if several have it.
 fn upsert(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> BlockPlan {
     let time = |(source, row): (usize, usize)| {
         let stored = schema.groups.iter().zip(&blocks[source].groups);
@@ -68,11 +68,11 @@ fn upsert(schema: &StoredSchema, blocks: &[&Block], plan: &BlockPlan) -> BlockPl
         let times = stored.filter_map(|(_, held)| held.as_ref()?.timestamps.as_ref()?.get(held.as_ref()?.records(row)));
         times.flatten().copied().max()
     };
-    let step = |step: &Step| match step {
-        Step::Copy { source, rows } => Step::Copy { source: *source, rows: rows.clone() },
-        // Of equal times the last is taken.
-        Step::Combine { rows } => {
-            Step::Combine { rows: rows.iter().copied().max_by_key(|row| time(*row)).into_iter().collect() }
+    let step = |step: &MergeStep| match step {
+        MergeStep::Copy { source, rows } => MergeStep::Copy { source: *source, rows: rows.clone() },
+        // Of equal times the last wins.
+        MergeStep::Combine { rows } => {
+            MergeStep::Combine { rows: rows.iter().copied().max_by_key(|row| time(*row)).into_iter().collect() }
         }
     };
     BlockPlan { steps: plan.steps.iter().map(step).collect() }
@@ -87,24 +87,23 @@ fn gather_keys(blocks: &[&Block], plan: &BlockPlan) -> Keys {
     };
     for step in &plan.steps {
         match step {
-            Step::Copy { source, rows } => rows.clone().for_each(|row| push(*source, row)),
-            Step::Combine { rows } => rows.first().into_iter().for_each(|(source, row)| push(*source, *row)),
+            MergeStep::Copy { source, rows } => rows.clone().for_each(|row| push(*source, row)),
+            MergeStep::Combine { rows } => rows.first().into_iter().for_each(|(source, row)| push(*source, *row)),
         }
     }
     keys
 }
 
-/// Where the records of an output group come from.
+/// The origin of the records of an output group.
 #[derive(Debug, Default)]
 struct Picks {
     row_ends: Vec<u32>,
     /// Runs of records of one source.
     ranges: Vec<(usize, Range<usize>)>,
-    /// Cells that come from an older source than the rest of their record:
-    /// (output record, column, source, record), ascending.
+    /// Cells from an older source than the rest of their record: (output record, column, source, record), ascending.
     overrides: Vec<(usize, usize, usize, usize)>,
-    /// Records whose cells become one.
-    folds: AlikeSets,
+    /// Sets of records whose cells merge.
+    folds: EqualCells,
     records: usize,
 }
 
@@ -118,7 +117,7 @@ impl Picks {
         }
     }
 
-    /// Whole rows of one source, one after the other.
+    /// Adds consecutive rows of one source.
     fn push_rows(&mut self, source: usize, part: &GroupBlock, rows: Range<usize>) {
         let start = if rows.start == 0 { 0 } else { part.row_ends[rows.start - 1] };
         let ends = &part.row_ends[rows];
@@ -144,10 +143,10 @@ fn gather_group(
     let mut contents = None;
     for step in &plan.steps {
         match step {
-            Step::Copy { source, rows } => {
+            MergeStep::Copy { source, rows } => {
                 picks.push_rows(*source, parts[*source], rows.clone());
             }
-            Step::Combine { rows } => {
+            MergeStep::Combine { rows } => {
                 combine(group, parts, &codes, rows, &mut contents, &mut picks)?;
                 picks.end_row();
             }
@@ -174,7 +173,7 @@ fn gather_group(
                 Some(gather_column(&arrays, at, &picks)?)
             }
             Some(arrays) => {
-                let folded = fold(column.merge, &arrays, &picks.folds, overflow);
+                let folded = merge_cells(column.merge, &arrays, &picks.folds, overflow);
                 let folded = folded.map_err(|error| error.at(keys, &picks.row_ends, qualifiers.as_ref(), column))?;
                 Some(gather_folded(arrays, folded, &picks)?)
             }
@@ -185,10 +184,10 @@ fn gather_group(
     Ok(GroupBlock { columns, timestamps: timestamps.flatten(), qualifiers, row_ends: picks.row_ends, sums: Vec::new() })
 }
 
-/// Qualifier dictionaries of several sources, made one.
+/// Merged qualifier dictionary of several sources.
 struct Codes {
     dictionary: Option<Vec<Box<[u8]>>>,
-    /// For each source, the merged code of each of its codes; `None` if they stay as they are.
+    /// For each source, the merged code of each of its codes; `None` if unchanged.
     maps: Vec<Option<Vec<u32>>>,
 }
 
@@ -228,7 +227,7 @@ impl Codes {
     }
 }
 
-/// Combines the records of one row of several sources, older first.
+/// Merges the records of one row of several sources, older first.
 fn combine(
     group: &Group,
     parts: &[&GroupBlock],
@@ -287,7 +286,7 @@ fn combine(
             records.iter().for_each(|(source, record)| picks.push(*source, *record..record + 1));
             continue;
         }
-        // A packed record is one cell, which replaces another whole.
+        // A packed record is one cell, which replaces older ones as a whole.
         if group.packed.is_none() {
             let older = alike.iter().rev().skip(1).map(|at| (cursors[*at].0, cursors[*at].1.start));
             fill_from_older(group, parts, (source, record), older, picks);
@@ -300,7 +299,7 @@ fn combine(
     }
 }
 
-/// Takes out of `records`, alike in qualifier and timestamp, those equal to an earlier one in every column.
+/// Removes from `records`, of equal qualifier and timestamp, those equal to an earlier one in every column.
 fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &mut Vec<(usize, usize)>) -> Result<()> {
     if contents.is_none() {
         let columns = |part: &&GroupBlock| part.columns.iter().flatten().cloned().collect::<Vec<_>>();
@@ -312,7 +311,7 @@ fn keep_first(parts: &[&GroupBlock], contents: &mut Option<Contents>, records: &
     Ok(())
 }
 
-/// Cells the newest record lacks come from the newest older record that has them.
+/// Takes cells that the newest record lacks from the newest older record that has them.
 fn fill_from_older(
     group: &Group,
     parts: &[&GroupBlock],
@@ -338,7 +337,7 @@ fn gather_column(arrays: &[ArrayRef], column: usize, picks: &Picks) -> Result<Ar
     collect(arrays, overrides.map(|(at, _, source, record)| (*at, *source, *record)), picks)
 }
 
-/// A column whose alike cells became those of `folded`.
+/// Gathers a column whose equal cells were merged into `folded`.
 fn gather_folded(mut arrays: Vec<ArrayRef>, folded: ArrayRef, picks: &Picks) -> Result<ArrayRef> {
     let last = arrays.len();
     arrays.push(folded);
@@ -346,7 +345,7 @@ fn gather_folded(mut arrays: Vec<ArrayRef>, folded: ArrayRef, picks: &Picks) -> 
     collect(&arrays, overrides, picks)
 }
 
-/// The picked records of a column; `overrides` (output record, array, index) come instead of theirs.
+/// Gathers the picked records of a column; `overrides` (output record, array, index) replace theirs.
 fn collect(
     arrays: &[ArrayRef],
     overrides: impl Iterator<Item = (usize, usize, usize)>,

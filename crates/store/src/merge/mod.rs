@@ -1,8 +1,8 @@
-//! Several sorted runs of rows into one sorted run, in columns.
+//! K-way merge of sorted runs of rows, in columns.
 //!
-//! A tournament says which source is next. Rows that only one source holds are copied as ranges; rows that several hold are
-//! combined record by record: a [`plan`] says which block and record each output record comes from, and
-//! [`gather`] builds the columns from it. Of two cells alike the one of the greater order wins.
+//! A loser tree selects the next source. Rows of one source are copied as ranges; rows of several are merged record
+//! by record: a [`plan`] assigns a block and record to each output record, and [`gather`] builds the columns. Among
+//! equal cells the greatest sequence number wins.
 
 pub(crate) mod dedup;
 pub(crate) mod emptied;
@@ -22,31 +22,31 @@ use tidetable_layout::{Block, StoredSchema};
 
 use crate::error::Result;
 use crate::merge::operator::Overflow;
-pub use gather::slice;
-use plan::{BlockPlan, Step, run_before};
+pub use gather::slice_block;
+use plan::{BlockPlan, MergeStep, run_before};
 use tree::LoserTree;
 
-/// Rows after which an output block is closed, if a reader says nothing else.
+/// Rows of an output block, by default.
 const BLOCK_ROWS: usize = 16_384;
-/// Bytes, about, after which it is.
+/// Approximate limit on the bytes of an output block.
 const BLOCK_BYTES: usize = 16 << 20;
 
-/// The rows `rows` of `block`, which ascend.
+/// The rows `rows` (ascending) of `block`.
 pub(crate) fn keep_rows(schema: &StoredSchema, block: &Block, rows: &[Range<usize>]) -> Result<Block> {
     if let [only] = rows {
-        return Ok(slice(block, only.clone()));
+        return Ok(slice_block(block, only.clone()));
     }
-    let steps = rows.iter().map(|rows| Step::Copy { source: 0, rows: rows.clone() }).collect();
+    let steps = rows.iter().map(|rows| MergeStep::Copy { source: 0, rows: rows.clone() }).collect();
     gather::gather(schema, &[block], &BlockPlan { steps }, Overflow::Fails)
 }
 
-/// `blocks`, of which each begins after the one before it ends, as one.
+/// Concatenates `blocks`, which ascend by key.
 pub(crate) fn concat(schema: &StoredSchema, blocks: &[Block]) -> Result<Block> {
-    let steps = blocks.iter().enumerate().map(|(source, block)| Step::Copy { source, rows: 0..block.keys.len() });
+    let steps = blocks.iter().enumerate().map(|(source, block)| MergeStep::Copy { source, rows: 0..block.keys.len() });
     gather::gather(schema, &blocks.iter().collect::<Vec<_>>(), &BlockPlan { steps: steps.collect() }, Overflow::Fails)
 }
 
-/// Bytes of the rows of a block, about. Of a slice of an array only its own part counts.
+/// Approximate bytes of the rows of a block; of a sliced array only the slice counts.
 pub(crate) fn weight(block: &Block) -> usize {
     let mut bytes = block.keys.len() * 16;
     for group in block.groups.iter().flatten() {
@@ -61,38 +61,38 @@ pub(crate) fn weight(block: &Block) -> usize {
     bytes
 }
 
-/// An iterator of blocks in key order, over sources that are each in key order.
+/// Merging iterator: blocks in key order from sources in key order.
 #[derive(Debug)]
 pub(crate) struct Merge<I> {
     schema: Arc<StoredSchema>,
     /// Older first.
     sources: Vec<Source<I>>,
-    /// None until all sources stand at their first rows.
+    /// `None` until all sources are at their first rows.
     tree: Option<LoserTree>,
     most_rows: usize,
     overflow: Overflow,
 }
 
-/// One input of a merge and how far it was read.
+/// An input of a merge with its position.
 #[derive(Debug)]
 struct Source<I> {
     blocks: I,
-    /// `None` if it is still to be read, or there is no other.
+    /// `None` before the first read and at the end.
     block: Option<Arc<Block>>,
     ended: bool,
     row: usize,
-    /// Bytes of a row of the block, about.
+    /// Average bytes of a row of the block.
     row_bytes: usize,
 }
 
-/// The blocks that a plan speaks of.
-struct Held {
+/// The blocks used by a plan.
+struct HeldBlocks {
     blocks: Vec<Arc<Block>>,
-    /// For each source, where the block it stands in is among them.
+    /// For each source, the index of its current block.
     place: Vec<Option<usize>>,
 }
 
-impl Held {
+impl HeldBlocks {
     fn put(&mut self, source: usize, block: &Arc<Block>) -> usize {
         *self.place[source].get_or_insert_with(|| {
             self.blocks.push(Arc::clone(block));
@@ -102,7 +102,7 @@ impl Held {
 }
 
 impl<I: Iterator<Item = Result<Block>>> Source<I> {
-    /// Reads on until it stands at a row, or at the end.
+    /// Reads until it is at a row or at the end.
     fn fill(&mut self) -> Result<()> {
         self.row = 0;
         loop {
@@ -123,7 +123,7 @@ impl<I: Iterator<Item = Result<Block>>> Source<I> {
 }
 
 impl<I: Iterator<Item = Result<Block>>> Source<I> {
-    /// What is left of its block, or the next one. Nothing is read ahead: the caller may want no more.
+    /// The rest of its block, or the next block. Nothing is read ahead: the caller may stop.
     fn rest(&mut self) -> Result<Option<Block>> {
         if self.block.is_none() && !self.ended {
             self.fill()?;
@@ -134,7 +134,7 @@ impl<I: Iterator<Item = Result<Block>>> Source<I> {
     }
 }
 
-/// Whether source `a` comes before source `b`: the older first where both stand at one key, and those at their end last.
+/// Whether source `a` sorts before source `b`: by key, then older first; ended sources last.
 fn before<I>(sources: &[Source<I>], a: usize, b: usize) -> bool {
     match (&sources[a].block, &sources[b].block) {
         (Some(one), Some(other)) => {
@@ -145,20 +145,20 @@ fn before<I>(sources: &[Source<I>], a: usize, b: usize) -> bool {
 }
 
 impl<I: Iterator<Item = Result<Block>>> Merge<I> {
-    /// Merges `sources`, each with its order.
+    /// Merges `sources`, each with its sequence number.
     pub(crate) fn new(schema: Arc<StoredSchema>, mut sources: Vec<(u64, I)>) -> Self {
-        sources.sort_by_key(|(order, _)| *order);
+        sources.sort_by_key(|(seqno, _)| *seqno);
         let source = |(_, blocks)| Source { blocks, block: None, ended: false, row: 0, row_bytes: 1 };
         let sources = sources.into_iter().map(source).collect();
         Self { schema, sources, tree: None, most_rows: BLOCK_ROWS, overflow: Overflow::Fails }
     }
 
-    /// The same in blocks of so many rows at most, but for blocks that are handed on as they are.
+    /// Limits the rows of output blocks, except those passed on unchanged.
     pub(crate) fn with_rows(self, most_rows: usize) -> Self {
         Self { most_rows, ..self }
     }
 
-    /// The same with this answer to sums over 64 bits.
+    /// Sets the handling of sums that exceed 64 bits.
     pub(crate) fn on_overflow(self, overflow: Overflow) -> Self {
         Self { overflow, ..self }
     }
@@ -180,15 +180,14 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         let blocks: Vec<&Block> = held.iter().map(Arc::as_ref).collect();
         match plan.steps.as_slice() {
             [] => Ok(None),
-            [Step::Copy { source, rows }] => Ok(Some(slice(blocks[*source], rows.clone()))),
+            [MergeStep::Copy { source, rows }] => Ok(Some(slice_block(blocks[*source], rows.clone()))),
             _ => gather::gather(&self.schema, &blocks, &plan, self.overflow).map(Some),
         }
     }
 
-    /// Plans an output block and moves the sources past its rows. Blocks that are used up meanwhile are held until it
-    /// is built.
+    /// Plans an output block and moves the sources past its rows. Exhausted blocks are held until it is built.
     fn plan(&mut self) -> Result<(Vec<Arc<Block>>, BlockPlan)> {
-        let mut held = Held { blocks: Vec::new(), place: vec![None; self.sources.len()] };
+        let mut held = HeldBlocks { blocks: Vec::new(), place: vec![None; self.sources.len()] };
         let mut plan = BlockPlan::default();
         let (mut rows, mut bytes) = (0, 0);
         while rows < self.most_rows && bytes < BLOCK_BYTES {
@@ -209,7 +208,7 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
                     }
                     self.advance(source, 1, &mut held)?;
                 }
-                plan.steps.push(Step::Combine { rows: alike });
+                plan.steps.push(MergeStep::Combine { rows: alike });
                 continue;
             }
             let most = (self.most_rows - rows).min((BLOCK_BYTES - bytes) / source.row_bytes).max(1);
@@ -225,15 +224,15 @@ impl<I: Iterator<Item = Result<Block>>> Merge<I> {
         Ok((held.blocks, plan))
     }
 
-    /// The source that is next, if it stands at the key of `row` of `block`.
+    /// The next source and its row, if it is at the key of `row` of `block`.
     fn standing_at(&self, block: &Block, row: usize) -> Option<(usize, usize)> {
         let next = self.tree.as_ref()?.winner();
         let source = &self.sources[next];
         source.block.as_ref()?.keys.compare(source.row, &block.keys, row).is_eq().then_some((next, source.row))
     }
 
-    /// Moves the source that was next past `rows` rows.
-    fn advance(&mut self, source: usize, rows: usize, held: &mut Held) -> Result<()> {
+    /// Moves the winning source past `rows` rows.
+    fn advance(&mut self, source: usize, rows: usize, held: &mut HeldBlocks) -> Result<()> {
         let moved = &mut self.sources[source];
         moved.row += rows;
         if moved.block.as_ref().is_none_or(|block| moved.row >= block.keys.len()) {

@@ -1,7 +1,7 @@
-//! Cells alike in row, column and timestamp, made one by the kind of their family.
+//! Merge operators: merge cells with equal row, column and timestamp, by the kind of their aggregate family.
 //!
-//! Loads and merges both fold, so the same cells give the same value in whatever SSTs they came. Absent cells take no
-//! part. Sums are exact: one over 64 bits is an error, and partial sums are 128 bits wide.
+//! Both loads and scans merge, so the result does not depend on the SSTs that hold the cells. Nulls are ignored. Sums
+//! are exact: partial sums have 128 bits, and a result over 64 bits is an error.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use tidetable_layout::{Column, Keys};
 
 use crate::error::StoreError;
 
-/// What becomes of a sum over 64 bits.
+/// Handling of a sum that exceeds 64 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// An error that names the cell.
+    /// Fails with an error that names the cell.
     #[default]
     Fails,
-    /// Some value stands for it: for those who look at which cells there are, not at what they hold.
+    /// Returns any value: for callers that need the existence of cells, not their values.
     Passes,
 }
 
-/// Sets of alike cells: which record of which source each is in, older first.
+/// Sets of equal cells, each cell as (source, record), older first.
 #[derive(Debug, Default)]
-pub(crate) struct AlikeSets {
+pub(crate) struct EqualCells {
     cells: Vec<(usize, usize)>,
     ends: Vec<usize>,
     /// The output record of each set, ascending.
     records: Vec<usize>,
 }
 
-impl AlikeSets {
-    /// Adds a set that becomes output record `record`.
+impl EqualCells {
+    /// Adds the set of output record `record`.
     pub(crate) fn push(&mut self, record: usize, cells: impl IntoIterator<Item = (usize, usize)>) {
         self.cells.extend(cells);
         self.ends.push(self.cells.len());
@@ -56,24 +56,24 @@ impl AlikeSets {
     }
 }
 
-/// Why cells could not be folded.
+/// Reason why cells could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FoldFault {
+pub(crate) enum MergeFault {
     Overflow,
     Sketch(SketchError),
-    /// Values of a type that no aggregate column has.
+    /// A type that no aggregate column has.
     Type,
 }
 
-/// A set that could not be folded.
+/// A set that could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoldError {
+pub(crate) struct MergeError {
     record: usize,
-    fault: FoldFault,
+    fault: MergeFault,
 }
 
-impl FoldError {
-    /// The error, with the row and column of the output that the set was for. The table is the caller's to know.
+impl MergeError {
+    /// The store error with row and column of the output; the caller sets the table.
     pub(crate) fn at(
         self,
         keys: &Keys,
@@ -90,9 +90,9 @@ impl FoldError {
         let column = format!("{}:{}", column.family, text(qualifier));
         let table = String::new();
         match self.fault {
-            FoldFault::Overflow => StoreError::SumOverflow { table, row, column, key },
-            FoldFault::Sketch(source) => StoreError::Sketch { table, row, column, source },
-            FoldFault::Type => {
+            MergeFault::Overflow => StoreError::SumOverflow { table, row, column, key },
+            MergeFault::Sketch(source) => StoreError::Sketch { table, row, column, source },
+            MergeFault::Type => {
                 let source = SketchError::Damaged { what: "its cells are neither integers nor sketches" };
                 StoreError::Sketch { table, row, column, source }
             }
@@ -100,14 +100,14 @@ impl FoldError {
     }
 }
 
-/// One value for each of `sets`, of the arrays of one column in several sources; null if no cell of a set is there.
-pub(crate) fn fold(
+/// Merges each of `sets` to one value, from the arrays of one column in several sources; null if all its cells are.
+pub(crate) fn merge_cells(
     merge: Merge,
     sources: &[ArrayRef],
-    sets: &AlikeSets,
+    sets: &EqualCells,
     overflow: Overflow,
-) -> Result<ArrayRef, FoldError> {
-    let wrong = FoldError { record: sets.records.first().copied().unwrap_or(0), fault: FoldFault::Type };
+) -> Result<ArrayRef, MergeError> {
+    let wrong = MergeError { record: sets.records.first().copied().unwrap_or(0), fault: MergeFault::Type };
     match (merge, sources.first().map(|array| array.data_type())) {
         (Merge::Hll, Some(DataType::Binary)) => sketches(sources, sets),
         (Merge::Sum | Merge::Min | Merge::Max, Some(DataType::Int64)) => {
@@ -120,13 +120,13 @@ pub(crate) fn fold(
     }
 }
 
-/// `None` if a source is of another type.
+/// `None` if a source has another type.
 fn numbers<T>(
     merge: Merge,
     sources: &[ArrayRef],
-    sets: &AlikeSets,
+    sets: &EqualCells,
     overflow: Overflow,
-) -> Option<Result<ArrayRef, FoldError>>
+) -> Option<Result<ArrayRef, MergeError>>
 where
     T: ArrowPrimitiveType,
     T::Native: Into<i128> + Ord + TryFrom<i64>,
@@ -146,14 +146,14 @@ where
             _ => match sum::<T>(values) {
                 Ok(sum) => sum,
                 Err(_) if overflow == Overflow::Passes => T::Native::try_from(i64::MAX).ok(),
-                Err(fault) => return Some(Err(FoldError { record: *record, fault })),
+                Err(fault) => return Some(Err(MergeError { record: *record, fault })),
             },
         });
     }
     Some(Ok(Arc::new(PrimitiveArray::<T>::from_iter(out))))
 }
 
-fn sum<T>(values: impl Iterator<Item = T::Native>) -> Result<Option<T::Native>, FoldFault>
+fn sum<T>(values: impl Iterator<Item = T::Native>) -> Result<Option<T::Native>, MergeFault>
 where
     T: ArrowPrimitiveType,
     T::Native: Into<i128> + TryFrom<i64>,
@@ -162,19 +162,19 @@ where
     for value in values {
         sum = Some(sum.unwrap_or(0) + value.into());
     }
-    // The cell has eight bytes, two's complement, whatever the type of the column.
+    // A cell has 64 bits, two's complement, whatever the type of the column.
     let fit = |sum: i128| i64::try_from(sum).ok().and_then(|sum| T::Native::try_from(sum).ok());
-    sum.map(|sum| fit(sum).ok_or(FoldFault::Overflow)).transpose()
+    sum.map(|sum| fit(sum).ok_or(MergeFault::Overflow)).transpose()
 }
 
-fn sketches(sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldError> {
+fn sketches(sources: &[ArrayRef], sets: &EqualCells) -> Result<ArrayRef, MergeError> {
     let mut out = BinaryBuilder::with_capacity(sets.records.len(), sets.records.len() * 64);
     let mut bytes = Vec::new();
     for (cells, record) in sets.sets().zip(&sets.records) {
-        let fault = |fault| FoldError { record: *record, fault };
+        let fault = |fault| MergeError { record: *record, fault };
         let mut union: Option<Sketch> = None;
         for (source, at) in cells {
-            let values = sources[*source].as_binary_opt::<i32>().ok_or(fault(FoldFault::Type))?;
+            let values = sources[*source].as_binary_opt::<i32>().ok_or(fault(MergeFault::Type))?;
             if values.is_null(*at) {
                 continue;
             }
@@ -182,7 +182,7 @@ fn sketches(sources: &[ArrayRef], sets: &AlikeSets) -> Result<ArrayRef, FoldErro
                 Some(union) => union.unite(values.value(*at)),
                 None => Sketch::read(values.value(*at)).map(|first| union = Some(first)),
             };
-            united.map_err(|error| fault(FoldFault::Sketch(error)))?;
+            united.map_err(|error| fault(MergeFault::Sketch(error)))?;
         }
         match union {
             Some(union) => {
@@ -202,15 +202,15 @@ mod tests {
 
     use super::*;
 
-    fn all(count: usize) -> AlikeSets {
-        let mut sets = AlikeSets::default();
+    fn all(count: usize) -> EqualCells {
+        let mut sets = EqualCells::default();
         sets.push(7, (0..count).map(|record| (0, record)));
         sets
     }
 
     fn folded(merge: Merge, values: &[Option<i64>]) -> Option<i64> {
         let array: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-        let folded = fold(merge, &[array], &all(values.len()), Overflow::Fails).unwrap();
+        let folded = merge_cells(merge, &[array], &all(values.len()), Overflow::Fails).unwrap();
         let folded = folded.as_primitive::<Int64Type>();
         folded.is_valid(0).then(|| folded.value(0))
     }
@@ -231,16 +231,19 @@ mod tests {
         assert_eq!(folded(Merge::Sum, &[Some(i64::MAX), Some(5), Some(-5)]), Some(i64::MAX));
         assert_eq!(folded(Merge::Sum, &[Some(i64::MIN), Some(-1), Some(1)]), Some(i64::MIN));
         let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1]));
-        let error = fold(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err();
-        assert_eq!(error, FoldError { record: 7, fault: FoldFault::Overflow });
+        let error = merge_cells(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err();
+        assert_eq!(error, MergeError { record: 7, fault: MergeFault::Overflow });
         let array: ArrayRef = Arc::new(UInt64Array::from(vec![i64::MAX.cast_unsigned(), 1]));
-        assert_eq!(fold(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err().fault, FoldFault::Overflow);
+        assert_eq!(
+            merge_cells(Merge::Sum, &[array], &all(2), Overflow::Fails).unwrap_err().fault,
+            MergeFault::Overflow
+        );
     }
 
     #[test]
     fn damaged_sketches_are_told() {
         let array: ArrayRef = Arc::new(arrow::array::BinaryArray::from_vec(vec![b"abc"]));
-        let error = fold(Merge::Hll, &[array], &all(1), Overflow::Fails).unwrap_err();
-        assert!(matches!(error.fault, FoldFault::Sketch(_)));
+        let error = merge_cells(Merge::Hll, &[array], &all(1), Overflow::Fails).unwrap_err();
+        assert!(matches!(error.fault, MergeFault::Sketch(_)));
     }
 }

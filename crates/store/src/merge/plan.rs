@@ -1,4 +1,4 @@
-//! Which rows an output block has, and from which blocks each comes. Pure: reads keys only.
+//! Merge plan: the rows of an output block, and the blocks they come from. Pure: reads keys only.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use tidetable_layout::Block;
 /// The rows of an output block, in key order.
 #[derive(Debug, Default)]
 pub(crate) struct BlockPlan {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<MergeStep>,
 }
 
 /// Some rows of an output block.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Rows that only this block has.
+pub(crate) enum MergeStep {
+    /// Rows of this block only.
     Copy { source: usize, rows: Range<usize> },
-    /// One row that several blocks have: (block, row) each, older first.
+    /// One row of several blocks: (block, row) each, older first.
     Combine { rows: Vec<(usize, usize)> },
 }
 
@@ -23,19 +23,18 @@ impl BlockPlan {
     /// Appends rows of one block.
     pub(crate) fn copy(&mut self, source: usize, rows: Range<usize>) {
         match self.steps.last_mut() {
-            Some(Step::Copy { source: last, rows: before }) if *last == source && before.end == rows.start => {
+            Some(MergeStep::Copy { source: last, rows: before }) if *last == source && before.end == rows.start => {
                 before.end = rows.end;
             }
-            _ => self.steps.push(Step::Copy { source, rows }),
+            _ => self.steps.push(MergeStep::Copy { source, rows }),
         }
     }
 }
 
-/// The rows of `block` from the first of `rows` on that come before row `other_row` of `other`: one at least, and none
-/// after `rows`.
+/// The longest prefix of `rows` of `block` that sorts before row `other_row` of `other`; at least one row.
 pub(crate) fn run_before(block: &Block, rows: Range<usize>, other: &Block, other_row: usize) -> Range<usize> {
     let before = |row: usize| block.keys.compare(row, &other.keys, other_row).is_lt();
-    // Runs are often one row long (a day of each meter) or very long: gallop, then bisect.
+    // Runs are often one row long (a day of each meter) or very long: gallop, then binary search.
     let (mut low, mut step) = (rows.start + 1, 1);
     while low < rows.end && before(low) {
         low += step;

@@ -116,10 +116,10 @@ fn cells(block: &Block) -> Cells {
     cells
 }
 
-/// Cuts a block at `rows` rows each, as an SST gives its stripes.
+/// Splits a block every `rows` rows, like the stripes of an SST.
 fn stripes(block: &Block, rows: usize) -> Vec<Result<Block>> {
     let starts = (0..block.keys.len()).step_by(rows);
-    starts.map(|start| Ok(gather::slice(block, start..(start + rows).min(block.keys.len())))).collect()
+    starts.map(|start| Ok(gather::slice_block(block, start..(start + rows).min(block.keys.len())))).collect()
 }
 
 fn any_cell() -> impl Strategy<Value = (CellKey, i64)> {
@@ -144,7 +144,7 @@ proptest! {
             expected.extend(written.clone());
             inputs.push((order as u64, stripes(&block(&written), rows).into_iter()));
         }
-        // The order of a source decides, not its place in the list.
+        // The sequence number of a source decides, not its position in the list.
         inputs.reverse();
         let mut merged = Cells::new();
         let mut last: Option<Vec<u8>> = None;

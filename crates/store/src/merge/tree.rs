@@ -1,7 +1,7 @@
-//! A tournament over sources: which one is least, at one comparison a level when that changes.
+//! Loser tree (tournament tree): the least source, with one comparison per level after a change.
 
-/// A loser tree over the sources `0..len`. Which of two comes first is the caller's to say, and must not change but for
-/// the winner's place, after which [`LoserTree::replay`] is called.
+/// A loser tree over the sources `0..len`. The caller compares two sources; only the winner's position may change,
+/// after which [`LoserTree::replay`] must be called.
 #[derive(Debug)]
 pub(crate) struct LoserTree {
     /// The winner, then the loser of each match; the match at `n` is played by the winners of `2n` and `2n + 1`, and
@@ -23,12 +23,12 @@ impl LoserTree {
         Self { nodes }
     }
 
-    /// The source that comes first.
+    /// The least source.
     pub(crate) fn winner(&self) -> usize {
         self.nodes[0]
     }
 
-    /// The source that comes first but for the winner; `None` if there is no other.
+    /// The least source except the winner; `None` if there is no other.
     pub(crate) fn runner_up(&self, before: impl Fn(usize, usize) -> bool) -> Option<usize> {
         let mut best = None;
         let mut node = (self.nodes[0] + self.nodes.len()) / 2;
@@ -42,7 +42,7 @@ impl LoserTree {
         best
     }
 
-    /// Plays the matches of the winner again, which stands elsewhere now.
+    /// Replays the matches of the winner after it has moved.
     pub(crate) fn replay(&mut self, before: impl Fn(usize, usize) -> bool) {
         let mut winner = self.nodes[0];
         let mut node = (winner + self.nodes.len()) / 2;
@@ -70,7 +70,7 @@ mod tests {
             let mut expected: Vec<(u8, usize)> =
                 lists.iter().enumerate().flat_map(|(at, list)| list.iter().map(move |value| (*value, at))).collect();
             expected.sort_unstable();
-            // Empty lists are last, and of equal values the first list's.
+            // Empty lists sort last; of equal values the first list wins.
             let key = |lists: &[Vec<u8>], at: usize| (lists[at].last().map_or(u16::MAX, |value| u16::from(*value)), at);
             let mut tree = LoserTree::new(lists.len(), |a, b| key(&lists, a) < key(&lists, b));
             let mut merged = Vec::new();

@@ -2,3 +2,4 @@
 
 pub(crate) mod scan;
 pub(crate) mod snapshot;
+pub(crate) mod window_mask;

@@ -1,4 +1,4 @@
-//! Reading a key range of several SSTs as one ordered run of blocks.
+//! Scans: the rows of a key range in key order, merged from several SSTs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,78 +13,78 @@ use crate::error::{Result, StoreError};
 use crate::gc::GcFilter;
 use crate::merge::operator::Overflow;
 use crate::merge::{Merge, emptied};
+use crate::read::window_mask::WindowMask;
 use crate::tombstone::TombstoneFilter;
-use crate::version::multi_window::WindowMask;
 
-/// The blocks of a key range in key order, each row once.
+/// Iterator over the blocks of a key range in key order; each row occurs once.
 #[derive(Debug)]
 pub struct BlockScan {
     merge: Merge<Run>,
     schema: Arc<StoredSchema>,
-    /// Rules that are judged after merging.
-    collector: Option<Arc<GcFilter>>,
-    /// Whether rows that an upsert emptied are to be taken out.
+    /// GC filter applied after merging.
+    gc_filter: Option<Arc<GcFilter>>,
+    /// Whether rows that an upsert emptied are removed.
     emptied: bool,
-    /// Table id, for messages.
+    /// Table name, for messages.
     table: String,
 }
 
-/// SSTs that follow one another, of which each is begun when the one before it has been read.
+/// A sorted run: SSTs with ascending key ranges, read one after the other.
 type Run = std::iter::Flatten<std::vec::IntoIter<SstScan>>;
 
 /// An SST to merge.
 #[derive(Debug, Clone)]
 pub(crate) struct SstSource {
-    pub(crate) order: u64,
+    pub(crate) seqno: u64,
     /// For messages.
     pub(crate) path: String,
     pub(crate) reader: Reader,
-    /// What is hidden of it.
-    pub(crate) mask: Option<TombstoneFilter>,
-    /// Which of its windows are read, if it is not all.
+    /// Tombstones that hide cells of it.
+    pub(crate) tombstones: Option<TombstoneFilter>,
+    /// Which of its windows are read; `None` for all.
     pub(crate) windows: Option<WindowMask>,
     /// Whether it may hold rows that an upsert emptied.
     pub(crate) emptied: bool,
 }
 
-/// How a slice is read.
+/// Options of a scan.
 #[derive(Debug, Clone, Default)]
 pub struct ScanOptions {
-    /// Counts what is read.
+    /// Counters of the scan.
     pub counts: Option<Arc<ScanCounts>>,
-    /// Says which stripes need not be read.
+    /// Skips stripes by their stats.
     pub skip: Option<Arc<dyn StripePruner>>,
-    /// Says which records need not come. It is not asked where rows of several files are merged, nor of files of which
-    /// something is hidden.
+    /// Filters records while they are read. Not applied where rows of several files are merged, nor to files with
+    /// hidden rows.
     pub keep: Option<Arc<dyn RecordFilter>>,
-    /// Takes stripes as the stripe table tells of them. It is asked under the same conditions, and of stripes all of which
-    /// is wanted and no cell of which the rules drop.
+    /// Answers stripes from their stats. Applied under the same conditions, and only to stripes that are fully
+    /// selected and that GC leaves intact.
     pub know: Option<Arc<dyn StripeStats>>,
 }
 
-/// What the store itself reads otherwise than others do.
+/// Scan options for use inside the store.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScanMode {
-    /// What becomes of sums over 64 bits.
+    /// Handling of sums that exceed 64 bits.
     pub(crate) overflow: Overflow,
-    /// Whether rows that an upsert emptied come too.
+    /// Whether rows that an upsert emptied are returned.
     pub(crate) keeps_emptied: bool,
 }
 
-/// A reader who may need no more of a stripe than the stripe table tells.
+/// Answers a stripe from its stats, where they suffice.
 pub trait StripeStats: std::fmt::Debug + Send + Sync {
-    /// Whether that is so of this one: then it is not read.
+    /// Whether the stats of this stripe suffice: then it is not read.
     fn know(&self, stripe: &StripeMeta) -> bool;
 }
 
-/// A reader who needs only some of the records.
+/// Decides by stripe stats which stripes a scan skips.
 pub trait StripePruner: std::fmt::Debug + Send + Sync {
-    /// For each of the stripes of a file, whether the reader needs none of its records. It is not asked where rows of
-    /// several files are merged: there what a stripe holds may hide what another does.
+    /// For each stripe of a file, whether none of its records is needed. Not applied where rows of several files are
+    /// merged: there cells of one stripe may hide cells of another.
     fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool>;
 }
 
-/// What scans considered and what they read.
+/// Counters of scans: what they considered and what they read.
 #[derive(Debug, Default)]
 pub struct ScanCounts {
     files: AtomicU64,
@@ -102,22 +102,22 @@ impl ScanCounts {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// SSTs that may have held what was asked for, and of them those that their filters ruled out.
+    /// (SSTs whose key range matches, those of them that bloom filters ruled out).
     pub fn files(&self) -> (u64, u64) {
         (self.files.load(Ordering::Relaxed), self.files_pruned.load(Ordering::Relaxed))
     }
 
-    /// Stripes of those SSTs, and of them those that were read.
+    /// (stripes of those SSTs, stripes read).
     pub fn stripes(&self) -> (u64, u64) {
         (self.stripes.load(Ordering::Relaxed), self.reads.stripes())
     }
 
-    /// Pages that were read.
+    /// Pages read.
     pub fn pages(&self) -> u64 {
         self.reads.pages()
     }
 
-    /// Bytes of those SSTs, and of them those that were read.
+    /// (bytes of those SSTs, bytes read).
     pub fn bytes(&self) -> (u64, u64) {
         (self.bytes.load(Ordering::Relaxed), self.reads.bytes())
     }
@@ -130,59 +130,60 @@ impl BlockScan {
         sources: Vec<SstSource>,
         keys: KeyRange,
         projection: &Projection,
-        collector: Option<Arc<GcFilter>>,
+        gc_filter: Option<Arc<GcFilter>>,
         options: &ScanOptions,
         mode: ScanMode,
     ) -> Self {
         let mut projection = projection.clone();
-        let masks: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.mask.clone()).collect();
+        let filters: Vec<TombstoneFilter> = sources.iter().filter_map(|source| source.tombstones.clone()).collect();
         let emptied = sources.iter().any(|source| source.emptied) && !mode.keeps_emptied;
         let runs = runs(sources);
         if runs.len() > 1 {
             add_merge_keys(&schema, &mut projection);
         }
-        masks.iter().for_each(|mask| mask.widen(&schema, &mut projection));
+        filters.iter().for_each(|tombstones| tombstones.widen(&schema, &mut projection));
         if emptied {
             emptied::widen(&mut projection);
         }
-        // A sum says nothing of values that are hidden, dropped or replaced.
+        // Row sums are not valid where values are hidden, deleted or replaced.
         let sums = Arc::new(projection.clone());
         projection.groups.iter_mut().flatten().for_each(|group| group.sums = false);
         let narrow = Arc::new(projection.clone());
-        if let Some(collector) = &collector {
-            collector.widen(&schema, &mut projection);
+        if let Some(gc_filter) = &gc_filter {
+            gc_filter.widen(&schema, &mut projection);
         }
         let projection = Arc::new(projection);
-        // What one run holds of a row is all there is of it, so the rules can be judged before it is merged, and where a
-        // stripe shows that they drop nothing, what they look at need not be read. Of several it always must be.
+        // With one run, its rows are complete: GC can be applied to each stripe before merging, and columns that only
+        // GC needs are read only where stripe stats cannot rule out expired cells. With several runs they are always
+        // read.
         let alone = runs.len() == 1;
-        let (before, after) = if alone { (collector, None) } else { (None, collector) };
+        let (before, after) = if alone { (gc_filter, None) } else { (None, gc_filter) };
         let narrow = if after.is_some() { Arc::clone(&projection) } else { narrow };
         let skip = options.skip.as_ref().filter(|_| alone);
         let scan = |source: SstSource| {
-            let as_stored = alone && source.mask.is_none() && source.windows.is_none() && !source.emptied;
+            let as_stored = alone && source.tombstones.is_none() && source.windows.is_none() && !source.emptied;
             let narrow = if as_stored { &sums } else { &narrow };
             let skipped = skip.map(|skip| skip.skip(source.reader.stripes())).unwrap_or_default();
             let stripes = source.reader.stripes_in(&keys.start, keys.end.as_deref());
             let (schema, projection) = (Arc::clone(&schema), Arc::clone(&projection));
-            let (narrow, collector) = (Arc::clone(narrow), before.clone());
+            let (narrow, gc_filter) = (Arc::clone(narrow), before.clone());
             let keep = options.keep.clone().filter(|_| as_stored);
             let know = options.know.clone().filter(|_| as_stored);
-            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, collector, skipped, keep, know }
+            SstScan { schema, source, stripes, keys: keys.clone(), projection, narrow, gc_filter, skipped, keep, know }
         };
-        let run = |(order, run): (u64, Vec<SstSource>)| {
-            (order, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
+        let run = |(seqno, run): (u64, Vec<SstSource>)| {
+            (seqno, run.into_iter().map(scan).collect::<Vec<_>>().into_iter().flatten())
         };
         let merge = Merge::new(Arc::clone(&schema), runs.into_iter().map(run).collect()).on_overflow(mode.overflow);
-        Self { merge, schema, collector: after, emptied, table: String::new() }
+        Self { merge, schema, gc_filter: after, emptied, table: String::new() }
     }
 
-    /// The scan, in blocks of so many rows at most where several SSTs are merged.
+    /// Limits the rows of a block where several SSTs are merged.
     pub(crate) fn in_blocks_of(self, rows: usize) -> Self {
         Self { merge: self.merge.with_rows(rows), ..self }
     }
 
-    /// The scan, of a table of this name.
+    /// Sets the table name, for messages.
     pub(crate) fn of_table(self, name: &str) -> Self {
         Self { table: name.to_owned(), ..self }
     }
@@ -193,26 +194,27 @@ impl Iterator for BlockScan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let block = self.merge.next()?.map_err(|error| error.of_table(&self.table));
-        let block = match &self.collector {
-            Some(collector) => block.and_then(|block| collector.collect(&self.schema, block)),
+        let block = match &self.gc_filter {
+            Some(gc_filter) => block.and_then(|block| gc_filter.apply(&self.schema, block)),
             None => block,
         };
         Some(if self.emptied { block.and_then(|block| emptied::take_out(&self.schema, block)) } else { block })
     }
 }
 
-/// Sources of one order that follow one another, as those of one compaction do, with that order.
+/// Groups sources into sorted runs, with their sequence numbers: SSTs of one compaction have the same number and
+/// ascending keys.
 fn runs(mut sources: Vec<SstSource>) -> Vec<(u64, Vec<SstSource>)> {
-    sources.sort_by_key(|source| source.order);
+    sources.sort_by_key(|source| source.seqno);
     let mut runs: Vec<(u64, Vec<SstSource>)> = Vec::new();
     for source in sources {
         match runs.last_mut() {
-            Some((order, run))
-                if *order == source.order && run.last().is_some_and(|last| last.ends_before(&source)) =>
+            Some((seqno, run))
+                if *seqno == source.seqno && run.last().is_some_and(|last| last.ends_before(&source)) =>
             {
                 run.push(source);
             }
-            _ => runs.push((source.order, vec![source])),
+            _ => runs.push((source.seqno, vec![source])),
         }
     }
     runs
@@ -225,9 +227,9 @@ impl SstSource {
     }
 }
 
-/// Rows of two files are combined by qualifier and timestamp, so those must be read too.
+/// Adds qualifiers and timestamps, by which rows of several files are merged.
 fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
-    // Which file a replaced row comes from shows in the timestamps of all its groups.
+    // An upsert is decided by the timestamps of all groups of a row.
     if schema.upsert && projection.groups.iter().any(Option::is_some) {
         for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
             if group.timestamps == TimestampKind::Stored && wanted.is_none() {
@@ -240,7 +242,7 @@ fn add_merge_keys(schema: &StoredSchema, projection: &mut Projection) {
         if let Some(wanted) = wanted {
             wanted.qualifiers = group.qualifier == QualifierKind::Dynamic;
             wanted.timestamps = true;
-            // Which of the records alike are one shows in all their columns.
+            // Dedup compares all columns.
             if group.keeps_alike() {
                 wanted.columns.fill(true);
             }
@@ -255,33 +257,33 @@ pub(crate) struct SstScan {
     source: SstSource,
     stripes: Range<usize>,
     keys: KeyRange,
-    /// What is read where the rules must look at it.
+    /// Columns read where GC must be applied.
     projection: Arc<Projection>,
-    /// What is asked for.
+    /// Columns of the query.
     narrow: Arc<Projection>,
-    /// Rules that are judged here.
-    collector: Option<Arc<GcFilter>>,
-    /// Which stripes nobody needs; empty if all may be needed.
+    /// GC filter applied to each stripe.
+    gc_filter: Option<Arc<GcFilter>>,
+    /// Stripes to skip; empty if none is.
     skipped: Vec<bool>,
-    /// Which records are needed, if it is not all.
+    /// Record filter; `None` if all are needed.
     keep: Option<Arc<dyn RecordFilter>>,
-    /// Who may know enough of a stripe.
+    /// Answers stripes from their stats.
     know: Option<Arc<dyn StripeStats>>,
 }
 
 impl SstScan {
-    /// Whether a stripe, all of which is wanted, need not be read.
+    /// Whether the stats of a fully selected stripe suffice.
     fn is_known(&self, meta: &StripeMeta) -> bool {
-        let keeps_all = |collector: &Arc<GcFilter>| collector.keeps_all_told(&self.schema, meta);
-        let known = |know: &Arc<dyn StripeStats>| self.collector.as_ref().is_none_or(keeps_all) && know.know(meta);
+        let keeps_all = |gc_filter: &Arc<GcFilter>| gc_filter.keeps_all_by_stats(&self.schema, meta);
+        let known = |know: &Arc<dyn StripeStats>| self.gc_filter.as_ref().is_none_or(keeps_all) && know.know(meta);
         self.know.as_ref().is_some_and(known)
     }
 
-    /// The wanted rows of a stripe, and whether rules are still to be judged; `None` if none of its records is needed.
+    /// The selected rows of a stripe, and whether GC is still to be applied; `None` if no record is needed.
     fn read(&self, index: usize, whole: bool) -> std::result::Result<Option<(Block, bool)>, ReadError> {
         let stripe = self.source.reader.stripe(index)?;
-        let judged = match &self.collector {
-            Some(collector) => !collector.keeps_all(&self.schema, &stripe)?,
+        let judged = match &self.gc_filter {
+            Some(gc_filter) => !gc_filter.keeps_all(&self.schema, &stripe)?,
             None => false,
         };
         let projection = if judged { &self.projection } else { &self.narrow };
@@ -299,13 +301,14 @@ impl Iterator for SstScan {
     type Item = Result<Block>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let SstSource { path, reader, mask, windows, .. } = &self.source;
+        let SstSource { path, reader, tombstones, windows, .. } = &self.source;
         loop {
             let stripe = self.stripes.next()?;
             let meta = reader.stripes().get(stripe);
-            let hidden =
-                |mask: &TombstoneFilter| meta.is_some_and(|meta| mask.hides_all(&meta.first_key, &meta.last_key));
-            if mask.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
+            let hidden = |tombstones: &TombstoneFilter| {
+                meta.is_some_and(|meta| tombstones.hides_all(&meta.first_key, &meta.last_key))
+            };
+            if tombstones.as_ref().is_some_and(hidden) || self.skipped.get(stripe) == Some(&true) {
                 continue;
             }
             let whole = meta.is_some_and(|meta| self.keys.covers(&meta.first_key, &meta.last_key));
@@ -319,12 +322,12 @@ impl Iterator for SstScan {
                     Some(windows) => windows.apply(&self.schema, block)?,
                     None => block,
                 };
-                let block = match mask {
-                    Some(mask) => mask.apply(&self.schema, block)?,
+                let block = match tombstones {
+                    Some(tombstones) => tombstones.apply(&self.schema, block)?,
                     None => block,
                 };
-                match self.collector.as_ref().filter(|_| judged) {
-                    Some(collector) => collector.collect(&self.schema, block),
+                match self.gc_filter.as_ref().filter(|_| judged) {
+                    Some(gc_filter) => gc_filter.apply(&self.schema, block),
                     None => Ok(block),
                 }
             }));

@@ -1,23 +1,22 @@
-//! One version of a table, for reading: it stays as it is while loads and compactions go on.
+//! Snapshots: one version of a table held open for reading while loads and compactions go on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tidetable_layout::{Block, KeyRange, Layout, Projection, StoredSchema};
 use tidetable_sstable::Reader;
-use tidetable_sstable::tools::failpoints;
 
 use crate::error::{Result, StoreError};
 use crate::gc::{GcFilter, GcRule};
-use crate::ids::ulid_text;
 use crate::read::scan::{BlockScan, ScanMode, ScanOptions, SstSource};
+use crate::read::window_mask::{WindowMask, window_overlaps};
+use crate::sst_store::OpenSsts;
 use crate::table::Table;
-use crate::tombstone::{AppliedDrop, TombstoneFilter, overlaps};
-use crate::version::multi_window::WindowMask;
-use crate::version::{Sst, Version, WindowState, multi_window};
+use crate::tombstone::{Tombstone, TombstoneFilter, overlaps};
+use crate::version::{Sst, Version, WindowState};
 
-/// All windows there are.
+/// All event times.
 pub(crate) const ALWAYS: Range<i64> = i64::MIN..i64::MAX;
 
 /// A version of a table. Cheap to clone.
@@ -31,23 +30,23 @@ struct Inner {
     table: Table,
     version: Arc<Version>,
     layout: Arc<Layout>,
-    collector: Option<Arc<GcFilter>>,
-    /// Drops that hide cells: those of the version, or none where a compaction looks beneath them.
-    drops: Arc<[AppliedDrop]>,
-    /// CowList by all views of the version.
-    readers: Arc<Mutex<HashMap<String, Reader>>>,
+    gc_filter: Option<Arc<GcFilter>>,
+    /// Tombstones to apply: those of the version, or none where a compaction reads the cells beneath them.
+    tombstones: Arc<[Tombstone]>,
+    /// Open files by SST id, shared by all views of the version.
+    readers: Arc<OpenSsts>,
 }
 
-/// A part of a table that one task can read: a key range and the SSTs that may hold rows of it.
+/// A unit of scanning for one task: a key range and the SSTs that may hold rows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRange {
-    /// The keys of it.
+    /// Its row keys.
     pub keys: KeyRange,
     /// Ids of the SSTs to merge.
     pub ssts: Vec<String>,
-    /// Of SSTs that hold several windows, only those that overlap this are read; microseconds.
+    /// Event time, microseconds: of multi-window files only windows that overlap it are read.
     pub time: Range<i64>,
-    /// Bytes of those SSTs that fall to the range, about.
+    /// Estimated bytes of the range in those SSTs.
     pub bytes: u64,
 }
 
@@ -58,45 +57,45 @@ impl Snapshot {
     /// If this build cannot compile the layout the version records.
     pub fn new(table: Table, version: Arc<Version>) -> Result<Self> {
         let layout = Arc::new(table.layout(&version)?);
-        let collector = collector(&table, &version, &layout, version.now)?.map(Arc::new);
-        let (drops, readers) = (version.drops.clone().into(), Arc::default());
-        Ok(Self { inner: Arc::new(Inner { table, version, layout, collector, drops, readers }) })
+        let gc_filter = gc_filter(&table, &version, &layout, version.now)?.map(Arc::new);
+        let (tombstones, readers) = (version.tombstones.clone().into(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { table, version, layout, gc_filter, tombstones, readers }) })
     }
 
-    /// The same version with the cells that its rules show no more, as far as they are stored.
+    /// The same version including expired cells that are still stored.
     #[must_use]
     pub fn including_expired(&self) -> Self {
-        self.seen_through(None, Arc::clone(&self.inner.drops))
+        self.seen_through(None, Arc::clone(&self.inner.tombstones))
     }
 
-    /// The same version with its rules judged at another logical time. What had expired at the time of a
-    /// compaction may be gone, whatever the time asked for.
+    /// The same version with its garbage-collection rules applied at another logical time. Cells that had expired
+    /// when a compaction ran may be gone even at earlier times.
     ///
     /// # Errors
     /// If this build cannot read a rule of the version.
     pub fn as_of_now(&self, now: i64) -> Result<Self> {
-        let collector = self.collector_at(now)?.map(Arc::new);
-        Ok(self.seen_through(collector, Arc::clone(&self.inner.drops)))
+        let gc_filter = self.gc_filter_at(now)?.map(Arc::new);
+        Ok(self.seen_through(gc_filter, Arc::clone(&self.inner.tombstones)))
     }
 
-    /// The same version with all that its SSTs hold, dropped or not.
+    /// The same version without garbage-collection rules and tombstones.
     pub(crate) fn as_stored(&self) -> Self {
         self.seen_through(None, Arc::default())
     }
 
-    /// The rules of the version at `now`; `None` if it has none.
-    pub(crate) fn collector_at(&self, now: i64) -> Result<Option<GcFilter>> {
-        collector(self.table(), self.version(), self.layout(), now)
+    /// The GC filter at logical time `now`; `None` if the version has no rules.
+    pub(crate) fn gc_filter_at(&self, now: i64) -> Result<Option<GcFilter>> {
+        gc_filter(self.table(), self.version(), self.layout(), now)
     }
 
-    fn seen_through(&self, collector: Option<Arc<GcFilter>>, drops: Arc<[AppliedDrop]>) -> Self {
+    fn seen_through(&self, gc_filter: Option<Arc<GcFilter>>, tombstones: Arc<[Tombstone]>) -> Self {
         let Inner { table, version, layout, readers, .. } = self.inner.as_ref();
         let inner = Inner {
             table: table.clone(),
             version: Arc::clone(version),
             layout: Arc::clone(layout),
-            collector,
-            drops,
+            gc_filter,
+            tombstones,
             readers: Arc::clone(readers),
         };
         Self { inner: Arc::new(inner) }
@@ -112,16 +111,16 @@ impl Snapshot {
         &self.inner.layout
     }
 
-    /// What the table stores.
+    /// The stored schema.
     pub fn schema(&self) -> &Arc<StoredSchema> {
         self.inner.layout.stored()
     }
 
-    /// Whether rules, drops or upserts may leave a row without cells: then its cells must be read to know
-    /// whether it is there.
+    /// Whether rules, tombstones or upserts may leave a row without cells. Then a row's existence shows only in its
+    /// cells.
     pub fn collects(&self) -> bool {
-        let drops = self.inner.drops.iter().any(|drop| !drop.target.takes_rows());
-        self.inner.collector.is_some() || drops || self.version().ssts().any(|sst| sst.emptied)
+        let hides_cells = self.inner.tombstones.iter().any(|drop| !drop.target.takes_rows());
+        self.inner.gc_filter.is_some() || hides_cells || self.version().ssts().any(|sst| sst.emptied)
     }
 
     /// The table.
@@ -129,36 +128,36 @@ impl Snapshot {
         &self.inner.table
     }
 
-    /// Cuts what `ranges` and `time` (microseconds, half-open) select into slices. No row lies in
-    /// two of them. Windows are slices of their own where a row cannot lie in two windows, but for those that share
-    /// files; a window outside `time` is left out there.
-    pub fn slices(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
+    /// Splits `ranges` and `time` (microseconds, half-open) into scan ranges; no row is in two of them. Where row
+    /// keys name the window, each window is a scan range of its own, except those that share files, and windows
+    /// outside `time` are left out.
+    pub fn scan_ranges(&self, ranges: &[KeyRange], time: &Range<i64>) -> Vec<ScanRange> {
         if !self.inner.layout.rows_keep_to_windows() {
             return ranges.iter().filter_map(|keys| self.whole(keys)).collect();
         }
         let parts = self.parts(time);
-        parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| slice(keys, part, time))).collect()
+        parts.iter().flat_map(|part| ranges.iter().filter_map(move |keys| scan_range(keys, part, time))).collect()
     }
 
-    /// The SSTs of each window that overlaps `time`, or of those together that share files; by time.
+    /// The SSTs of each window that overlaps `time`, in order of time; windows that share files are grouped.
     fn parts(&self, time: &Range<i64>) -> Vec<Vec<&Sst>> {
         let unit = self.inner.layout.spec().window;
-        let wanted = |start: &&i64| multi_window::overlaps(unit, **start, time);
+        let wanted = |start: &&i64| window_overlaps(unit, **start, time);
         let mut parts: Vec<(i64, Vec<&Sst>)> = Vec::new();
-        // Where a window that shares files is among them.
+        // Index in `parts` of each window that shares files.
         let mut places: HashMap<i64, usize> = HashMap::new();
         for sst in self.version().ssts() {
-            let Some(joined) = &sst.joined else { continue };
-            let Some(first) = joined.windows.iter().find(wanted) else { continue };
+            let Some(multi_window) = &sst.multi_window else { continue };
+            let Some(first) = multi_window.windows.iter().find(wanted) else { continue };
             let place = *places.entry(*first).or_insert_with(|| {
                 parts.push((*first, Vec::new()));
                 parts.len() - 1
             });
             parts[place].1.push(sst);
-            places.extend(joined.windows.iter().map(|start| (*start, place)));
+            places.extend(multi_window.windows.iter().map(|start| (*start, place)));
         }
         for window in self.version().windows.iter().filter(|window| wanted(&&window.start)) {
-            let own = window.ssts.iter().filter(|sst| sst.joined.is_none());
+            let own = window.ssts.iter().filter(|sst| sst.multi_window.is_none());
             match places.get(&window.start) {
                 Some(place) => parts[*place].1.extend(own),
                 None => parts.push((window.start, own.collect())),
@@ -168,140 +167,109 @@ impl Snapshot {
         parts.into_iter().map(|(_, ssts)| ssts).collect()
     }
 
-    /// What one window holds of `keys`.
+    /// The scan ranges of one window for `keys`.
     pub(crate) fn window(&self, window: &WindowState, keys: &KeyRange) -> Vec<ScanRange> {
         if self.inner.layout.rows_keep_to_windows() {
             let bounds = tidetable_layout::time::window_bounds(self.inner.layout.spec().window, window.start);
-            return self.slices(std::slice::from_ref(keys), &bounds);
+            return self.scan_ranges(std::slice::from_ref(keys), &bounds);
         }
-        slice(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
+        scan_range(keys, &window.ssts.iter().collect::<Vec<_>>(), &ALWAYS).into_iter().collect()
     }
 
-    /// All rows of `keys` in key order, whatever windows they lie in, as one slice.
+    /// One scan range over all windows, for rows of `keys` in key order; `None` if no SST overlaps `keys`.
     pub fn whole(&self, keys: &KeyRange) -> Option<ScanRange> {
-        slice(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
+        scan_range(keys, &self.version().ssts().collect::<Vec<_>>(), &ALWAYS)
     }
 
-    /// Reads a slice in key order, a block at a time.
+    /// Scans a range in key order, a block at a time.
     ///
     /// # Errors
     /// If an SST cannot be opened.
-    pub fn scan(&self, slice: &ScanRange, projection: &Projection) -> Result<BlockScan> {
-        self.scan_with(slice, projection, &ScanOptions::default())
+    pub fn scan(&self, range: &ScanRange, projection: &Projection) -> Result<BlockScan> {
+        self.scan_with(range, projection, &ScanOptions::default())
     }
 
-    /// As [`Self::scan`], with counts of what is read, and perhaps without stripes that a reader says it needs nothing of.
+    /// As [`Self::scan`], with counters, stripe pruning and record filters.
     ///
     /// # Errors
     /// As [`Self::scan`].
-    pub fn scan_with(&self, slice: &ScanRange, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
-        self.scan_in(slice, projection, options, ScanMode::default())
+    pub fn scan_with(&self, range: &ScanRange, projection: &Projection, options: &ScanOptions) -> Result<BlockScan> {
+        self.scan_in(range, projection, options, ScanMode::default())
     }
 
-    /// As [`Self::scan_with`], in a mode of the store's own.
+    /// As [`Self::scan_with`], with internal options.
     pub(crate) fn scan_in(
         &self,
-        slice: &ScanRange,
+        range: &ScanRange,
         projection: &Projection,
         options: &ScanOptions,
         mode: ScanMode,
     ) -> Result<BlockScan> {
-        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         let ssts = self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str()));
-        let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &slice.time)).collect::<Result<_>>()?;
-        let (files, only) = (sources.len(), slice.keys.only_key());
+        let mut sources: Vec<SstSource> = ssts.map(|sst| self.source(sst, &range.time)).collect::<Result<_>>()?;
+        let (files, only) = (sources.len(), range.keys.only_key());
         let stripes: usize = sources.iter().map(|source| source.reader.stripes().len()).sum();
         let bytes: u64 = sources.iter().map(|source| source.reader.bytes()).sum();
-        // A slice may be a part of its files; the other parts count the rest.
-        let share = u128::from(slice.bytes.min(bytes)) * stripes as u128;
+        // A scan range may cover a part of its files; it counts its share of their stripes.
+        let share = u128::from(range.bytes.min(bytes)) * stripes as u128;
         let stripes = share.checked_div(u128::from(bytes)).unwrap_or(0) as usize;
-        // A file that certainly lacks the one row asked for holds nothing of it that could be merged.
+        // Point lookup: bloom filters rule out files without the key.
         sources.retain(|source| only.is_none_or(|key| source.reader.may_contain(key)));
         if let Some(counts) = &options.counts {
-            counts.considered(files, files - sources.len(), stripes, slice.bytes.min(bytes));
+            counts.considered(files, files - sources.len(), stripes, range.bytes.min(bytes));
             sources.iter_mut().for_each(|source| source.reader = source.reader.counted(Arc::clone(&counts.reads)));
         }
-        let collector = self.inner.collector.clone();
+        let gc_filter = self.inner.gc_filter.clone();
         let schema = Arc::clone(self.schema());
-        let scan = BlockScan::new(schema, sources, slice.keys.clone(), projection, collector, options, mode);
+        let scan = BlockScan::new(schema, sources, range.keys.clone(), projection, gc_filter, options, mode);
         Ok(scan.of_table(self.inner.table.name()))
     }
 
-    /// An SST of this version with what hides cells of it, to be merged; of one that holds several windows, those that
+    /// An SST of this version as a merge source, with its tombstones; of a multi-window file only windows that
     /// overlap `time`.
     pub(crate) fn source(&self, sst: &Sst, time: &Range<i64>) -> Result<SstSource> {
-        let joined = sst.joined.as_ref();
+        let multi_window = sst.multi_window.as_ref();
         Ok(SstSource {
-            order: sst.order,
+            seqno: sst.seqno,
             path: self.inner.table.sst_path(&sst.id),
             reader: self.reader(sst)?,
-            mask: TombstoneFilter::of_sst(&self.inner.drops, sst),
-            windows: joined.and_then(|joined| WindowMask::new(&self.inner.layout, joined, time)),
+            tombstones: TombstoneFilter::of_sst(&self.inner.tombstones, sst),
+            windows: multi_window.and_then(|multi_window| WindowMask::new(&self.inner.layout, multi_window, time)),
             emptied: sst.emptied,
         })
     }
 
-    /// One row with the cells of `projection`; `None` if there is no such row. Opens the SSTs whose
-    /// key range and filter admit it.
+    /// Point lookup of one row with the cells of `projection`; `None` if it does not exist. Reads SSTs whose key
+    /// range and bloom filter match.
     ///
     /// # Errors
     /// If an SST cannot be read.
     pub fn row(&self, key: &[u8], projection: &Projection) -> Result<Option<Block>> {
         let keys = KeyRange::of_key(key);
-        let Some(mut slice) = self.whole(&keys) else { return Ok(None) };
-        let mut holding = Vec::with_capacity(slice.ssts.len());
-        let wanted: HashSet<&str> = slice.ssts.iter().map(String::as_str).collect();
+        let Some(mut range) = self.whole(&keys) else { return Ok(None) };
+        let mut holding = Vec::with_capacity(range.ssts.len());
+        let wanted: HashSet<&str> = range.ssts.iter().map(String::as_str).collect();
         for sst in self.version().ssts().filter(|sst| wanted.contains(sst.id.as_str())) {
             if self.reader(sst)?.may_contain(key) {
                 holding.push(sst.id.clone());
             }
         }
-        slice.ssts = holding;
-        self.scan(&slice, projection)?.next().transpose()
+        range.ssts = holding;
+        self.scan(&range, projection)?.next().transpose()
     }
 
-    /// The open reader of an SST of this version.
+    /// The reader of an SST of this version, opened once.
     ///
     /// # Errors
     /// If it is missing, damaged, or not the file the manifest names.
     pub fn reader(&self, sst: &Sst) -> Result<Reader> {
-        let mut readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = readers.get(&sst.id) {
-            return Ok(reader.clone());
-        }
-        let reader = self.inner.table.open_sst(sst)?;
-        readers.insert(sst.id.clone(), reader.clone());
-        Ok(reader)
+        self.inner.readers.get(self.inner.table.ssts(), sst)
     }
 }
 
-impl Table {
-    /// Opens an SST and checks that it is the one `sst` describes.
-    ///
-    /// # Errors
-    /// If it is missing, damaged, or another file.
-    pub fn open_sst(&self, sst: &Sst) -> Result<Reader> {
-        let path = self.sst_path(&sst.id);
-        let file = self.blobs().open(&path)?;
-        let length = file.len();
-        let damaged = |source| StoreError::Sst { path: path.clone(), source };
-        let reader = Reader::open(file).map_err(damaged)?;
-        let swapped = |reason| StoreError::Swapped { path: path.clone(), reason };
-        if failpoints::is(failpoints::Bug::AcceptAnyFile) {
-            return Ok(reader);
-        }
-        if length != sst.bytes {
-            return Err(swapped("it has another length"));
-        }
-        if ulid_text(reader.uid()) != sst.id {
-            return Err(swapped("it has another id"));
-        }
-        Ok(reader)
-    }
-}
-
-/// The garbage-collection rules of a version at a logical time.
-fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<GcFilter>> {
+/// The GC filter of a version at a logical time.
+fn gc_filter(table: &Table, version: &Version, layout: &Layout, now: i64) -> Result<Option<GcFilter>> {
     let mut rules = BTreeMap::new();
     for (family, text) in &version.table.gc {
         let rule = GcRule::parse(text).map_err(|error| StoreError::Layout {
@@ -313,8 +281,8 @@ fn collector(table: &Table, version: &Version, layout: &Layout, now: i64) -> Res
     Ok(GcFilter::new(layout.stored(), &rules, now))
 }
 
-/// Those of `ssts` that overlap `keys`; `None` if none does.
-fn slice(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<ScanRange> {
+/// The scan range of `keys` in those of `ssts` that overlap it; `None` if none does.
+fn scan_range(keys: &KeyRange, ssts: &[&Sst], time: &Range<i64>) -> Option<ScanRange> {
     let found: Vec<&Sst> = ssts.iter().copied().filter(|sst| overlaps(keys, &sst.first_key, &sst.last_key)).collect();
     if found.is_empty() {
         return None;

@@ -1,7 +1,7 @@
-//! Where the bytes of a store lie, and what "durable" means there.
+//! Storage interface: immutable files with durable, atomic creation.
 //!
-//! Everything a store keeps is immutable and made once under a name of its own. So two operations
-//! carry it: [`Blobs::create_new`], which is durable and atomic when it returns, and reading.
+//! Files of a store are immutable and created once under unique names. So it needs two operations:
+//! [`Blobs::create_new`], durable and atomic when it returns, and reading.
 
 use std::fmt::Debug;
 use std::io::Write;
@@ -13,113 +13,113 @@ use tidetable_sstable::ReadAt;
 
 use crate::error::{Result, StoreError};
 
-/// A folder of immutable files, on disk or in a bucket. Paths are relative, with `/`.
+/// Storage of immutable files, in a directory or a bucket. Paths are relative, with `/`.
 pub trait Blobs: Debug + Send + Sync {
-    /// Makes `path` hold `bytes`, durably, if nothing has that name. `false`: the name is taken.
+    /// Creates `path` with `bytes`, durably, if it does not exist. Returns `false` if it does.
     ///
     /// # Errors
-    /// On an error nothing is promised about `path`: read it back.
+    /// After an error `path` may or may not exist: read it back.
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool>;
 
-    /// Replaces `path` by `bytes`, durably and at once: readers see the old bytes or the new.
+    /// Replaces the content of `path` durably and atomically: readers see the old or the new bytes.
     ///
     /// # Errors
-    /// On an error `path` holds the old bytes or the new.
+    /// After an error `path` holds the old or the new bytes.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Starts a new file that appears under `path` only when it is finished.
+    /// Starts a new file, visible as `path` once it is finished.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the file cannot be created.
     fn writer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
 
-    /// Starts a file that takes the place of `path`, at once, when it is finished.
+    /// Starts a file that atomically replaces `path` once it is finished.
     ///
     /// # Errors
-    /// If the file cannot be made.
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
+    /// If the file cannot be created.
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>>;
 
-    /// A new folder that is to take the place of `folder` at once; `None` where folders cannot be exchanged: in a
-    /// bucket, on another disk, or if there is a folder inside.
+    /// Starts a staging directory to be swapped with `directory`; `None` where directories cannot be swapped: in a
+    /// bucket, across disks, or if there is a directory inside.
     ///
     /// # Errors
-    /// If it cannot be made.
-    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Staging>>> {
-        let _ = folder;
+    /// If it cannot be created.
+    fn staging(&self, directory: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
+        let _ = directory;
         Ok(None)
     }
 
-    /// The whole file, `None` if there is none.
+    /// The whole file; `None` if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be read.
     fn read(&self, path: &str) -> Result<Option<Bytes>>;
 
-    /// A file for positioned reads.
+    /// Opens a file for positioned reads.
     ///
     /// # Errors
     /// If it does not exist or cannot be opened.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
-    /// Names of the files and folders in `folder`, ascending; empty if there is no such folder.
+    /// Names of the files and directories in `directory`, ascending; empty if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be listed.
-    fn list(&self, folder: &str) -> Result<Vec<String>>;
+    fn list(&self, directory: &str) -> Result<Vec<String>>;
 
-    /// Size and age of a file, `None` if there is none.
+    /// Metadata of a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// If it exists and cannot be looked at.
+    /// If it exists and its metadata cannot be read.
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let bytes = self.read(path)?.map(|bytes| bytes.len() as u64);
         Ok(bytes.map(|bytes| Stat { bytes, modified: None, stamp: None }))
     }
 
-    /// Paths of what killed writers left in `folder` half-written, files and, at the root, folders that were filled
-    /// [aside](Self::aside); [`Self::list`] never shows it.
+    /// Paths of unfinished files that killed writers left in `directory` and, at the root, of [staging
+    /// directories](Self::aside); [`Self::list`] never returns them.
     ///
     /// # Errors
-    /// If the folder exists and cannot be listed.
-    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
-        let _ = folder;
+    /// If the directory exists and cannot be listed.
+    fn leftovers(&self, directory: &str) -> Result<Vec<String>> {
+        let _ = directory;
         Ok(Vec::new())
     }
 
-    /// Removes a file, or a folder that was filled aside if it is empty; fine if there is none.
+    /// Removes a file or an empty staging directory; succeeds if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be removed.
     fn delete(&self, path: &str) -> Result<()>;
 
-    /// Whether it may run out of room, so that a little is kept for what makes more.
+    /// Whether it may run out of space, so that a reserve is kept for vacuum.
     fn can_be_full(&self) -> bool {
         false
     }
 
-    /// How a person calls this place.
+    /// Path or URL of the storage, for messages.
     fn display(&self) -> String;
 }
 
-/// What is known of a file without reading it.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Its size.
     pub bytes: u64,
-    /// When it was last written, microseconds since the epoch by the clock of the store; `None` where none is kept.
+    /// Time of the last write, microseconds since the epoch by the clock of the store; `None` where it is not kept.
     pub modified: Option<i64>,
-    /// Tells it from the same file after it was written to, and from another in its place; `None` where that is not known.
+    /// Stamp, to detect that the file was changed or replaced; `None` where there is none.
     pub stamp: Option<Stamp>,
 }
 
-/// Tells a file from what it was at another time, without reading it.
+/// File stamp: changes when a file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Its number on its disk: a file that takes the place of another has another.
+    /// Inode number: changes when the file is replaced.
     pub inode: u64,
-    /// When its bytes were last written, nanoseconds since the epoch.
+    /// Time of the last write (mtime), nanoseconds since the epoch.
     pub modified: i64,
-    /// When it was last touched in any way, nanoseconds since the epoch.
+    /// Time of the last change of content or metadata (ctime), nanoseconds since the epoch.
     pub changed: i64,
 }
 
@@ -128,28 +128,29 @@ pub trait BlobWriter: Write + Send {
     /// Makes the file durable and visible under its name.
     ///
     /// # Errors
-    /// After an error the file is lost: write another under a new name.
+    /// After an error the file is lost: write a new one under a new name.
     fn finish(self: Box<Self>) -> Result<()>;
 
-    /// As [`Self::finish`], under another name: of a file of a folder that is filled [aside](Blobs::aside).
+    /// As [`Self::finish`], under another name: for files of a [staging directory](Blobs::aside).
     ///
     /// # Errors
-    /// As [`Self::finish`], and where a store gives no second names.
+    /// As [`Self::finish`], or if the storage cannot rename.
     fn finish_as(self: Box<Self>, path: &str) -> Result<()> {
         let source = std::io::ErrorKind::Unsupported.into();
         Err(StoreError::Io { action: "rename", path: path.to_owned(), source })
     }
 }
 
-/// A folder that nobody sees until it takes the place of another; removed again if it is dropped before.
-pub trait Staging: Debug + Send {
-    /// Path of the folder, for the names of its files.
+/// A staging directory: invisible until it is swapped with another, removed if dropped before.
+pub trait StagingDirectory: Debug + Send {
+    /// Its path, for the paths of its files.
     fn path(&self) -> &str;
 
-    /// Puts it in the place of the other, durably and at once: who lists that sees the files of the one or of the other.
-    /// Those of the other that `goes` names are removed, the rest stays.
+    /// Swaps it with the other directory, durably and atomically: readers list the files of one or the other. Old
+    /// files for which `goes` is true are removed, the rest stays.
     ///
     /// # Errors
-    /// If the other folder holds a folder, which cannot stay, or on an error of the store: then either folder is there, whole.
-    fn take_place(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()>;
+    /// If the other directory contains a directory, or on an I/O error: then either the old or the new directory is
+    /// in place, complete.
+    fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()>;
 }

@@ -1,9 +1,9 @@
-//! A store in a bucket: S3, and what else speaks to `object_store`.
+//! Bucket storage: S3 and other services of `object_store`, with conditional PUTs.
 //!
-//! A put that asks for a new name may answer wrongly. A client that lost a reply asks again, and is told that the name
-//! is taken, by itself (412); two that ask at the same time may both be refused (409); and a put that failed for all its
-//! client knows may be done all the same. So whatever is not a plain yes is settled by reading the name: bytes that are
-//! ours are taken to be by us. That is sound where bytes say who wrote them, as manifests do.
+//! The result of a conditional PUT is not reliable. A client that retries after a lost reply is refused because of
+//! its own object (412); two concurrent requests may both be refused (409); and a request that failed may have been
+//! executed. So after anything but success the object is read: if it holds our bytes, the PUT was ours. That is sound
+//! where the bytes identify the writer, as in manifests.
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -23,9 +23,9 @@ use url::Url;
 use crate::error::{Result, StoreError};
 use crate::storage::blobs::{BlobWriter, Blobs, Stat};
 
-/// Puts of a new name that are neither done nor refused before giving up; each was tried several times by the client.
+/// Conditional PUTs with unknown outcome before giving up; the client retries each several times.
 const ATTEMPTS: usize = 5;
-/// A file larger than this goes in parts of this size; S3 wants 5 MiB or more.
+/// Larger files are uploaded in parts of this size, bytes; S3 needs 5 MiB or more.
 const PART: usize = 8 << 20;
 
 /// A prefix of a bucket.
@@ -43,13 +43,13 @@ struct Inner {
 }
 
 impl BucketBlobs {
-    /// The place that a URL such as `s3://bucket/prefix` names; who may read and write it, and where the service is, says
-    /// the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT` and so on).
+    /// The storage at a URL such as `s3://bucket/prefix`; credentials and endpoint come from the environment
+    /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT` and so on).
     ///
-    /// Calls wait for work on the runtime of `handle`, so they must not be made on its own worker threads.
+    /// Calls block on the runtime of `handle`, so they must not be made on its worker threads.
     ///
     /// # Errors
-    /// If it is no URL of a bucket, or the environment does not suffice.
+    /// If it is not the URL of a bucket, or the environment lacks settings.
     pub fn open(url: &str, handle: Handle) -> Result<Self> {
         let wrong = |source: io::Error| StoreError::Io { action: "open", path: url.to_owned(), source };
         let parsed = Url::parse(url).map_err(|error| wrong(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
@@ -61,7 +61,7 @@ impl BucketBlobs {
         Ok(Self::new(Arc::from(store), prefix, handle, url.to_owned()))
     }
 
-    /// The part of `store` under `prefix`, called `name`.
+    /// The objects of `store` under `prefix`; `name` is for messages.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Key, handle: Handle, name: String) -> Self {
         Self { inner: Arc::new(Inner { store, prefix, handle, name }) }
     }
@@ -72,7 +72,7 @@ impl Inner {
         self.prefix.parts().chain(path.split('/').map(Into::into)).collect()
     }
 
-    /// Waits for what `ask` does with the bucket.
+    /// Runs `ask` on the runtime and blocks until it is done.
     fn wait<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         &self,
         ask: impl FnOnce(Arc<dyn ObjectStore>) -> F,
@@ -80,7 +80,7 @@ impl Inner {
         let (sender, receiver) = sync_channel(1);
         let asked = ask(Arc::clone(&self.store));
         self.handle.spawn(async move {
-            // Nobody waits any more when the process ends.
+            // The receiver is gone only when the process ends.
             let _ = sender.send(asked.await);
         });
         receiver.recv().map_err(|_| io::Error::other("the runtime ended"))
@@ -107,7 +107,7 @@ impl Inner {
         for _ in 0..ATTEMPTS {
             match self.put(key.clone(), bytes.clone(), PutMode::Create)? {
                 Ok(()) => return Ok(true),
-                // By itself, by another, or by nobody.
+                // Created by this client, by another, or not at all.
                 Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
                 Err(error @ (Error::PermissionDenied { .. } | Error::Unauthenticated { .. })) => {
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, error));
@@ -148,7 +148,7 @@ impl Blobs for BucketBlobs {
         Ok(Box::new(self.inner.upload(path, false)))
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(self.inner.upload(path, true)))
     }
 
@@ -169,10 +169,10 @@ impl Blobs for BucketBlobs {
         Ok(Arc::new(Object { bucket: Arc::clone(&self.inner), key, len }))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let key = self.inner.key(folder);
+    fn list(&self, directory: &str) -> Result<Vec<String>> {
+        let key = self.inner.key(directory);
         let asked = self.inner.wait(|store| async move { store.list_with_delimiter(Some(&key)).await });
-        let found = asked.and_then(|found| found.map_err(io::Error::other)).map_err(io_error("list", folder))?;
+        let found = asked.and_then(|found| found.map_err(io::Error::other)).map_err(io_error("list", directory))?;
         let last = |key: &Key| key.parts().next_back().map(|part| part.as_ref().to_owned());
         let objects = found.objects.iter().filter_map(|object| last(&object.location));
         let mut names: Vec<String> = objects.chain(found.common_prefixes.iter().filter_map(last)).collect();
@@ -191,7 +191,7 @@ impl Blobs for BucketBlobs {
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(io::Error::other(error)),
         });
-        found.map_err(io_error("look at", path))
+        found.map_err(io_error("read metadata of", path))
     }
 
     fn delete(&self, path: &str) -> Result<()> {
@@ -209,7 +209,7 @@ impl Blobs for BucketBlobs {
     }
 }
 
-/// An object that is read by ranges.
+/// An object read by byte ranges.
 #[derive(Debug)]
 struct Object {
     bucket: Arc<Inner>,
@@ -235,19 +235,19 @@ impl ReadAt for Object {
     }
 }
 
-/// An object that is being written: it is there when all of it is.
+/// An object being uploaded, visible once it is complete.
 struct Upload {
     bucket: Arc<Inner>,
     key: Key,
     path: String,
     replaces: bool,
     waiting: Vec<u8>,
-    /// Once the first part went.
+    /// Set after the first part was sent.
     parts: Option<Box<dyn MultipartUpload>>,
 }
 
 impl Upload {
-    /// Sends what waits as a part.
+    /// Sends the buffer as a part.
     fn send(&mut self) -> io::Result<()> {
         if self.parts.is_none() {
             let key = self.key.clone();
@@ -267,7 +267,7 @@ impl Upload {
             let Some(sent) = self.parts.take() else { return Ok(()) };
             parts = sent;
         }
-        // The end of an upload asks for no new name; nobody else writes to one that is made of a fresh id.
+        // Completing an upload is unconditional; names made from new ids have no other writer.
         let key = self.key.clone();
         let head = self.bucket.wait(|store| async move { store.head(&key).await }).map_err(&failed)?;
         if head.is_ok() && !self.replaces {
@@ -312,7 +312,7 @@ impl BlobWriter for Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         if let Some(mut parts) = self.parts.take() {
-            // What cannot be taken back is never seen, and what the bucket's own rules remove.
+            // Aborting may fail: unfinished uploads are invisible, and lifecycle rules remove them.
             let _ = self.bucket.wait(|_| async move { parts.abort().await });
         }
     }

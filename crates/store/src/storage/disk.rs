@@ -1,7 +1,7 @@
-//! What a local store asks of a disk, one call of the operating system each.
+//! Disk interface: the system calls of local storage, one each.
 //!
-//! [`LocalBlobs`](crate::LocalBlobs) says in which order they come, and that order is what makes a file durable. It is
-//! apart from the calls themselves so that a proof can count them, let each fail, and drop what was not synced.
+//! [`LocalBlobs`](crate::LocalBlobs) makes files durable by the order of these calls. They are apart from it so that
+//! a proof can count them, let each fail, and drop unsynced data.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -15,74 +15,74 @@ use tidetable_sstable::{FileSource, ReadAt};
 
 use crate::storage::blobs::{Stamp, Stat};
 
-/// Files and folders, by path. Errors are those of the operating system.
+/// Files and directories, by path. Errors are those of the operating system.
 #[expect(clippy::missing_errors_doc, reason = "each is one call, and its errors are the system's")]
 pub trait Disk: Debug + Send + Sync {
-    /// Makes an empty file; `AlreadyExists` if the name is taken.
+    /// Creates an empty file; `AlreadyExists` if the name is taken.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Gives a file a second name; `AlreadyExists` if that is taken.
+    /// Creates a hard link; `AlreadyExists` if the name is taken.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file another name, in place of the file that has it.
+    /// Renames a file, replacing any file of that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Exchanges the names of two folders; `Unsupported` or `InvalidInput` where that is not one call.
+    /// Swaps two directories atomically; `Unsupported` or `InvalidInput` where that is not possible.
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         let _ = (one, other);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Takes the name of a file away.
+    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// The folder that a path leads to.
-    fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+    /// Resolves links of a directory path.
+    fn real_directory(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
     }
 
-    /// Gives a folder the permissions of another, and its group where that is allowed.
+    /// Copies permissions between directories, and the group where that is allowed.
     fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
         let _ = (from, to);
         Ok(())
     }
 
-    /// Takes the name of an empty folder away.
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+    /// Removes an empty directory.
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Makes a folder; `AlreadyExists` if the name is taken.
-    fn make_folder(&self, path: &Path) -> io::Result<()>;
+    /// Creates a directory; `AlreadyExists` if the name is taken.
+    fn make_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Whether there is a folder of this name.
-    fn is_folder(&self, path: &Path) -> bool;
+    /// Whether the path is a directory.
+    fn is_directory(&self, path: &Path) -> bool;
 
-    /// Makes the names in a folder durable.
-    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Syncs a directory, which makes its names durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// The names in a folder, in any order; those that are no UTF-8 are left out.
+    /// The names in a directory, in any order, without those that are not UTF-8.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
 
-    /// The whole of a file.
+    /// Reads a whole file.
     fn read(&self, path: &Path) -> io::Result<Bytes>;
 
-    /// A file for positioned reads.
+    /// Opens a file for positioned reads.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// Its size, and when it was last written; a disk that keeps no times says none.
+    /// Metadata of a file; without times where the disk keeps none.
     fn stat(&self, path: &Path) -> io::Result<Stat> {
         Ok(Stat { bytes: self.open(path)?.len(), modified: None, stamp: None })
     }
 }
 
-/// A file that is being written.
+/// A file being written.
 pub trait DiskFile: Write + Send {
-    /// Makes its bytes durable, not its name.
+    /// Syncs its bytes, not its name.
     ///
     /// # Errors
-    /// After one the bytes count as lost, whatever a second call says.
+    /// After an error the bytes count as lost, even if a second call succeeds.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -109,7 +109,7 @@ impl Disk for OsDisk {
         Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
     }
 
-    fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
+    fn real_directory(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
     }
 
@@ -118,7 +118,7 @@ impl Disk for OsDisk {
         use std::os::unix::fs::{MetadataExt, chown};
         let wanted = fs::metadata(from)?;
         if fs::metadata(to)?.gid() != wanted.gid() {
-            // Who may not give it away keeps the usual group.
+            // Without permission to change it, the directory keeps the default group.
             let _ = chown(to, None, Some(wanted.gid()));
         }
         fs::set_permissions(to, wanted.permissions())
@@ -128,19 +128,19 @@ impl Disk for OsDisk {
         fs::remove_file(path)
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
         fs::remove_dir(path)
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
+    fn is_directory(&self, path: &Path) -> bool {
         path.is_dir()
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
 

@@ -1,19 +1,17 @@
-//! Names of files that are not complete, and making names durable.
+//! Names of temporary files, and syncing of directories.
 
 use std::io;
 use std::path::Path;
 
-use tidetable_sstable::tools::failpoints::{self, Bug};
-
 use crate::storage::disk::Disk;
 
-/// Temporary files start with this, so that a listing never shows them.
+/// Prefix of temporary files; listings hide them.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
-/// Syncs the folder that holds `path`.
-pub(crate) fn sync_folder_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    if failpoints::is(Bug::SkipFolderFsync) {
+/// Syncs the directory of `path`.
+pub(crate) fn sync_directory_of(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    if tidetable_sstable::failpoint!(SkipDirectoryFsync) {
         return Ok(());
     }
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_folder(parent))
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| disk.sync_directory(parent))
 }

@@ -1,8 +1,8 @@
-//! A store on a local disk.
+//! Local storage: files in a directory, made durable by fsync.
 //!
-//! A file is written under a hidden temporary name, synced, linked under its own name (which fails
-//! if that is taken), and the folder is synced. `object_store` does the link before the bytes are
-//! safe, and never syncs, so it is not used here.
+//! A file is written under a hidden temporary name, synced, linked to its own name (which fails if that is taken),
+//! and the directory is synced. `object_store` links before the bytes are durable and never syncs, so it is not used
+//! here.
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -12,33 +12,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tidetable_sstable::ReadAt;
-use tidetable_sstable::tools::failpoints::{self, Bug};
 
 use crate::error::{Result, StoreError};
-use crate::storage::blobs::{BlobWriter, Blobs, Staging, Stat};
+use crate::storage::blobs::{BlobWriter, Blobs, StagingDirectory, Stat};
 use crate::storage::disk::{Disk, DiskFile, OsDisk};
-use crate::storage::durability::{TEMPORARY, sync_folder_of};
-use crate::storage::staging::LocalAside;
+use crate::storage::durability::{TEMPORARY, sync_directory_of};
+use crate::storage::staging::LocalStaging;
 
 const WRITE_BUFFER: usize = 1 << 20;
 
-/// A folder of the local disk.
+/// A directory of the local disk.
 #[derive(Debug)]
 pub struct LocalBlobs {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     next: AtomicU64,
-    /// Folders whose names are known to be durable.
+    /// Directories whose names are known to be durable.
     durable: Mutex<HashSet<PathBuf>>,
 }
 
 impl LocalBlobs {
-    /// The folder `root`, which is made when the first file is written.
+    /// Storage in the directory `root`, which is created with the first file.
     pub fn new(root: PathBuf) -> Self {
         Self::on(Arc::new(OsDisk), root)
     }
 
-    /// The folder `root` of another disk.
+    /// Storage in the directory `root` of `disk`.
     pub fn on(disk: Arc<dyn Disk>, root: PathBuf) -> Self {
         Self { disk, root, next: AtomicU64::new(0), durable: Mutex::default() }
     }
@@ -55,54 +54,54 @@ impl LocalBlobs {
         Ok(LocalWriter { out: Some(out), disk, root, temporary, target, path, publish })
     }
 
-    /// Makes a folder of the root and its ancestors, each name durable in the folder above it. One that is there may
-    /// have been left by a process that ended before it synced the name, so each is synced once all the same.
-    fn make_folder(&self, folder: &Path, path: &str) -> Result<()> {
-        let failed = || io_error("make the folder of", path);
-        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(folder);
-        if is_durable() || self.disk.is_folder(folder) && failpoints::is(Bug::TrustFolder) {
+    /// Creates a directory and its ancestors up to the root, and syncs the parent of each. An existing one may be
+    /// from a process that ended before it synced, so each is synced once.
+    fn make_directory(&self, directory: &Path, path: &str) -> Result<()> {
+        let failed = || io_error("create the directory of", path);
+        let is_durable = || self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(directory);
+        if is_durable() || self.disk.is_directory(directory) && tidetable_sstable::failpoint!(TrustDirectory) {
             return Ok(());
         }
-        if folder == self.root || !folder.starts_with(&self.root) {
-            make_outer_folder(&*self.disk, folder).map_err(failed())?;
+        if directory == self.root || !directory.starts_with(&self.root) {
+            make_outer_directory(&*self.disk, directory).map_err(failed())?;
         } else {
-            if let Some(parent) = folder.parent() {
-                self.make_folder(parent, path)?;
+            if let Some(parent) = directory.parent() {
+                self.make_directory(parent, path)?;
             }
-            match self.disk.make_folder(folder) {
+            match self.disk.make_directory(directory) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    if !self.disk.is_folder(folder) {
-                        let file = folder.strip_prefix(&self.root).unwrap_or(folder);
+                    if !self.disk.is_directory(directory) {
+                        let file = directory.strip_prefix(&self.root).unwrap_or(directory);
                         return Err(StoreError::InTheWay { path: file.display().to_string() });
                     }
                 }
                 made => made.map_err(failed())?,
             }
-            sync_folder_of(&*self.disk, folder).map_err(failed())?;
+            sync_directory_of(&*self.disk, directory).map_err(failed())?;
         }
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_owned());
         Ok(())
     }
 
-    /// The error for a folder that is none: it, or one that it lies in, is a file.
-    fn in_the_way(&self, folder: &str) -> StoreError {
-        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
-        let mut above = ends.filter_map(|end| folder.get(..end));
-        let file = above.find(|path| !self.disk.is_folder(&self.full(path))).unwrap_or(folder);
+    /// The error for a path where it, or an ancestor, is a file.
+    fn in_the_way(&self, directory: &str) -> StoreError {
+        let ends = directory.match_indices('/').map(|(at, _)| at).chain([directory.len()]);
+        let mut above = ends.filter_map(|end| directory.get(..end));
+        let file = above.find(|path| !self.disk.is_directory(&self.full(path))).unwrap_or(directory);
         StoreError::InTheWay { path: file.to_owned() }
     }
 
-    /// A new file in the folder of `path`, under a name no other writer uses.
+    /// Creates a temporary file in the directory of `path`, under a unique name.
     fn temporary(&self, path: &str) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let target = self.full(path);
-        let folder = target.parent().unwrap_or(&self.root);
-        self.make_folder(folder, path)?;
+        let directory = target.parent().unwrap_or(&self.root);
+        self.make_directory(directory, path)?;
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
-            let name = folder.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
+            let name = directory.join(format!("{TEMPORARY}{}-{serial}", std::process::id()));
             match self.disk.create(&name) {
                 Ok(file) => return Ok((name, file)),
-                // Left by a killed process that had our number.
+                // Left by a killed process with the same process id.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error("create", path)(error)),
             }
@@ -113,14 +112,14 @@ impl LocalBlobs {
 impl Blobs for LocalBlobs {
     fn create_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let (temporary, mut file) = self.temporary(path)?;
-        if failpoints::is(Bug::NameBeforeFsync) {
+        if tidetable_sstable::failpoint!(NameBeforeFsync) {
             let made = file.write_all(bytes).and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
             return made.and_then(|()| file.sync()).map(|()| true).map_err(io_error("write", path));
         }
         let written = write_whole(&mut *file, bytes).and_then(|()| sync(&mut *file));
         let made = written.and_then(|()| publish(&*self.disk, &temporary, &self.full(path)));
         if made.is_err() {
-            // The temporary file has no other reader; if this fails too, vacuum sweeps it.
+            // If this fails, vacuum removes the temporary file.
             let _ = self.disk.remove(&temporary);
         }
         match made {
@@ -144,36 +143,36 @@ impl Blobs for LocalBlobs {
         Ok(Box::new(self.local_writer(path, publish)?))
     }
 
-    fn replacer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
+    fn overwrite_writer(&self, path: &str) -> Result<Box<dyn BlobWriter>> {
         Ok(Box::new(self.local_writer(path, replace)?))
     }
 
-    fn aside(&self, folder: &str) -> Result<Option<Box<dyn Staging>>> {
-        self.make_folder(&self.full(folder), folder)?;
-        let folder = self.disk.real_folder(&self.full(folder)).map_err(io_error("make", folder))?;
-        // One inside would have to be moved, and be nowhere if that is stopped.
-        let names = self.disk.list(&folder).map_err(io_error("list", &folder.display().to_string()))?;
-        if names.iter().any(|name| self.disk.is_folder(&folder.join(name))) {
+    fn staging(&self, directory: &str) -> Result<Option<Box<dyn StagingDirectory>>> {
+        self.make_directory(&self.full(directory), directory)?;
+        let directory = self.disk.real_directory(&self.full(directory)).map_err(io_error("create", directory))?;
+        // A nested directory would have to be moved, which cannot be atomic.
+        let names = self.disk.list(&directory).map_err(io_error("list", &directory.display().to_string()))?;
+        if names.iter().any(|name| self.disk.is_directory(&directory.join(name))) {
             return Ok(None);
         }
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let path = format!("{TEMPORARY}{}-{serial}-aside", std::process::id());
-            match self.disk.make_folder(&self.full(&path)) {
+            match self.disk.make_directory(&self.full(&path)) {
                 Ok(()) => {}
-                // Another process may have our number: the folder is its own.
+                // Of another process with the same process id, such as in a container.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(io_error("make", &path)(error)),
+                Err(error) => return Err(io_error("create", &path)(error)),
             }
-            let aside = LocalAside { disk: Arc::clone(&self.disk), root: self.root.clone(), path, folder };
-            if !aside.shares_disk().map_err(io_error("make", &aside.path))? {
+            let staging = LocalStaging { disk: Arc::clone(&self.disk), root: self.root.clone(), path, directory };
+            if !staging.shares_disk().map_err(io_error("create", &staging.path))? {
                 return Ok(None);
             }
-            // Before there are files, which may have the group of their folder.
-            let copied = self.disk.copy_mode(&aside.folder, &self.full(&aside.path));
+            // Before files are created: they may inherit the group of their directory.
+            let copied = self.disk.copy_mode(&staging.directory, &self.full(&staging.path));
             return copied
-                .map(|()| Some(Box::new(aside) as Box<dyn Staging>))
-                .map_err(io_error("make", &self.display()));
+                .map(|()| Some(Box::new(staging) as Box<dyn StagingDirectory>))
+                .map_err(io_error("create", &self.display()));
         }
     }
 
@@ -189,12 +188,12 @@ impl Blobs for LocalBlobs {
         self.disk.open(&self.full(path)).map_err(io_error("open", path))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let mut names = match self.disk.list(&self.full(folder)) {
+    fn list(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(directory)) {
             Ok(names) => names,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(folder)),
-            Err(error) => return Err(io_error("list", folder)(error)),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(self.in_the_way(directory)),
+            Err(error) => return Err(io_error("list", directory)(error)),
         };
         names.retain(|name| !name.starts_with('.'));
         names.sort_unstable();
@@ -205,28 +204,28 @@ impl Blobs for LocalBlobs {
         match self.disk.stat(&self.full(path)) {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(io_error("look at", path)(error)),
+            Err(error) => Err(io_error("read metadata of", path)(error)),
         }
     }
 
-    fn leftovers(&self, folder: &str) -> Result<Vec<String>> {
-        let mut names = match self.disk.list(&self.full(folder)) {
+    fn leftovers(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names = match self.disk.list(&self.full(directory)) {
             Ok(names) => names,
             Err(error) if is_missing(&error) => return Ok(Vec::new()),
-            Err(error) => return Err(io_error("list", folder)(error)),
+            Err(error) => return Err(io_error("list", directory)(error)),
         };
         names.retain(|name| name.starts_with(TEMPORARY));
         names.sort_unstable();
-        let inside = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        let inside = |name: String| if directory.is_empty() { name } else { format!("{directory}/{name}") };
         Ok(names.into_iter().map(inside).collect())
     }
 
     fn delete(&self, path: &str) -> Result<()> {
         let whole = self.full(path);
-        let is_aside = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
-        if is_aside && self.disk.is_folder(&whole) {
-            // What else is in it stays.
-            let _ = self.disk.remove_folder(&whole);
+        let is_staging = whole.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
+        if is_staging && self.disk.is_directory(&whole) {
+            // It stays if it is not empty.
+            let _ = self.disk.remove_directory(&whole);
             return Ok(());
         }
         match self.disk.remove(&whole) {
@@ -245,7 +244,7 @@ impl Blobs for LocalBlobs {
     }
 }
 
-/// A file under its temporary name; removed again if it is dropped unfinished.
+/// A temporary file, removed if dropped unfinished.
 struct LocalWriter {
     out: Option<BufWriter<Box<dyn DiskFile>>>,
     disk: Arc<dyn Disk>,
@@ -257,7 +256,7 @@ struct LocalWriter {
     publish: Publish,
 }
 
-/// Gives a synced file its name.
+/// Names a synced file.
 type Publish = fn(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()>;
 
 impl Write for LocalWriter {
@@ -282,7 +281,7 @@ impl BlobWriter for LocalWriter {
             Some(out) => out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|mut file| sync(&mut *file)),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        let synced = if failpoints::is(Bug::IgnoreWriteError) { Ok(()) } else { synced };
+        let synced = if tidetable_sstable::failpoint!(IgnoreWriteError) { Ok(()) } else { synced };
         let made = synced.and_then(|()| (self.publish)(&*self.disk, &self.temporary, &self.target));
         made.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => StoreError::Exists { path: self.path.clone() },
@@ -293,55 +292,56 @@ impl BlobWriter for LocalWriter {
 
 impl Drop for LocalWriter {
     fn drop(&mut self) {
-        // Gone already when the file was finished.
+        // A finished file has no temporary name any more.
         let _ = self.disk.remove(&self.temporary);
     }
 }
 
-/// Gives a synced file its name, unless that is taken, and makes the name durable.
+/// Links a synced file to its name, unless that is taken, and syncs the directory.
 fn publish(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     disk.link(temporary, target)?;
     disk.remove(temporary)?;
-    sync_folder_of(disk, target)
+    sync_directory_of(disk, target)
 }
 
-/// Gives a synced file its name, in place of the file that has it, and makes that durable.
+/// Renames a synced file to its name, replacing any other, and syncs the directory.
 fn replace(disk: &dyn Disk, temporary: &Path, target: &Path) -> io::Result<()> {
     disk.rename(temporary, target)?;
-    sync_folder_of(disk, target)
+    sync_directory_of(disk, target)
 }
 
-/// Makes the bytes of a file durable.
+/// Syncs the bytes of a file.
 fn sync(file: &mut dyn DiskFile) -> io::Result<()> {
-    if failpoints::is(Bug::SkipFsync) { Ok(()) } else { file.sync() }
+    if tidetable_sstable::failpoint!(SkipFsync) { Ok(()) } else { file.sync() }
 }
 
 fn write_whole(file: &mut dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
-    if failpoints::is(Bug::IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
+    if tidetable_sstable::failpoint!(IgnoreShortWrite) { file.write(bytes).map(|_| ()) } else { file.write_all(bytes) }
 }
 
-/// Makes the root, and the folders above it that are not there. Its name is synced even if it is there, as far as the
-/// folder above it may be opened at all.
-fn make_outer_folder(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-    if disk.is_folder(folder) {
+/// Creates the root and missing ancestors. Syncs the parent even if the root exists, if the parent may be opened.
+fn make_outer_directory(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
+    if disk.is_directory(directory) {
         use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
-        return match sync_folder_of(disk, folder).map_err(|error| (error.kind(), error)) {
-            // Somebody else's folder.
+        return match sync_directory_of(disk, directory).map_err(|error| (error.kind(), error)) {
+            // The parent belongs to another user.
             Err((PermissionDenied | ReadOnlyFilesystem | Unsupported | InvalidInput, _)) => Ok(()),
             synced => synced.map_err(|(_, error)| error),
         };
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_folder(parent)) {
-        make_outer_folder(disk, parent)?;
+    if let Some(parent) =
+        directory.parent().filter(|parent| !parent.as_os_str().is_empty() && !disk.is_directory(parent))
+    {
+        make_outer_directory(disk, parent)?;
     }
-    match disk.make_folder(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_folder(folder) => {}
+    match disk.make_directory(directory) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && disk.is_directory(directory) => {}
         made => made?,
     }
-    sync_folder_of(disk, folder)
+    sync_directory_of(disk, directory)
 }
 
-/// Whether there is nothing of a name: no such name, or a file where a folder of its path would be.
+/// Whether the path does not exist, or an ancestor is a file.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -358,9 +358,9 @@ mod tests {
     use super::*;
 
     fn blobs() -> (tempfile::TempDir, LocalBlobs) {
-        let folder = tempfile::tempdir().unwrap();
-        let blobs = LocalBlobs::new(folder.path().join("root"));
-        (folder, blobs)
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(directory.path().join("root"));
+        (directory, blobs)
     }
 
     #[test]
@@ -375,13 +375,13 @@ mod tests {
 
     #[test]
     fn an_unfinished_file_is_never_seen() {
-        let (folder, blobs) = blobs();
+        let (directory, blobs) = blobs();
         let mut writer = blobs.writer("sst/x.sst").unwrap();
         writer.write_all(b"half").unwrap();
         assert!(blobs.list("sst").unwrap().is_empty());
         assert_eq!(blobs.leftovers("sst").unwrap().len(), 1);
         drop(writer);
-        assert_eq!(fs::read_dir(folder.path().join("root/sst")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path().join("root/sst")).unwrap().count(), 0);
     }
 
     #[test]
@@ -400,7 +400,7 @@ mod tests {
     fn a_replacement_shows_when_it_is_finished() {
         let (_folder, blobs) = blobs();
         for round in [b"one", b"two"] {
-            let mut writer = blobs.replacer("exports/part.parquet").unwrap();
+            let mut writer = blobs.overwrite_writer("exports/part.parquet").unwrap();
             writer.write_all(round).unwrap();
             let before = blobs.read("exports/part.parquet").unwrap();
             assert!(before.is_none_or(|before| before.as_ref() != round));
@@ -431,10 +431,10 @@ mod tests {
         assert!(blobs.read(part).unwrap().is_none() && blobs.stat(part).unwrap().is_none());
         blobs.delete(part).unwrap();
         for path in [part, "exports/day/deeper/part-0.parquet"] {
-            let error = blobs.replacer(path).err().unwrap();
+            let error = blobs.overwrite_writer(path).err().unwrap();
             assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
         }
-        let error = blobs.aside("exports/day").err().unwrap();
+        let error = blobs.staging("exports/day").err().unwrap();
         assert!(matches!(&error, StoreError::InTheWay { path } if path == "exports/day"), "{error}");
         assert_eq!(blobs.read("exports/day").unwrap().unwrap().as_ref(), b"in the way");
     }

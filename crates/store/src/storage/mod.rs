@@ -1,4 +1,4 @@
-//! Storage of bytes: a local disk or a bucket, and what "durable" means there.
+//! Storage: local disk and bucket, durability, staging directories.
 
 pub(crate) mod blobs;
 pub(crate) mod bucket;

@@ -1,21 +1,21 @@
-//! A little room that is given up when the disk is full.
+//! Reserve file: space that vacuum frees when the disk is full.
 //!
-//! What frees space must be able to write: a vacuum commits which files may be gone before it removes them. So a root
-//! keeps a file that holds nothing, made while there is room; a vacuum that finds the disk full removes it and tries again.
+//! Vacuum must write before it can free space: it commits which files may be gone. So the root keeps a file without
+//! content, created while there is space; when the disk is full, vacuum removes it and tries again.
 
 use std::io::ErrorKind;
 
 use crate::error::{Result, StoreError};
-use crate::table::Store;
+use crate::store::Store;
 
 /// Hidden, so that no listing shows it.
 const PATH: &str = ".reserve";
-/// As much as the manifests and checkpoints of some large tables take.
+/// Enough for the manifests and checkpoints of several large tables.
 const BYTES: usize = 4 << 20;
 const ABOUT: &[u8] = b"Room that tidetable vacuum gives up when the disk is full. It holds nothing.\n";
 
 impl Store {
-    /// Makes the file, if it is not there and the store is on a disk.
+    /// Creates the reserve file, if it does not exist and the store is on a disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -23,7 +23,7 @@ impl Store {
         if !self.blobs().can_be_full() || self.blobs().stat(PATH)?.is_some() {
             return Ok(());
         }
-        // A disk that compresses keeps no room for zeros.
+        // A compressing file system would not allocate zeros.
         let mut bytes = Vec::with_capacity(BYTES + 8);
         bytes.extend_from_slice(ABOUT);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -36,7 +36,7 @@ impl Store {
         self.blobs().create_new(PATH, &bytes).map(|_| ())
     }
 
-    /// Does `work`, which may be done twice: if the disk is full, once more without the reserve.
+    /// Runs `work`; if the disk is full, removes the reserve and runs it again.
     pub(crate) fn with_room<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
         match work() {
             Err(error) if is_full(&error) && self.blobs().stat(PATH)?.is_some() => {

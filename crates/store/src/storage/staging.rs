@@ -1,38 +1,38 @@
-//! Folders of a local disk that take the place of others.
+//! Staging directories: replace a directory of a local disk atomically.
 //!
-//! A published day of several files is replaced as a whole: the new files are written into a folder of their own, and the two
-//! folders exchange their names, in one call where the system has one. Who lists the day sees the old files or the new, never
-//! some of both. The folder of the new ones lies outside of those that are published, so that nobody comes upon it.
+//! A part of several files is replaced as a whole: the new files are written into a staging directory, and the two
+//! directories are swapped, in one call where the system has one. Readers list the old files or the new, never a
+//! mixture. The staging directory is outside the published ones, so that readers do not find it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Result, StoreError};
-use crate::storage::blobs::Staging;
+use crate::storage::blobs::StagingDirectory;
 use crate::storage::disk::Disk;
-use crate::storage::durability::{TEMPORARY, sync_folder_of};
+use crate::storage::durability::{TEMPORARY, sync_directory_of};
 
-/// Files of parts begin with this.
+/// Prefix of the files of parts.
 pub(crate) const PART: &str = "part-";
 
-/// A folder under a temporary name.
+/// A staging directory on a local disk.
 #[derive(Debug)]
-pub(crate) struct LocalAside {
+pub(crate) struct LocalStaging {
     pub(crate) disk: Arc<dyn Disk>,
     /// Of the store.
     pub(crate) root: PathBuf,
     /// Path inside it.
     pub(crate) path: String,
-    /// The folder whose place it is to take, whatever links lead there.
-    pub(crate) folder: PathBuf,
+    /// The directory to replace, with links resolved.
+    pub(crate) directory: PathBuf,
 }
 
-impl LocalAside {
-    /// Whether files can go from one folder to the other, which only a file that goes can tell.
+impl LocalStaging {
+    /// Whether both directories are on one disk, tested by renaming a file.
     pub(crate) fn shares_disk(&self) -> io::Result<bool> {
         let name = format!("{TEMPORARY}{}", self.path);
-        let (here, there) = (self.root.join(&self.path).join(&name), self.folder.join(&name));
+        let (here, there) = (self.root.join(&self.path).join(&name), self.directory.join(&name));
         drop(self.disk.create(&here)?);
         match self.disk.rename(&here, &there) {
             Ok(()) => self.disk.remove(&there).map(|()| true),
@@ -42,228 +42,65 @@ impl LocalAside {
     }
 }
 
-impl Staging for LocalAside {
+impl StagingDirectory for LocalStaging {
     fn path(&self) -> &str {
         &self.path
     }
 
-    fn take_place(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
-        take_place(&*self.disk, &self.root.join(&self.path), &self.folder, goes).map_err(|source| StoreError::Io {
-            action: "replace the folder",
-            path: self.folder.display().to_string(),
+    fn swap(self: Box<Self>, goes: &dyn Fn(&str) -> bool) -> Result<()> {
+        swap(&*self.disk, &self.root.join(&self.path), &self.directory, goes).map_err(|source| StoreError::Io {
+            action: "replace directory",
+            path: self.directory.display().to_string(),
             source,
         })
     }
 }
 
-impl Drop for LocalAside {
+impl Drop for LocalStaging {
     fn drop(&mut self) {
-        // Gone already when it took its place. What stays is swept with other leftovers; what is not ours is never removed.
-        let aside = self.root.join(&self.path);
+        // After a swap nothing is left to remove. Failures leave files for vacuum; foreign files are never removed.
+        let staging = self.root.join(&self.path);
         let ours = |name: &str| name.starts_with(PART) || name.starts_with(TEMPORARY);
-        let _ = remove_files(&*self.disk, &aside, &ours).and_then(|()| self.disk.remove_folder(&aside));
+        let _ = remove_files(&*self.disk, &staging, &ours).and_then(|()| self.disk.remove_directory(&staging));
     }
 }
 
-fn take_place(disk: &dyn Disk, aside: &Path, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
+fn swap(disk: &dyn Disk, staging: &Path, directory: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
     let goes = |name: &str| goes(name) || name.starts_with(TEMPORARY);
-    for name in disk.list(folder)?.iter().filter(|name| !goes(name)) {
-        // Under both names, so that it is in the folder whichever that is. What has no two names is moved below.
-        let _ = disk.link(&folder.join(name), &aside.join(name));
+    for name in disk.list(directory)?.iter().filter(|name| !goes(name)) {
+        // Linked into both directories, so that it is in place before and after the swap. Files that cannot be linked
+        // are moved below.
+        let _ = disk.link(&directory.join(name), &staging.join(name));
     }
-    disk.sync_folder(aside)?;
-    match disk.exchange(aside, folder) {
-        // Who looks in between finds no folder.
+    disk.sync_directory(staging)?;
+    match disk.exchange(staging, directory) {
+        // Not atomic: the directory is briefly absent.
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput) => {
-            let old = aside.with_extension("old");
-            disk.rename(folder, &old)?;
-            disk.rename(aside, folder)?;
-            disk.rename(&old, aside)?;
+            let old = staging.with_extension("old");
+            disk.rename(directory, &old)?;
+            disk.rename(staging, directory)?;
+            disk.rename(&old, staging)?;
         }
         exchanged => exchanged?,
     }
-    // From here on the new files are in their place.
-    remove_files(disk, aside, &goes)?;
-    let known = disk.list(folder)?;
-    for name in disk.list(aside)? {
+    // The new files are in place.
+    remove_files(disk, staging, &goes)?;
+    let known = disk.list(directory)?;
+    for name in disk.list(staging)? {
         if known.contains(&name) {
-            disk.remove(&aside.join(&name))?;
+            disk.remove(&staging.join(&name))?;
         } else {
-            disk.rename(&aside.join(&name), &folder.join(&name))?;
+            disk.rename(&staging.join(&name), &directory.join(&name))?;
         }
     }
-    disk.sync_folder(folder)?;
-    sync_folder_of(disk, folder)?;
-    // What else is in it has a name that cannot be told here, and stays.
-    let _ = disk.remove_folder(aside);
-    sync_folder_of(disk, aside)
+    disk.sync_directory(directory)?;
+    sync_directory_of(disk, directory)?;
+    // Files with names that are not UTF-8 remain.
+    let _ = disk.remove_directory(staging);
+    sync_directory_of(disk, staging)
 }
 
-/// Removes the files of a folder that `goes` names.
-fn remove_files(disk: &dyn Disk, folder: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
-    disk.list(folder)?.iter().filter(|name| goes(name)).try_for_each(|name| disk.remove(&folder.join(name)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::Permissions;
-    use std::io::Write;
-    use std::os::unix::fs::PermissionsExt;
-
-    use bytes::Bytes;
-    use tidetable_sstable::ReadAt;
-
-    use super::*;
-    use crate::storage::blobs::Blobs;
-    use crate::storage::blobs::Stat;
-    use crate::storage::disk::DiskFile;
-    use crate::storage::disk::OsDisk;
-    use crate::storage::local::LocalBlobs;
-    use crate::table::Store;
-
-    /// A disk that cannot exchange names.
-    #[derive(Debug)]
-    struct Plain;
-
-    impl Disk for Plain {
-        fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-            OsDisk.create(path)
-        }
-        fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-            OsDisk.link(from, to)
-        }
-        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-            OsDisk.rename(from, to)
-        }
-        fn remove(&self, path: &Path) -> io::Result<()> {
-            OsDisk.remove(path)
-        }
-        fn remove_folder(&self, path: &Path) -> io::Result<()> {
-            OsDisk.remove_folder(path)
-        }
-        fn real_folder(&self, path: &Path) -> io::Result<PathBuf> {
-            OsDisk.real_folder(path)
-        }
-        fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
-            OsDisk.copy_mode(from, to)
-        }
-        fn make_folder(&self, path: &Path) -> io::Result<()> {
-            OsDisk.make_folder(path)
-        }
-        fn is_folder(&self, path: &Path) -> bool {
-            OsDisk.is_folder(path)
-        }
-        fn sync_folder(&self, path: &Path) -> io::Result<()> {
-            OsDisk.sync_folder(path)
-        }
-        fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-            OsDisk.list(path)
-        }
-        fn read(&self, path: &Path) -> io::Result<Bytes> {
-            OsDisk.read(path)
-        }
-        fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
-            OsDisk.open(path)
-        }
-        fn stat(&self, path: &Path) -> io::Result<Stat> {
-            OsDisk.stat(path)
-        }
-    }
-
-    fn on_both(test: impl Fn(&Arc<LocalBlobs>)) {
-        for disk in [Arc::new(OsDisk) as Arc<dyn Disk>, Arc::new(Plain)] {
-            let folder = tempfile::tempdir().unwrap();
-            test(&Arc::new(LocalBlobs::on(disk, folder.path().join("root"))));
-        }
-    }
-
-    fn filled(blobs: &LocalBlobs, folder: &str, names: &[&str]) -> Box<dyn Staging> {
-        let aside = blobs.aside(folder).unwrap().unwrap();
-        for name in names {
-            let mut file = blobs.replacer(&format!("{folder}/started")).unwrap();
-            file.write_all(name.as_bytes()).unwrap();
-            file.finish_as(&format!("{}/{name}", aside.path())).unwrap();
-        }
-        aside
-    }
-
-    #[test]
-    fn a_folder_takes_the_place_of_one_that_is_there() {
-        on_both(|blobs| {
-            for name in ["part-0", "part-1", "part-2", "note"] {
-                blobs.create_new(&format!("exports/day/{name}"), b"old").unwrap();
-            }
-            let aside = filled(blobs, "exports/day", &["part-1", "part-3"]);
-            assert_eq!(blobs.list("exports").unwrap(), ["day"]);
-            assert_eq!(blobs.list("exports/day").unwrap().len(), 4);
-            aside.take_place(&|name| name.starts_with("part-")).unwrap();
-            assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1", "part-3"]);
-            assert_eq!(blobs.read("exports/day/part-1").unwrap().unwrap().as_ref(), b"part-1");
-            assert_eq!(blobs.read("exports/day/note").unwrap().unwrap().as_ref(), b"old");
-            assert!(blobs.leftovers("").unwrap().is_empty());
-        });
-    }
-
-    #[test]
-    fn what_else_is_in_a_folder_stays() {
-        on_both(|blobs| {
-            for name in ["part-0", "note"] {
-                blobs.create_new(&format!("exports/day/{name}"), b"old").unwrap();
-            }
-            let root = PathBuf::from(blobs.display());
-            std::fs::set_permissions(root.join("exports/day"), Permissions::from_mode(0o750)).unwrap();
-            let aside = filled(blobs, "exports/day", &["part-1"]);
-            aside.take_place(&|name| name.starts_with("part-")).unwrap();
-            assert_eq!(blobs.list("exports/day").unwrap(), ["note", "part-1"]);
-            // With a folder inside it is not replaced.
-            blobs.create_new("exports/day/inner/file", b"old").unwrap();
-            assert!(blobs.aside("exports/day").unwrap().is_none());
-            assert_eq!(std::fs::metadata(root.join("exports/day")).unwrap().permissions().mode() & 0o777, 0o750);
-            assert!(blobs.leftovers("").unwrap().is_empty());
-            assert_eq!(blobs.list("").unwrap(), ["exports"]);
-        });
-    }
-
-    #[test]
-    fn a_link_to_a_folder_stays_one() {
-        on_both(|blobs| {
-            blobs.create_new("elsewhere/day/part-0", b"old").unwrap();
-            blobs.create_new("exports/other", b"").unwrap();
-            let root = PathBuf::from(blobs.display());
-            std::os::unix::fs::symlink("../elsewhere/day", root.join("exports/day")).unwrap();
-            filled(blobs, "exports/day", &["part-1"]).take_place(&|_| true).unwrap();
-            assert_eq!(blobs.list("elsewhere/day").unwrap(), ["part-1"]);
-            assert!(root.join("exports/day").is_symlink());
-        });
-    }
-
-    #[test]
-    fn two_processes_of_one_number_have_folders_of_their_own() {
-        on_both(|blobs| {
-            let other = LocalBlobs::new(PathBuf::from(blobs.display()));
-            let (one, two) = (filled(blobs, "exports/a", &["part-0"]), filled(&other, "exports/b", &["part-1"]));
-            assert_ne!(one.path(), two.path());
-            one.take_place(&|_| true).unwrap();
-            two.take_place(&|_| true).unwrap();
-            assert_eq!(blobs.list("exports/a").unwrap(), ["part-0"]);
-            assert_eq!(blobs.list("exports/b").unwrap(), ["part-1"]);
-        });
-    }
-
-    #[test]
-    fn what_a_killed_process_left_is_found_and_swept() {
-        on_both(|blobs| {
-            let aside = filled(blobs, "exports/day", &["part-0", "part-1"]);
-            std::mem::forget(aside);
-            std::mem::forget(blobs.aside("exports/day").unwrap());
-            let store = Store::new(Arc::clone(blobs) as Arc<dyn Blobs>);
-            assert!(store.leftovers(0).unwrap().is_empty(), "they are new");
-            // Two files and two folders.
-            let left = store.leftovers(i64::MAX).unwrap();
-            assert_eq!(left.len(), 4, "{left:?}");
-            left.iter().for_each(|left| blobs.delete(&left.path).unwrap());
-            assert!(store.leftovers(i64::MAX).unwrap().is_empty());
-            assert_eq!(std::fs::read_dir(blobs.display()).unwrap().count(), 1);
-        });
-    }
+/// Removes the files of a directory for which `goes` is true.
+fn remove_files(disk: &dyn Disk, directory: &Path, goes: &dyn Fn(&str) -> bool) -> io::Result<()> {
+    disk.list(directory)?.iter().filter(|name| goes(name)).try_for_each(|name| disk.remove(&directory.join(name)))
 }

@@ -1,12 +1,12 @@
-//! How many cells a block holds, and how many of them a drop hides.
+//! Counts the cells of a block, and those that a tombstone hides.
 
 use arrow::array::Array;
 use tidetable_layout::{Block, Group, GroupBlock, StoredSchema};
 
-use super::DropTarget;
+use super::DeleteTarget;
 use crate::tombstone::filter::place;
 
-/// Cells of `block`, all groups of which are there.
+/// Number of cells of `block`, which must have all column groups.
 pub(crate) fn cells_of(schema: &StoredSchema, block: &Block) -> u64 {
     let groups = schema.groups.iter().zip(block.groups.iter().flatten());
     groups.map(|(group, records)| cells_of_group(group, records)).sum()
@@ -22,7 +22,7 @@ fn cells_of_group(group: &Group, records: &GroupBlock) -> u64 {
     records.columns.iter().flatten().map(|values| (values.len() - values.null_count()) as u64).sum()
 }
 
-/// Of a row of a group whose records make one cell for each qualifier: the cells whose records are `wanted`.
+/// Number of cells in a row of a packed group with `wanted` records; all records of a qualifier make one cell.
 fn packed_cells(records: &GroupBlock, row: usize, wanted: impl Fn(usize) -> bool) -> u64 {
     let mut cells = 0;
     let mut last = None;
@@ -36,8 +36,8 @@ fn packed_cells(records: &GroupBlock, row: usize, wanted: impl Fn(usize) -> bool
     cells
 }
 
-/// Rows of `block` in which `target` hides a cell, and how many cells. All rows are of keys it is about.
-pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DropTarget) -> (u64, u64) {
+/// Number of rows of `block` in which `target` hides cells, and of those cells. All rows must match its keys.
+pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DeleteTarget) -> (u64, u64) {
     if target.takes_rows() {
         return (block.keys.len() as u64, cells_of(schema, block));
     }
@@ -51,7 +51,7 @@ pub(crate) fn hidden(schema: &StoredSchema, block: &Block, target: &DropTarget) 
     (rows, cells)
 }
 
-fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &DropTarget) -> u64 {
+fn hidden_in_row(group: &Group, records: &GroupBlock, row: usize, target: &DeleteTarget) -> u64 {
     let hides = |record: usize, column: usize| {
         let (qualifier, timestamp) = place(records, record);
         target.hides(group, column, qualifier, timestamp)

@@ -1,50 +1,47 @@
-//! Hiding cells of a block that was read from an SST.
+//! Tombstone filter: hides cells of a block read from an SST.
 
 use std::ops::Range;
 
 use arrow::array::BooleanArray;
 use tidetable_layout::{Block, Group, GroupBlock, KeyRange, Projection, StoredSchema};
 
-use super::{AppliedDrop, DropTarget, overlaps};
+use super::{DeleteTarget, Tombstone};
 use crate::error::Result;
 use crate::gc::{remove, widen_group};
 use crate::merge::keep_rows;
 use crate::version::Sst;
 
-/// The drops that hold for one SST.
+/// The tombstones that apply to one SST.
 #[derive(Debug, Clone)]
 pub(crate) struct TombstoneFilter {
-    /// Keys of rows that are hidden as a whole.
+    /// Key ranges of hidden rows.
     rows: Vec<KeyRange>,
-    /// Those that hide cells of one row each, with its key.
-    cells: Vec<(Vec<u8>, DropTarget)>,
+    /// Tombstones of cells, each with its row key.
+    cells: Vec<(Vec<u8>, DeleteTarget)>,
 }
 
 impl TombstoneFilter {
-    /// Those of `drops` that are newer than `sst` and about keys it may hold; `None` if none is.
-    pub(crate) fn of_sst(drops: &[AppliedDrop], sst: &Sst) -> Option<Self> {
-        let holds = |drop: &&AppliedDrop| {
-            sst.order < drop.order && overlaps(&drop.target.keys(), &sst.first_key, &sst.last_key)
-        };
-        Self::new(drops.iter().filter(holds).map(|drop| &drop.target))
+    /// The filter of those of `drops` that are newer than `sst` and overlap its keys; `None` if none is.
+    pub(crate) fn of_sst(tombstones: &[Tombstone], sst: &Sst) -> Option<Self> {
+        Self::new(tombstones.iter().filter(|tombstone| tombstone.may_hide(sst)).map(|tombstone| &tombstone.target))
     }
 
-    /// A mask of `targets`; `None` if there is none.
-    pub(crate) fn new<'a>(targets: impl Iterator<Item = &'a DropTarget>) -> Option<Self> {
-        let mut mask = Self { rows: Vec::new(), cells: Vec::new() };
+    /// The filter of `targets`; `None` if there is none.
+    pub(crate) fn new<'a>(targets: impl Iterator<Item = &'a DeleteTarget>) -> Option<Self> {
+        let mut filter = Self { rows: Vec::new(), cells: Vec::new() };
         for target in targets {
             let keys = target.keys();
             if target.takes_rows() {
-                mask.rows.push(keys);
+                filter.rows.push(keys);
             } else {
-                mask.cells.push((keys.start, target.clone()));
+                filter.cells.push((keys.start, target.clone()));
             }
         }
-        mask.rows.sort_by(|a, b| a.start.cmp(&b.start));
-        (!mask.rows.is_empty() || !mask.cells.is_empty()).then_some(mask)
+        filter.rows.sort_by(|a, b| a.start.cmp(&b.start));
+        (!filter.rows.is_empty() || !filter.cells.is_empty()).then_some(filter)
     }
 
-    /// What must be read so that cells can be told apart.
+    /// Adds the columns needed to identify cells.
     pub(crate) fn widen(&self, schema: &StoredSchema, projection: &mut Projection) {
         for (group, wanted) in schema.groups.iter().zip(&mut projection.groups) {
             if let Some(wanted) = wanted
@@ -55,17 +52,17 @@ impl TombstoneFilter {
         }
     }
 
-    /// Whether every row from key `first` to key `last` is hidden as a whole, so that none need be read.
+    /// Whether all rows from `first` to `last` are hidden, so that none need be read.
     pub(crate) fn hides_all(&self, first: &[u8], last: &[u8]) -> bool {
         self.rows.iter().any(|keys| keys.covers(first, last))
     }
 
-    /// What it leaves of `block`.
+    /// The visible cells of `block`.
     pub(crate) fn apply(&self, schema: &StoredSchema, block: Block) -> Result<Block> {
         let hidden: Vec<Range<usize>> =
             self.rows.iter().map(|keys| rows_of(&block, keys)).filter(|rows| !rows.is_empty()).collect();
         let mut block = if hidden.is_empty() { block } else { keep_rows(schema, &block, &others(&hidden, &block))? };
-        let rows: Vec<(usize, &DropTarget)> = self
+        let rows: Vec<(usize, &DeleteTarget)> = self
             .cells
             .iter()
             .filter_map(|(key, target)| rows_of(&block, &KeyRange::of_key(key)).next().map(|row| (row, target)))
@@ -92,7 +89,7 @@ fn rows_of(block: &Block, keys: &KeyRange) -> Range<usize> {
     start..keys.end.as_ref().map_or(block.keys.len(), |end| block.keys.lower_bound(end))
 }
 
-/// The rows of `block` that lie in none of `hidden`, whose starts ascend.
+/// The rows of `block` in none of `hidden`, whose starts ascend.
 fn others(hidden: &[Range<usize>], block: &Block) -> Vec<Range<usize>> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -108,12 +105,12 @@ fn others(hidden: &[Range<usize>], block: &Block) -> Vec<Range<usize>> {
     kept
 }
 
-/// For each column of the group, which of its cells go; `None` if none does. `rows` are rows with a drop
-/// each that is about them.
+/// For each column of the group, which of its cells are hidden; `None` if none is. `rows` are rows, each with a
+/// tombstone that matches it.
 fn hidden_cells(
     group: &Group,
     records: &GroupBlock,
-    rows: &[(usize, &DropTarget)],
+    rows: &[(usize, &DeleteTarget)],
 ) -> Option<Vec<Option<BooleanArray>>> {
     let mut drops: Vec<Option<Vec<bool>>> = vec![None; group.columns.len()];
     for (row, target) in rows {
@@ -130,7 +127,7 @@ fn hidden_cells(
     drops.iter().any(Option::is_some).then_some(drops)
 }
 
-/// The qualifier, empty in a group of constant ones, and the timestamp of a record.
+/// The qualifier of a record, empty in a group of constant qualifiers, and its timestamp.
 pub(crate) fn place(records: &GroupBlock, record: usize) -> (&[u8], i64) {
     let named = |names: &'_ tidetable_layout::block::Qualifiers| names.codes[record] as usize;
     let qualifier = records.qualifiers.as_ref().map_or(&[][..], |names| names.dictionary[named(names)].as_ref());

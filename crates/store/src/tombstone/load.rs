@@ -1,4 +1,4 @@
-//! Hiding cells of an input that is read again.
+//! Tombstones for loads: hide cells of an input that is read again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -7,71 +7,70 @@ use arrow::array::BooleanArray;
 use arrow::compute::nullif;
 use tidetable_layout::encode::{Dictionary, EncodedBatch};
 use tidetable_layout::{KeyRange, StoredSchema};
-use tidetable_sstable::tools::failpoints;
 
-use super::{AppliedDrop, DropTarget};
+use super::{DeleteTarget, Tombstone};
 use crate::error::Result;
 
-/// The drops that hold for one input.
+/// The tombstones that apply to one input.
 #[derive(Debug)]
-pub(crate) struct LoadMask<'a> {
+pub(crate) struct TombstoneLoadFilter<'a> {
     schema: &'a StoredSchema,
-    /// Each with the keys it is about.
-    targets: Vec<(KeyRange, &'a DropTarget)>,
+    /// Each with its key range.
+    targets: Vec<(KeyRange, &'a DeleteTarget)>,
 }
 
-/// What a mask left of the events of a chunk.
+/// The hidden events of a chunk.
 #[derive(Debug, Default)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenEvents {
     /// For each event, whether its row is hidden; empty if none is.
     events: Vec<bool>,
 }
 
-/// What is known of all keys with one prefix.
+/// Whether keys with one prefix are hidden.
 #[derive(Clone, Copy)]
-enum Fate {
+enum PrefixFate {
     Stays,
     Goes,
-    /// The tail decides.
+    /// Depends on the tail of the key.
     Depends,
 }
 
-impl<'a> LoadMask<'a> {
-    /// Those of `drops` that were made after the input with this sequence was first seen.
-    pub(crate) fn new(schema: &'a StoredSchema, drops: &'a [AppliedDrop], sequence: u64) -> Self {
-        let held = drops
-            .iter()
-            .filter(|drop| sequence < drop.sequence && !failpoints::is(failpoints::Bug::ForgetDropsInLoads));
-        Self { schema, targets: held.map(|drop| (drop.target.keys(), &drop.target)).collect() }
+impl<'a> TombstoneLoadFilter<'a> {
+    /// The mask of those of `drops` made after the input with this sequence number was first seen.
+    pub(crate) fn new(schema: &'a StoredSchema, tombstones: &'a [Tombstone], input_seqno: u64) -> Self {
+        let held = tombstones.iter().filter(|tombstone| {
+            input_seqno < tombstone.input_seqno && !tidetable_sstable::failpoint!(ForgetDropsInLoads)
+        });
+        Self { schema, targets: held.map(|tombstone| (tombstone.target.keys(), &tombstone.target)).collect() }
     }
 
-    /// Takes hidden cells out of `laid`, whose codes are of `prefixes` and `qualifiers`; hidden rows are
-    /// told in the answer, for events must stay to be counted.
+    /// Removes hidden cells from `encoded`, whose codes are of `prefixes` and `qualifiers`. Events of hidden rows stay,
+    /// to be counted, and are returned.
     pub(crate) fn apply<'d>(
         &self,
-        laid: &mut EncodedBatch,
+        encoded: &mut EncodedBatch,
         prefixes: &Dictionary,
         qualifiers: impl Fn(usize) -> Option<&'d Dictionary>,
-    ) -> Result<Hidden> {
-        let mut hidden = Hidden::default();
+    ) -> Result<HiddenEvents> {
+        let mut hidden = HiddenEvents::default();
         if self.targets.is_empty() {
             return Ok(hidden);
         }
-        let events = laid.prefix.len();
-        let mut fates: HashMap<u32, Fate> = HashMap::new();
-        // Events with a drop that may hide some of their cells.
-        let mut touched: Vec<(usize, &DropTarget)> = Vec::new();
+        let events = encoded.prefix.len();
+        let mut fates: HashMap<u32, PrefixFate> = HashMap::new();
+        // Events with a tombstone that may hide some of their cells.
+        let mut touched: Vec<(usize, &DeleteTarget)> = Vec::new();
         let mut key = Vec::new();
         for event in 0..events {
-            let code = laid.prefix[event];
+            let code = encoded.prefix[event];
             let fate = *fates.entry(code).or_insert_with(|| self.fate(prefixes.get(code)));
             let goes = match fate {
-                Fate::Stays => false,
-                Fate::Goes => true,
-                Fate::Depends => {
+                PrefixFate::Stays => false,
+                PrefixFate::Goes => true,
+                PrefixFate::Depends => {
                     key.clear();
                     key.extend_from_slice(prefixes.get(code));
-                    self.schema.tail.write(laid.tail.get(event).copied().unwrap_or(0), &mut key);
+                    self.schema.tail.write(encoded.tail.get(event).copied().unwrap_or(0), &mut key);
                     let about = || self.targets.iter().filter(|(keys, _)| keys.contains(&key));
                     let goes = about().any(|(_, target)| target.takes_rows());
                     touched.extend(about().filter(|_| !goes).map(|(_, target)| (event, *target)));
@@ -84,22 +83,22 @@ impl<'a> LoadMask<'a> {
             }
         }
         if !touched.is_empty() {
-            self.take_cells(laid, &touched, qualifiers)?;
+            self.take_cells(encoded, &touched, qualifiers)?;
         }
         Ok(hidden)
     }
 
-    fn fate(&self, prefix: &[u8]) -> Fate {
-        let mut fate = Fate::Stays;
+    fn fate(&self, prefix: &[u8]) -> PrefixFate {
+        let mut fate = PrefixFate::Stays;
         for (_, target) in &self.targets {
             match target {
-                DropTarget::Prefix { prefix: dropped } if prefix.starts_with(dropped) => return Fate::Goes,
-                DropTarget::Prefix { prefix: key }
-                | DropTarget::Row { key }
-                | DropTarget::Family { key, .. }
-                | DropTarget::Column { key, .. } => {
+                DeleteTarget::Prefix { prefix: dropped } if prefix.starts_with(dropped) => return PrefixFate::Goes,
+                DeleteTarget::Prefix { prefix: key }
+                | DeleteTarget::Row { key }
+                | DeleteTarget::Family { key, .. }
+                | DeleteTarget::Column { key, .. } => {
                     if key.starts_with(prefix) {
-                        fate = Fate::Depends;
+                        fate = PrefixFate::Depends;
                     }
                 }
             }
@@ -109,12 +108,12 @@ impl<'a> LoadMask<'a> {
 
     fn take_cells<'d>(
         &self,
-        laid: &mut EncodedBatch,
-        touched: &[(usize, &DropTarget)],
+        encoded: &mut EncodedBatch,
+        touched: &[(usize, &DeleteTarget)],
         qualifiers: impl Fn(usize) -> Option<&'d Dictionary>,
     ) -> Result<()> {
-        let events = laid.prefix.len();
-        for (at, (group, cells)) in self.schema.groups.iter().zip(&mut laid.groups).enumerate() {
+        let events = encoded.prefix.len();
+        for (at, (group, cells)) in self.schema.groups.iter().zip(&mut encoded.groups).enumerate() {
             let names = qualifiers(at);
             for (column, values) in cells.columns.iter_mut().enumerate() {
                 let mut drops: Option<Vec<bool>> = None;
@@ -135,8 +134,8 @@ impl<'a> LoadMask<'a> {
     }
 }
 
-impl Hidden {
-    /// Leaves the hidden events out of runs of events by window.
+impl HiddenEvents {
+    /// Removes the hidden events from runs of events by window.
     pub(crate) fn leave_out(&self, windows: BTreeMap<i64, Vec<Range<usize>>>) -> BTreeMap<i64, Vec<Range<usize>>> {
         if self.events.is_empty() {
             return windows;

@@ -1,13 +1,12 @@
-//! Drops: what was deleted of a table, and for which inputs it holds.
+//! Tombstones: the deletes of a table, and the SSTs and inputs to which they apply.
 //!
-//! A drop changes no file. It is an entry in the manifest that hides cells of every SST older than it
-//! when they are read ([`TombstoneFilter`]), and of every input first seen before it when that is read again
-//! ([`LoadMask`]): a window that is built anew, or a whole table, comes out as if the drop had been
-//! made in its own place. A compaction takes the hidden cells out for good.
+//! A tombstone is an entry in the manifest. It hides cells of every older SST when it is read ([`TombstoneFilter`]),
+//! and of every input first seen before it when that is read again ([`TombstoneLoadFilter`]): so a rebuilt window or table is
+//! the same as if the delete had been made at its original time. Compaction removes the hidden cells.
 //!
 //! Cells that differ in what they hold but not in row, column and timestamp are hidden together, so it
 //! makes no difference whether cells are hidden before or after they are merged. Rows that are replaced
-//! whole (`upsert`) are the exception: see [`DropPlan`].
+//! whole (`upsert`) are the exception: see [`DeletePlan`].
 
 pub(crate) mod count;
 pub(crate) mod filter;
@@ -24,18 +23,19 @@ use tidetable_layout::schema::QualifierKind;
 use tidetable_layout::{Group, KeyRange};
 
 use crate::manifest::hex::hex_bytes;
+use crate::version::Sst;
 pub(crate) use count::cells_of;
 pub(crate) use filter::TombstoneFilter;
-pub(crate) use load::{Hidden, LoadMask};
-pub use plan::DropPlan;
+pub(crate) use load::{HiddenEvents, TombstoneLoadFilter};
+pub use plan::DeletePlan;
 
-/// What a drop hides.
+/// Target of a delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum DropTarget {
-    /// Every row whose key begins with this.
+pub enum DeleteTarget {
+    /// All rows whose keys have this prefix.
     Prefix {
-        /// First bytes of the keys, never none.
+        /// The prefix, not empty.
         #[serde(with = "hex_bytes")]
         prefix: Vec<u8>,
     },
@@ -69,23 +69,32 @@ pub enum DropTarget {
     },
 }
 
-/// A drop of a version.
+/// A tombstone of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppliedDrop {
-    /// What it hides.
-    pub target: DropTarget,
-    /// Inputs of a lower sequence were first seen before it.
-    pub sequence: u64,
-    /// SSTs of a lower order were written before it.
-    pub order: u64,
-    /// The version it came with.
+pub struct Tombstone {
+    /// Its target.
+    pub target: DeleteTarget,
+    /// Applies to inputs with lower sequence numbers, which were first seen before it.
+    #[serde(rename = "sequence")]
+    pub input_seqno: u64,
+    /// Applies to SSTs with lower sequence numbers, which were written before it.
+    #[serde(rename = "order")]
+    pub seqno: u64,
+    /// The version that added it.
     pub version: u64,
     /// Logical time of that version, microseconds since the epoch.
     pub now: i64,
 }
 
-impl DropTarget {
-    /// The keys of the rows it is about.
+impl Tombstone {
+    /// Whether it is newer than `sst` and their key ranges overlap.
+    pub(crate) fn may_hide(&self, sst: &Sst) -> bool {
+        sst.seqno < self.seqno && overlaps(&self.target.keys(), &sst.first_key, &sst.last_key)
+    }
+}
+
+impl DeleteTarget {
+    /// The range of its row keys.
     pub fn keys(&self) -> KeyRange {
         match self {
             Self::Prefix { prefix } => KeyRange::prefix(prefix),
@@ -93,18 +102,18 @@ impl DropTarget {
         }
     }
 
-    /// Whether it hides rows as a whole.
+    /// Whether it hides whole rows.
     pub fn takes_rows(&self) -> bool {
         matches!(self, Self::Prefix { .. } | Self::Row { .. })
     }
 
-    /// Whether rules may show older cells in the place of those it hides: others hide all cells that take the place of each
-    /// other.
+    /// Whether older cells may show in place of the hidden ones. Only if it selects timestamps; otherwise all
+    /// versions are hidden.
     pub(crate) fn may_uncover(&self) -> bool {
         matches!(self, Self::Column { times: Some(_), .. })
     }
 
-    /// Whether it would hide a whole table, or names no row.
+    /// Whether it has no row key, or would hide the whole table.
     pub(crate) fn names_no_row(&self) -> bool {
         match self {
             Self::Prefix { prefix: key } | Self::Row { key } | Self::Family { key, .. } | Self::Column { key, .. } => {
@@ -113,8 +122,8 @@ impl DropTarget {
         }
     }
 
-    /// Of a row it is about, whether it hides the cell that a record of `group` has in `column`.
-    /// `qualifier` is the record's own, if the group is dynamic.
+    /// Whether it hides the cell in `column` of a record of `group`, in a row that matches. `qualifier` is that of
+    /// the record, if the group is dynamic.
     pub(crate) fn hides(&self, group: &Group, column: usize, qualifier: &[u8], timestamp: i64) -> bool {
         let (family, constant) = match (&group.packed, group.columns.get(column)) {
             (Some(packed), _) => (&packed.family, &packed.qualifier),
@@ -126,14 +135,14 @@ impl DropTarget {
             Self::Prefix { .. } | Self::Row { .. } => true,
             Self::Family { family: dropped, .. } => dropped == family,
             Self::Column { family: dropped, qualifier, times, .. } => {
-                // A cell of many events has timestamp 0, whatever the times of its events.
+                // A cell of several events has timestamp 0.
                 let timestamp = if group.keeps_alike() { 0 } else { timestamp };
                 dropped == family && qualifier == own && times.as_ref().is_none_or(|times| times.contains(&timestamp))
             }
         }
     }
 
-    /// Whether it could hide a cell of `group`.
+    /// Whether it may hide cells of `group`.
     pub(crate) fn concerns(&self, group: &Group) -> bool {
         let family = match self {
             Self::Prefix { .. } | Self::Row { .. } => return true,
@@ -143,7 +152,7 @@ impl DropTarget {
     }
 }
 
-impl fmt::Display for DropTarget {
+impl fmt::Display for DeleteTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Prefix { prefix } => write!(f, "rows that begin with {}", prefix.escape_ascii()),
@@ -157,7 +166,7 @@ impl fmt::Display for DropTarget {
     }
 }
 
-/// Whether two ranges of keys share a key; the second has both ends in it.
+/// Whether two key ranges overlap; `first` and `last` are inclusive.
 pub(crate) fn overlaps(keys: &KeyRange, first: &[u8], last: &[u8]) -> bool {
     last >= keys.start.as_slice() && keys.end.as_ref().is_none_or(|end| first < end.as_slice())
 }

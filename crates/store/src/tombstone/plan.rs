@@ -1,11 +1,10 @@
-//! What a drop would do, found out before it is made.
+//! Delete plan: counts what a delete hides before it is committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_layout::Projection;
-use tidetable_sstable::tools::failpoints;
 
-use super::DropTarget;
+use super::DeleteTarget;
 use crate::error::{Result, StoreError};
 use crate::merge::operator::Overflow;
 use crate::read::scan::{ScanMode, ScanOptions};
@@ -13,36 +12,36 @@ use crate::read::snapshot::{ScanRange, Snapshot};
 use crate::tombstone::count;
 use crate::version::VersionEdit;
 
-/// What a drop hides of a version.
+/// The effect of a delete on a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DropPlan {
-    /// What is to be hidden.
-    pub target: DropTarget,
-    /// Rows that lose cells.
+pub struct DeletePlan {
+    /// The target to hide.
+    pub target: DeleteTarget,
+    /// Rows with hidden cells.
     pub rows: u64,
-    /// Stored cells that are hidden, also such as the table's rules show no more.
+    /// Hidden stored cells, including expired ones.
     pub cells: u64,
-    /// Days whose cells may change, by window: all days of a window in which it hides something.
+    /// Days whose cells may change, by window: all days of a window with hidden cells.
     pub days: BTreeMap<i64, BTreeSet<i32>>,
-    /// Whether the newest drops of the version say it already, for every input seen so far.
+    /// Whether the newest tombstones already cover it, for every input seen so far.
     is_known: bool,
     base: u64,
 }
 
-impl DropPlan {
-    /// Finds out what `target` hides of `snapshot`.
+impl DeletePlan {
+    /// Counts what `target` hides in `snapshot`.
     ///
     /// # Errors
-    /// [`StoreError::DropNamesNoRow`] and [`StoreError::NoFamily`]; [`StoreError::UpsertCells`], for of
+    /// [`StoreError::DeleteNamesNoRow`] and [`StoreError::NoFamily`]; [`StoreError::UpsertCells`], for of
     /// a row that is replaced whole no file says what it held before: cells hidden when read and cells
     /// hidden when loaded again would leave different rows. Those of reading.
-    pub fn new(snapshot: &Snapshot, target: DropTarget) -> Result<Self> {
+    pub fn new(snapshot: &Snapshot, target: DeleteTarget) -> Result<Self> {
         let (version, schema) = (snapshot.version(), snapshot.schema());
         let table = || snapshot.table().name().to_owned();
         if target.names_no_row() {
-            return Err(StoreError::DropNamesNoRow { table: table() });
+            return Err(StoreError::DeleteNamesNoRow { table: table() });
         }
-        if let DropTarget::Family { family, .. } | DropTarget::Column { family, .. } = &target {
+        if let DeleteTarget::Family { family, .. } | DeleteTarget::Column { family, .. } = &target {
             let families: Vec<&str> = version.table.spec.families.iter().map(|family| family.name.as_str()).collect();
             if !families.contains(&family.as_str()) {
                 let known = families.join(", ");
@@ -52,9 +51,9 @@ impl DropPlan {
         if schema.upsert && !target.takes_rows() {
             return Err(StoreError::UpsertCells { table: table() });
         }
-        // What rules show no more is there still, and would come back if what is newer went.
+        // Expired cells are still stored, and could show again if newer ones were hidden.
         let stored = snapshot.including_expired();
-        // What a sum cannot hold must be possible to delete.
+        // Overflowing sums must be deletable.
         let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
         let counted = |slices: Vec<ScanRange>| -> Result<Option<(u64, u64)>> {
             let mut sum = None;
@@ -67,8 +66,9 @@ impl DropPlan {
             }
             Ok(sum)
         };
-        let next = version.next_sequence();
-        let is_known = version.drops.iter().any(|drop| drop.target == target && drop.sequence == next);
+        let next = version.next_input_seqno();
+        let is_known =
+            version.tombstones.iter().any(|tombstone| tombstone.target == target && tombstone.input_seqno == next);
         let days = BTreeMap::new();
         let mut plan = Self { target: target.clone(), rows: 0, cells: 0, days, is_known, base: version.number };
         let (keys, keeps) = (target.keys(), snapshot.layout().rows_keep_to_windows());
@@ -76,7 +76,7 @@ impl DropPlan {
             let Some((rows, cells)) = counted(snapshot.window(window, &keys))? else { continue };
             plan.rows += rows;
             plan.cells += cells;
-            // Where rows span windows, hiding a cell here may bring out an older one of another window.
+            // Where rows span windows, hiding a cell here may uncover an older one in another window.
             if cells > 0 || !keeps {
                 plan.days.insert(window.start, window.days.keys().copied().collect());
             }
@@ -87,19 +87,19 @@ impl DropPlan {
         Ok(plan)
     }
 
-    /// Whether it would hide nothing of what is there now.
+    /// Whether it hides no stored cell.
     pub fn is_empty(&self) -> bool {
         self.cells == 0
     }
 
-    /// The edit that makes the drop. A drop that hides nothing is made too: it holds for the inputs seen so far, whatever
-    /// they bring later. It changes nothing only if the version says all of it already.
+    /// The edit of the delete. A delete that hides nothing is recorded too: it applies to the inputs seen so far,
+    /// whatever they bring later. The edit is empty only if tombstones already cover it.
     pub fn edit(&self) -> VersionEdit {
-        if self.is_empty() && (self.is_known || failpoints::is(failpoints::Bug::ForgetIdleDrops)) {
+        if self.is_empty() && (self.is_known || tidetable_sstable::failpoint!(ForgetIdleDrops)) {
             return VersionEdit { base: self.base, ..VersionEdit::default() };
         }
         VersionEdit {
-            drops: vec![self.target.clone()],
+            deletes: vec![self.target.clone()],
             days: self.days.clone(),
             base: self.base,
             ..VersionEdit::default()

@@ -1,4 +1,4 @@
-//! Masks of blocks and of laid-out chunks, and packed cells.
+//! Tombstones on blocks, encoded chunks and packed cells.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use tidetable_layout::schema::{
 };
 use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, StoredSchema, ValueType};
 
-use super::{DropTarget, TombstoneFilter, cells_of};
+use super::{DeleteTarget, TombstoneFilter, cells_of};
 use crate::gc::{GcFilter, GcRule};
-use crate::merge::slice;
+use crate::merge::slice_block;
 use crate::tombstone::count;
 
 const FIELDS: [&str; 2] = ["a", "b"];
@@ -43,7 +43,7 @@ fn repeated() -> PackedForm {
     PackedForm::Repeated { fields: FIELDS.iter().enumerate().map(field).collect(), number: 1 }
 }
 
-/// Rows `r0` and `r1`, with records at times 3, 2, 1; field `b` is there only in the first of each.
+/// Rows `r0` and `r1`, with records at times 3, 2, 1; only the first of each has field `b`.
 fn block() -> Block {
     let mut keys = Keys::new(Arc::default());
     keys.push(b"r0", 0);
@@ -60,18 +60,18 @@ fn block() -> Block {
     Block { keys, groups: vec![Some(group)] }
 }
 
-fn column(times: Option<std::ops::Range<i64>>) -> DropTarget {
-    DropTarget::Column { key: b"r0".to_vec(), family: "F".to_owned(), qualifier: b"blob".to_vec(), times }
+fn column(times: Option<std::ops::Range<i64>>) -> DeleteTarget {
+    DeleteTarget::Column { key: b"r0".to_vec(), family: "F".to_owned(), qualifier: b"blob".to_vec(), times }
 }
 
-/// Records of each row that are left, and the rows.
+/// The remaining rows, with the times of their records.
 fn left(block: &Block) -> Vec<(Vec<u8>, Vec<i64>)> {
     let group = block.groups[0].as_ref().unwrap();
     let times = group.timestamps.as_ref().unwrap();
     (0..block.keys.len()).map(|row| (block.keys.get(row), times[group.records(row)].to_vec())).collect()
 }
 
-fn masked(form: PackedForm, target: DropTarget) -> Vec<(Vec<u8>, Vec<i64>)> {
+fn masked(form: PackedForm, target: DeleteTarget) -> Vec<(Vec<u8>, Vec<i64>)> {
     let mask = TombstoneFilter::new([target].iter()).unwrap();
     left(&mask.apply(&schema(form), block()).unwrap())
 }
@@ -84,7 +84,7 @@ fn a_packed_cell_goes_with_all_its_fields() {
     // One cell for the row, at timestamp 0.
     assert_eq!(masked(repeated(), column(Some(0..1))), [(r1.clone(), vec![3, 2, 1])]);
     assert_eq!(masked(repeated(), column(Some(1..9)))[0], (r0, vec![3, 2, 1]));
-    let row = DropTarget::Row { key: b"r1".to_vec() };
+    let row = DeleteTarget::Row { key: b"r1".to_vec() };
     assert_eq!(masked(repeated(), row).len(), 1);
 }
 
@@ -92,7 +92,7 @@ fn a_packed_cell_goes_with_all_its_fields() {
 fn packed_cells_are_counted_as_cells() {
     assert_eq!(cells_of(&schema(PackedForm::Json), &block()), 6);
     assert_eq!(cells_of(&schema(repeated()), &block()), 2);
-    let row = slice(&block(), 0..1);
+    let row = slice_block(&block(), 0..1);
     assert_eq!(count::hidden(&schema(PackedForm::Json), &row, &column(Some(2..9))), (1, 2));
     assert_eq!(count::hidden(&schema(repeated()), &row, &column(Some(0..9))), (1, 1));
     assert_eq!(count::hidden(&schema(repeated()), &row, &column(Some(1..9))), (0, 0));
@@ -103,7 +103,7 @@ fn rules_judge_packed_cells_as_cells() {
     let collected = |form: PackedForm, rule: &str, now: i64| {
         let (schema, rules) = (schema(form), [("F".to_owned(), GcRule::parse(rule).unwrap())].into());
         let collector = GcFilter::new(&schema, &rules, now).unwrap();
-        let block = collector.collect(&schema, block()).unwrap();
+        let block = collector.apply(&schema, block()).unwrap();
         for group in block.groups.iter().flatten() {
             assert!(group.columns.iter().flatten().all(|values| values.len() == group.len()));
         }
@@ -121,8 +121,8 @@ fn rules_judge_packed_cells_as_cells() {
 
 #[test]
 fn rows_are_hidden_by_range() {
-    let mask = |targets: &[DropTarget]| TombstoneFilter::new(targets.iter()).unwrap();
-    let prefix = |text: &str| DropTarget::Prefix { prefix: text.into() };
+    let mask = |targets: &[DeleteTarget]| TombstoneFilter::new(targets.iter()).unwrap();
+    let prefix = |text: &str| DeleteTarget::Prefix { prefix: text.into() };
     let both = mask(&[prefix("r1"), prefix("r")]);
     assert!(both.hides_all(b"r0", b"r1") && !both.hides_all(b"q", b"r1"));
     assert_eq!(both.apply(&schema(PackedForm::Json), block()).unwrap().keys.len(), 0);

@@ -1,11 +1,11 @@
-//! Lists whose clones share their items, so that a version costs no more than what differs from the one before.
+//! Copy-on-write lists: clones share their items, so that a version costs only its difference to the one before.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A list of items that are copied when they are changed, if another list has them too.
+/// A copy-on-write list: an item is copied when it changes, if another list shares it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CowList<T>(Vec<Arc<T>>);
 
@@ -15,7 +15,7 @@ impl<T> CowList<T> {
         self.0.iter().map(Arc::as_ref)
     }
 
-    /// How many there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -30,7 +30,7 @@ impl<T> CowList<T> {
         self.0.get(at).map(Arc::as_ref)
     }
 
-    /// The items, each to be shared with others.
+    /// The items as shared references, to be put into other lists.
     pub(crate) fn shares_of(&self) -> impl Iterator<Item = &Arc<T>> {
         self.0.iter()
     }
@@ -45,7 +45,7 @@ impl<T> CowList<T> {
         self.0.last().map(Arc::as_ref)
     }
 
-    /// Items that follow each other, two by two.
+    /// Pairs of consecutive items.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&T, &T)> {
         self.0.windows(2).map(|pair| (pair[0].as_ref(), pair[1].as_ref()))
     }
@@ -79,7 +79,7 @@ impl<T> CowList<T> {
         self.0.clear();
     }
 
-    /// Items from the front that both lists share.
+    /// Length of the prefix of shared items.
     pub(crate) fn shared_start(&self, other: &Self) -> usize {
         self.0.iter().zip(&other.0).take_while(|(left, right)| Arc::ptr_eq(left, right)).count()
     }
@@ -91,7 +91,7 @@ impl<T> CowList<T> {
 }
 
 impl<T: Clone> CowList<T> {
-    /// All items, to be changed in this list alone.
+    /// Mutable items; those shared with other lists are copied.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().map(Arc::make_mut)
     }
@@ -111,7 +111,7 @@ impl<T> Index<usize> for CowList<T> {
     }
 }
 
-/// The item is changed in this list alone.
+/// An item that other lists share is copied first.
 impl<T: Clone> IndexMut<usize> for CowList<T> {
     fn index_mut(&mut self, at: usize) -> &mut T {
         Arc::make_mut(&mut self.0[at])

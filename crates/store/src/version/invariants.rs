@@ -1,32 +1,32 @@
-//! The rules every version keeps, each a function. A reader checks them all, and a commit before it writes those that
-//! what it changes could break.
+//! Invariants of a version, a function each. A reader checks all of them; a commit checks, before it writes, those
+//! that its edit could break.
 
-use crate::tombstone::AppliedDrop;
+use crate::tombstone::Tombstone;
 use crate::version::cow_list::CowList;
-use crate::version::names::Named;
+use crate::version::inputs::Named;
 use crate::version::{Sst, Version, WindowState};
 
-/// Checks every rule of `version`.
+/// Checks every invariant of `version`.
 ///
 /// # Errors
-/// The first broken rule, in words.
+/// The first violation, as text.
 pub fn check(version: &Version) -> Result<(), String> {
     sequences_ascend(&version.inputs)?;
     sequences_ascend(&version.names)?;
     names_differ(version)?;
     windows_ascend(version)?;
-    version.windows.iter().try_for_each(orders_ascend)?;
+    version.windows.iter().try_for_each(seqnos_ascend)?;
     version.windows.iter().try_for_each(keys_are_in_order)?;
     files_are_named_once(version.ssts())?;
     windows_are_joined_once(version)?;
-    drops_ascend(version)?;
-    drops_name_rows(version)
+    tombstones_ascend(version)?;
+    tombstones_name_rows(version)
 }
 
-/// Checks the rules of `next`, which was made of `before`: windows that both share are as they were.
+/// Checks the invariants of `next`, made from `before`; windows that both share are skipped.
 ///
 /// # Errors
-/// The first broken rule, in words.
+/// The first violation, as text.
 pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
     sequences_ascend(&next.inputs)?;
     sequences_ascend(&next.names)?;
@@ -44,33 +44,33 @@ pub fn check_next(before: &Version, next: &Version) -> Result<(), String> {
             changed.push(window);
         }
     }
-    changed.iter().try_for_each(|window| orders_ascend(window))?;
+    changed.iter().try_for_each(|window| seqnos_ascend(window))?;
     changed.iter().try_for_each(|window| keys_are_in_order(window))?;
     files_are_named_once(changed.iter().flat_map(|window| &window.ssts))?;
     windows_are_joined_once(next)?;
-    drops_ascend(next)?;
-    drops_name_rows(next)
+    tombstones_ascend(next)?;
+    tombstones_name_rows(next)
 }
 
 fn sequences_ascend<T: Named>(items: &CowList<T>) -> Result<(), String> {
-    match items.pairs().find(|(first, second)| first.sequence() >= second.sequence()) {
+    match items.pairs().find(|(first, second)| first.input_seqno() >= second.input_seqno()) {
         Some((first, second)) => Err(format!("{} and {} have one sequence number", first.path(), second.path())),
         None => Ok(()),
     }
 }
 
-/// A name stands once among inputs and other names, with a sequence of its own.
+/// A path occurs once among inputs and other names, with its own sequence number.
 fn names_differ(version: &Version) -> Result<(), String> {
-    let inputs = version.inputs.iter().map(|input| (input.path(), input.sequence()));
-    let all = inputs.chain(version.names.iter().map(|name| (name.path(), name.sequence())));
+    let inputs = version.inputs.iter().map(|input| (input.path(), input.input_seqno()));
+    let all = inputs.chain(version.names.iter().map(|name| (name.path(), name.input_seqno())));
     let (mut paths, mut sequences) = (std::collections::HashSet::new(), std::collections::HashMap::new());
-    for (path, sequence) in all {
+    for (path, input_seqno) in all {
         if !paths.insert(path) {
             return Err(format!("{path} is named twice"));
         }
-        // Those of one list ascend.
+        // Each list is ascending by itself.
         if !version.names.is_empty()
-            && let Some(other) = sequences.insert(sequence, path)
+            && let Some(other) = sequences.insert(input_seqno, path)
         {
             return Err(format!("{other} and {path} have one sequence number"));
         }
@@ -87,35 +87,39 @@ fn windows_ascend(version: &Version) -> Result<(), String> {
     }
 }
 
-fn orders_ascend(window: &WindowState) -> Result<(), String> {
-    if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].order > pair[1].order) {
+fn seqnos_ascend(window: &WindowState) -> Result<(), String> {
+    if let Some(pair) = window.ssts.windows(2).find(|pair| pair[0].seqno > pair[1].seqno) {
         return Err(format!("SST {} comes before {} but is newer", pair[0].id, pair[1].id));
     }
-    // A compaction writes a window as a run of files, one after the other in key order.
-    let alike = |pair: &&[Sst]| pair[0].order == pair[1].order && pair[0].last_key >= pair[1].first_key;
+    // A compaction writes a sorted run: files in key order.
+    let alike = |pair: &&[Sst]| pair[0].seqno == pair[1].seqno && pair[0].last_key >= pair[1].first_key;
     match window.ssts.windows(2).find(alike) {
         Some(pair) => Err(format!("SSTs {} and {} share keys, and neither is newer", pair[0].id, pair[1].id)),
         None => Ok(()),
     }
 }
 
-/// The files of one join share an order and no key; what one window shares with others lies in them alone, and is older
-/// than what it has of its own.
+/// The multi-window files of one compaction have the same sequence number and share no key. A window lies in the
+/// files of one such compaction only, and they are older than its own SSTs.
 fn windows_are_joined_once(version: &Version) -> Result<(), String> {
     let mut homes: std::collections::HashMap<i64, (i64, u64)> = std::collections::HashMap::new();
     for window in &version.windows {
         let mut own = false;
         for sst in &window.ssts {
-            let Some(joined) = &sst.joined else {
+            let Some(multi_window) = &sst.multi_window else {
                 own = true;
                 continue;
             };
             let ascend = |starts: &[i64]| starts.is_sorted_by(|a, b| a < b);
-            if own || joined.windows.is_empty() || !ascend(&joined.windows) || !ascend(&joined.without) {
-                return Err(format!("SST {} of several windows is not in its place", sst.id));
+            if own
+                || multi_window.windows.is_empty()
+                || !ascend(&multi_window.windows)
+                || !ascend(&multi_window.without)
+            {
+                return Err(format!("multi-window SST {} is not in its home window", sst.id));
             }
-            for start in &joined.windows {
-                if *homes.entry(*start).or_insert((window.start, sst.order)) != (window.start, sst.order) {
+            for start in &multi_window.windows {
+                if *homes.entry(*start).or_insert((window.start, sst.seqno)) != (window.start, sst.seqno) {
                     return Err(format!("the window at {start} us lies in two joins"));
                 }
             }
@@ -123,24 +127,24 @@ fn windows_are_joined_once(version: &Version) -> Result<(), String> {
     }
     let newer = |window: &&WindowState| {
         let shared = homes.get(&window.start);
-        shared.is_some_and(|(_, order)| window.ssts.iter().any(|sst| sst.joined.is_none() && sst.order <= *order))
+        shared.is_some_and(|(_, seqno)| window.ssts.iter().any(|sst| sst.multi_window.is_none() && sst.seqno <= *seqno))
     };
     match version.windows.iter().find(newer) {
-        Some(window) => Err(format!("the window at {} us has SSTs older than those it shares", window.start)),
+        Some(window) => Err(format!("the window at {} us has SSTs older than its multi-window SSTs", window.start)),
         None => Ok(()),
     }
 }
 
-fn drops_name_rows(version: &Version) -> Result<(), String> {
-    match version.drops.iter().find(|drop| drop.target.names_no_row()) {
-        Some(drop) => Err(format!("the drop of version {} names no row", drop.version)),
+fn tombstones_name_rows(version: &Version) -> Result<(), String> {
+    match version.tombstones.iter().find(|tombstone| tombstone.target.names_no_row()) {
+        Some(tombstone) => Err(format!("the tombstone of version {} has no row key", tombstone.version)),
         None => Ok(()),
     }
 }
 
-fn drops_ascend(version: &Version) -> Result<(), String> {
-    let wrong = |pair: &&[AppliedDrop]| pair[0].order >= pair[1].order || pair[0].sequence > pair[1].sequence;
-    match version.drops.windows(2).find(wrong) {
+fn tombstones_ascend(version: &Version) -> Result<(), String> {
+    let wrong = |pair: &&[Tombstone]| pair[0].seqno >= pair[1].seqno || pair[0].input_seqno > pair[1].input_seqno;
+    match version.tombstones.windows(2).find(wrong) {
         Some(pair) => Err(format!("{} comes before {} but is newer", pair[0].target, pair[1].target)),
         None => Ok(()),
     }

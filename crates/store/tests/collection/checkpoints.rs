@@ -1,23 +1,23 @@
-//! Steps and checkpoints: every version reads as it was committed, whatever became of the checkpoints.
+//! Manifest deltas and checkpoints: every version reads as it was committed, whatever happens to checkpoints.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_step, encode, encode_checkpoint, encode_step};
+use tidetable_store::fuzzing::{decode, decode_checkpoint, decode_delta, encode, encode_checkpoint, encode_delta};
 use tidetable_store::{Input, StoreError, Version, VersionEdit};
 
 use super::model::{Model, World};
 use super::{event, load, loaded, path};
 
-/// As many commits as there are checkpoints for, after three loads: an input more each time.
+/// Commits up to several checkpoints, after three loads: one more input each time.
 fn long(world: &World, commits: u64) -> BTreeMap<u64, Version> {
     let mut version = world.snapshot().unwrap().version().clone();
     let mut versions = BTreeMap::from([(version.number, version.clone())]);
     for commit in 0..commits {
         let known = version.inputs[0].clone();
-        let (sequence, hash) = (version.next_sequence(), tidetable_source::ContentHash(u128::from(commit)));
-        let input = Input { path: format!("{commit}"), hash, sequence, ..known };
+        let (input_seqno, hash) = (version.next_input_seqno(), tidetable_source::ContentHash(u128::from(commit)));
+        let input = Input { path: format!("{commit}"), hash, input_seqno, ..known };
         let edit = VersionEdit { inputs: vec![input], base: version.number, ..VersionEdit::default() };
         version = world.table().commit(version, &edit, &world.ids, 0).unwrap();
         versions.insert(version.number, version.clone());
@@ -48,7 +48,7 @@ fn checkpoints_save_time_and_nothing_else() {
     assert!(numbers.iter().all(|number| checkpoint(&world, *number).exists()));
     assert_eq!(fs::read_dir(path(&world, "tables/T/checkpoint")).unwrap().count(), numbers.len());
     assert_readable(&world, &versions);
-    // A step does not grow with what came before it.
+    // A delta does not grow with the versions before it.
     let size = |number| fs::metadata(manifest(&world, number)).unwrap().len();
     assert!(size(100) < size(10) + 16 && size(100) < 1000, "{} and {} bytes", size(10), size(100));
     fs::write(checkpoint(&world, 97), "{}").unwrap();
@@ -58,7 +58,7 @@ fn checkpoints_save_time_and_nothing_else() {
     assert_readable(&world, &versions);
     numbers.iter().for_each(|number| fs::remove_file(checkpoint(&world, *number)).unwrap());
     assert_readable(&world, &versions);
-    // The next commit that finds one due writes it again.
+    // The next commit at which one is due writes it.
     let more = long(&world, 32);
     assert_readable(&world, &more);
     assert_eq!(fs::read_dir(path(&world, "tables/T/checkpoint")).unwrap().count(), 1);
@@ -111,19 +111,16 @@ fn a_version_of_a_time() {
     let at = |time| world.table().version_at(time).map(|version| version.number);
     assert_eq!([at(10), at(19), at(20), at(30), at(39), at(40), at(99)].map(Result::unwrap), [1, 1, 3, 3, 3, 4, 4]);
     let error = at(9).unwrap_err();
-    assert!(
-        error.to_string().contains("oldest that is kept is 1, committed at 1970-01-01T00:00:00.000010Z"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("the oldest is 1, committed at 1970-01-01T00:00:00.000010Z"), "{error}");
 }
 
-/// Of the builds that wrote whole versions only. It never changes.
+/// Of builds that wrote full manifests only. It never changes.
 #[test]
 fn manifests_of_format_1_are_read_and_gone_upon() {
     let golden = include_bytes!("../../golden/manifest-v1.json");
     let version = decode(golden, 3).unwrap();
     assert_eq!(decode(&encode(&version).unwrap(), 3).unwrap(), version);
-    assert_eq!((version.inputs.len(), version.ssts().count(), version.drops.len()), (3, 3, 1));
+    assert_eq!((version.inputs.len(), version.ssts().count(), version.tombstones.len()), (3, 3, 1));
     assert_eq!(version.ssts().map(|sst| sst.cells).sum::<u64>(), 1499);
 
     let (world, _) = loaded();
@@ -138,37 +135,37 @@ fn manifests_of_format_1_are_read_and_gone_upon() {
     assert_eq!(table.latest().unwrap().unwrap(), next);
 }
 
-/// Step and checkpoint as this format has them. They never change.
+/// Delta and checkpoint in the current format. They never change.
 #[test]
 fn steps_and_checkpoints_of_format_2_are_read() {
     let before = decode(include_bytes!("../../golden/manifest-v1.json"), 3).unwrap();
     let (step, whole) =
         (include_bytes!("../../golden/step-v2.json"), include_bytes!("../../golden/checkpoint-v2.json"));
-    let next = decode_step(step, 4, &before).unwrap();
+    let next = decode_delta(step, 4, &before).unwrap();
     assert_eq!(next, after(&before));
     assert_eq!(next, decode_checkpoint(whole, 4).unwrap());
-    assert_eq!(encode_step(&before, &next).unwrap(), step);
+    assert_eq!(encode_delta(&before, &next).unwrap(), step);
     assert_eq!(encode_checkpoint(&next).unwrap(), whole);
 }
 
-/// A version after the golden one: all that a step can say.
+/// A version after the golden one, with every field of a delta.
 fn after(before: &Version) -> Version {
     let mut next = before.clone();
-    (next.number, next.now, next.vacuumed, next.collected) = (4, before.now + 1, Some(-5), Some(7));
+    (next.number, next.now, next.vacuum_watermark, next.gc_watermark) = (4, before.now + 1, Some(-5), Some(7));
     next.commit = "c".repeat(32);
     let known = before.inputs[2].clone();
     next.inputs = before.inputs.iter().skip(1).cloned().collect();
     let hash = tidetable_source::ContentHash(9);
     next.inputs =
-        next.inputs.iter().cloned().chain([Input { sequence: 9, path: "new".into(), hash, ..known }]).collect();
+        next.inputs.iter().cloned().chain([Input { input_seqno: 9, path: "new".into(), hash, ..known }]).collect();
     next.table.gc.insert("METER".to_owned(), "maxversions=2".to_owned());
     next.windows = before.windows.iter().take(2).cloned().collect();
     let window = next.windows.iter_mut().next().unwrap();
     window.days.values_mut().for_each(|version| *version = 4);
     let mut sst = window.ssts[0].clone();
-    (sst.id, sst.order) = ("01GOLDENSST000000000000000".to_owned(), 99);
+    (sst.id, sst.seqno) = ("01GOLDENSST000000000000000".to_owned(), 99);
     window.ssts.push(sst);
-    next.drops.clear();
+    next.tombstones.clear();
     next
 }
 
@@ -177,6 +174,6 @@ fn after(before: &Version) -> Version {
 fn write_golden_files() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let before = decode(include_bytes!("../../golden/manifest-v1.json"), 3).unwrap();
-    fs::write(folder.join("step-v2.json"), encode_step(&before, &after(&before)).unwrap()).unwrap();
+    fs::write(folder.join("step-v2.json"), encode_delta(&before, &after(&before)).unwrap()).unwrap();
     fs::write(folder.join("checkpoint-v2.json"), encode_checkpoint(&after(&before)).unwrap()).unwrap();
 }

@@ -1,96 +1,12 @@
-use std::fmt::Debug;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
-use tidetable_sstable::ReadAt;
-use tidetable_store::{
-    Disk, DiskFile, LocalBlobs, OsDisk, RemovalKind, Stat, Store, StoreError, VacuumOptions, VacuumPlan, VerifyOptions,
-};
+use tidetable_store::{LocalBlobs, RemovalKind, Store, StoreError, VacuumOptions, VacuumPlan, VerifyOptions};
 
+use super::disk::TestDisk;
 use super::{event, loaded};
-
-/// A disk that is full as soon as that is said, until the reserve or an SST goes.
-#[derive(Debug, Clone, Default)]
-struct FullDisk {
-    full: Arc<AtomicBool>,
-}
-
-struct File {
-    file: Box<dyn DiskFile>,
-    full: Arc<AtomicBool>,
-}
-
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.full.load(Ordering::Relaxed) {
-            return Err(ErrorKind::StorageFull.into());
-        }
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl DiskFile for File {
-    fn sync(&mut self) -> io::Result<()> {
-        self.file.sync()
-    }
-}
-
-impl Disk for FullDisk {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(File { file: OsDisk.create(path)?, full: Arc::clone(&self.full) }))
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsDisk.link(from, to)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsDisk.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        OsDisk.remove(path)?;
-        if path.ends_with(".reserve") {
-            self.full.store(false, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        OsDisk.make_folder(path)
-    }
-
-    fn is_folder(&self, path: &Path) -> bool {
-        OsDisk.is_folder(path)
-    }
-
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        OsDisk.sync_folder(path)
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        OsDisk.list(path)
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Bytes> {
-        OsDisk.read(path)
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
-        OsDisk.open(path)
-    }
-
-    fn stat(&self, path: &Path) -> io::Result<Stat> {
-        OsDisk.stat(path)
-    }
-}
 
 #[test]
 fn vacuum_frees_a_full_disk() {
@@ -99,7 +15,7 @@ fn vacuum_frees_a_full_disk() {
     world.write(&file);
     world.load(model.now);
     let cells = world.cells();
-    let disk = FullDisk::default();
+    let disk = TestDisk::default();
     let root = world.table().blobs().display();
     let store = Store::new(Arc::new(LocalBlobs::on(Arc::new(disk.clone()), root.clone().into())));
     let reserve = Path::new(&root).join(".reserve");
@@ -108,7 +24,7 @@ fn vacuum_frees_a_full_disk() {
     let half = Path::new(&root).join("tables/T/sst/.tmp-1-2");
     std::fs::write(&half, "half").unwrap();
     disk.full.store(true, Ordering::Relaxed);
-    // Without a reserve only what needs no word goes.
+    // Without a reserve only files that need no commit are removed.
     let error = plan().run(&world.ids).unwrap_err();
     assert!(matches!(&error, StoreError::Io { source, .. } if source.kind() == ErrorKind::StorageFull), "{error}");
     assert!(!half.exists());
@@ -122,7 +38,7 @@ fn vacuum_frees_a_full_disk() {
     let done = plan().run(&world.ids).unwrap();
     assert_eq!(done.removals, announced);
     assert!(done.removals.iter().all(|removal| !Path::new(&root).join(&removal.path).exists()));
-    // There is room again, and some of it is to be kept for the next time.
+    // There is space again, and the reserve must be kept again.
     assert!(!reserve.exists());
     store.keep_reserve().unwrap();
     assert!(reserve.exists());

@@ -1,4 +1,4 @@
-//! Files that grow: a table that follows them holds what one holds that is made of them at once.
+//! Grown files: a table loaded step by step equals one loaded at once.
 
 use proptest::prelude::*;
 use tidetable_layout::schema::{Encoding, Merge};
@@ -53,7 +53,7 @@ fn spec(window: Window, upsert: bool, families: &[(&str, Merge, TimestampSpec)])
     }
 }
 
-/// Layouts where the order of inputs shows in every way there is.
+/// Layouts where the order of inputs matters in all possible ways.
 fn worlds(which: usize) -> World {
     let of = |spec: &TableSpec| World::of(spec, "", 256 << 20);
     let (newest, own, zero) = (Merge::Newest, TimestampSpec::Implied, TimestampSpec::Zero);

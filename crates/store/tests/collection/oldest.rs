@@ -1,5 +1,5 @@
-//! Where the line of versions begins: what vacuums that were killed and writers that died behind it have left is no part
-//! of it, and what is missing of it is noticed.
+//! The oldest version: leftovers of killed vacuums and writers before it are not versions, and missing versions after
+//! it are noticed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn vacuum(world: &World, keep_versions: u64) -> Vec<String> {
     plan.run(&world.ids).unwrap().removals.into_iter().map(|removal| removal.path).collect()
 }
 
-/// A table of 50 versions and what each shows; none of them took the place of an SST.
+/// A table of 50 versions with the cells of each; none of them replaced an SST.
 fn long() -> (World, Model, BTreeMap<u64, Cells>) {
     let (world, mut model) = loaded();
     let mut shown = BTreeMap::new();
@@ -37,8 +37,7 @@ fn long() -> (World, Model, BTreeMap<u64, Cells>) {
     (world, model, shown)
 }
 
-/// Versions from `oldest` on read as they did, those before are gone, and a vacuum that keeps all there is finds nothing
-/// wrong.
+/// Versions from `oldest` on read as before, older ones are gone, and a vacuum that keeps all of them succeeds.
 fn line_begins_at(world: &World, oldest: u64, shown: &BTreeMap<u64, Cells>) {
     let table = world.table();
     assert_eq!(table.version_numbers().unwrap().first(), Some(&oldest));
@@ -64,7 +63,7 @@ fn a_vacuum_that_was_killed_has_left_nothing_but_files() {
     let old = fs::read(checkpoint(&world, 33)).unwrap();
     vacuum(&world, 11);
     line_begins_at(&world, 40, &shown);
-    // Killed before it removed the first, and then after each in turn; or the power took some removals back.
+    // Killed before the first removal, and after each in turn; or a power loss undid some removals.
     fs::write(checkpoint(&world, 33), old).unwrap();
     for (at, bytes) in before.iter().enumerate() {
         fs::write(manifest(&world, at as u64 + 1), bytes).unwrap();
@@ -74,7 +73,7 @@ fn a_vacuum_that_was_killed_has_left_nothing_but_files() {
         fs::remove_file(manifest(&world, number)).unwrap();
         line_begins_at(&world, 40, &shown);
     }
-    // The next takes them, how ever many versions it keeps.
+    // The next vacuum removes them, however many versions it keeps.
     assert_eq!(vacuum(&world, 1000).len(), 39 - 7 + 1);
     assert!((1..40).all(|number| !manifest(&world, number).exists()) && !checkpoint(&world, 33).exists());
     line_begins_at(&world, 40, &shown);
@@ -83,7 +82,8 @@ fn a_vacuum_that_was_killed_has_left_nothing_but_files() {
     assert!(vacuum(&world, 5).is_empty());
 }
 
-/// Of a writer that slept, put a manifest where vacuum had removed one, and died before it took it back.
+/// The manifest of a suspended writer, put where vacuum had removed one, by a process that died before it took it
+/// back.
 #[test]
 fn a_manifest_behind_the_line_is_no_version() {
     let (world, mut model, shown) = long();
@@ -114,7 +114,7 @@ fn a_missing_manifest_of_the_line_is_noticed() {
     assert!(!world.table().verify(EVERYTHING).unwrap().is_sound());
 }
 
-/// A checkpoint that is damaged costs time while the steps before it are there. Vacuum takes those.
+/// A damaged checkpoint only costs time while the deltas before it exist. Vacuum removes those.
 #[test]
 fn a_damaged_checkpoint_is_written_again_before_what_it_stands_for_goes() {
     let (world, _, shown) = long();

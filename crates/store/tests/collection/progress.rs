@@ -1,14 +1,14 @@
-//! A load says how far it is, from reading to writing, and can be ended all the way.
+//! Progress of a load, from reading to writing, and cancelling it at any point.
 
 use std::sync::Mutex;
 
 use tidetable_source::InputFile;
-use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Progress, Result, StoreError};
+use tidetable_store::{Feed, FeedEnd, FeedPiece, FileFeed, Progress, Result, StoreError};
 
 use super::model::{Model, World};
 use super::{event, path};
 
-/// Files that nobody wants any more once they are read.
+/// A feed that cancels the load after reading.
 #[derive(Debug)]
 struct Unwanted<'a>(FileFeed<'a>);
 
@@ -17,7 +17,7 @@ impl Feed for Unwanted<'_> {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
         self.0.read(input, cuts, give)
     }
@@ -27,7 +27,7 @@ impl Feed for Unwanted<'_> {
     }
 }
 
-/// A world with an input of three days that is not loaded.
+/// A table with an input of three days that is not loaded.
 fn unloaded() -> World {
     let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
     world.write(&model.load((0..72_i64).map(|hour| event(hour.cast_unsigned() % 5, hour)).collect()));
@@ -46,7 +46,7 @@ fn all_that_is_to_be_read_is_read_and_all_that_is_laid_out_is_written() {
     let to_read = sum(|progress| if let Progress::ToRead { bytes } = progress { *bytes } else { 0 });
     let read = sum(|progress| if let Progress::Read { bytes, .. } = progress { *bytes } else { 0 });
     let rows = sum(|progress| if let Progress::Read { rows, .. } = progress { *rows } else { 0 });
-    let laid = sum(|progress| if let Progress::Laid { rows } = progress { *rows } else { 0 });
+    let laid = sum(|progress| if let Progress::Encoded { rows } = progress { *rows } else { 0 });
     let written = sum(|progress| if let Progress::Wrote { rows } = progress { *rows } else { 0 });
     assert_eq!((to_read, rows, laid, written), (read, 72, 72, 72));
     assert!(read > 0 && matches!(told.first(), Some(Progress::ToRead { .. })), "{told:?}");

@@ -36,13 +36,13 @@ fn a_sound_table_needs_none() {
 fn a_window_that_lost_an_sst_is_built_anew_by_the_next_run() {
     let (world, mut model) = loaded();
     load(&world, &mut model, vec![event(3, 30)]);
-    // The first day is of the inputs 1, 2 and 3; input 2 also touches the second day.
+    // The first day has cells of inputs 1, 2 and 3; input 2 also touches the second day.
     let all = ssts(&world);
     damage(&world, &all[1]);
     let found = plan(&world, &[]).unwrap();
     assert_eq!(found.lost.iter().map(|file| &file.sst).collect::<Vec<_>>(), [&all[1]]);
     assert_eq!(found.lost[0].window, START);
-    let inputs: Vec<u64> = found.inputs.iter().map(|input| input.sequence).collect();
+    let inputs: Vec<u64> = found.inputs.iter().map(|input| input.input_seqno).collect();
     assert_eq!(inputs, [1, 2, 3]);
     assert_eq!(ssts(&world).len(), 5, "a plan changes nothing");
 
@@ -50,7 +50,7 @@ fn a_window_that_lost_an_sst_is_built_anew_by_the_next_run() {
     assert_eq!((done.version, done.kept.len()), (5, 1));
     let copy = fs::read(path(&world, &done.kept[0])).unwrap();
     assert_eq!(copy, fs::read(path(&world, &world.table().sst_path(&all[1].id))).unwrap());
-    // Answers come without what was lost, and the days say so.
+    // Answers lack the lost cells, and the days are marked.
     assert_eq!(ssts(&world).len(), 4);
     assert!(world.cells().len() < model.cells().len());
     assert_eq!(world.changed_days(), [(START / DAY) as i32].into());
@@ -58,7 +58,7 @@ fn a_window_that_lost_an_sst_is_built_anew_by_the_next_run() {
 
     world.load(model.now);
     assert_eq!(world.cells(), model.cells());
-    // And then nothing is left to do.
+    // Then there is nothing left to do.
     let version = world.snapshot().unwrap().version().clone();
     world.load(model.now);
     assert_eq!(world.work_out(&version).ssts.len(), 0);
@@ -80,7 +80,7 @@ fn only_what_is_named_goes_and_an_input_that_is_gone_stays_lost() {
     assert_eq!(plan(&world, &[]).unwrap().lost.len(), 2);
     world.hide(&far);
     let done = plan(&world, std::slice::from_ref(&all[4].id)).unwrap().run(&world.ids).unwrap();
-    // Of a file that is not there no copy is kept.
+    // A missing file has no quarantined copy.
     assert!(done.kept.is_empty());
     assert_eq!(plan(&world, &[]).unwrap().lost.len(), 1);
     let report = world.table().verify(VerifyOptions::default()).unwrap();
@@ -90,7 +90,7 @@ fn only_what_is_named_goes_and_an_input_that_is_gone_stays_lost() {
     let mut expected = model.cells();
     expected.retain(|key, _| !key.0.starts_with("09"));
     assert_eq!(world.cells(), expected);
-    // It comes back with its input.
+    // Its cells come back with its input.
     world.write(&far);
     world.load(model.now);
     assert_eq!(world.cells(), model.cells());

@@ -1,4 +1,4 @@
-//! Files that hold several windows: what is lost when one is damaged, how it comes back, and what vacuum makes of them.
+//! Multi-window files: loss when one is damaged, repair, and vacuum.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ fn on(id: u64, day: i64, hour: i64) -> Event {
     event(id, day * 24 + hour)
 }
 
-/// Three days that share a file, and one that came long after; the inputs are a day each.
+/// Three days that share a file, and a much later one; each input has one day.
 fn joined() -> (World, Model) {
     let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
     for day in [0, 1, 2, 45] {
@@ -35,12 +35,12 @@ fn compact(world: &World, model: &Model) {
     world.commit(&snapshot, &Compaction::run(&plan, &world.ids).unwrap().edit, plan.now);
 }
 
-/// The file that several windows share, and their days from the first on.
+/// The multi-window file, and its days from the first on.
 fn shared(world: &World) -> (Sst, Vec<i64>) {
     let snapshot = world.snapshot().unwrap();
-    let found: Vec<&Sst> = snapshot.version().ssts().filter(|sst| sst.joined.is_some()).collect();
+    let found: Vec<&Sst> = snapshot.version().ssts().filter(|sst| sst.multi_window.is_some()).collect();
     let [sst] = found.as_slice() else { panic!("{} files are shared", found.len()) };
-    (*sst).clone().joined.map(|joined| ((*sst).clone(), days(&joined.windows))).unwrap()
+    (*sst).clone().multi_window.map(|joined| ((*sst).clone(), days(&joined.windows))).unwrap()
 }
 
 fn days(starts: &[i64]) -> Vec<i64> {
@@ -59,14 +59,14 @@ fn plan(world: &World) -> RepairPlan {
     RepairPlan::new(&Store::new(world.table().blobs().clone()), "T", &[]).unwrap()
 }
 
-/// What a plan calls lost: the days of its windows, and the sequences of the inputs to load again.
+/// What a repair plan reports: the days of lost windows, and the sequence numbers of the inputs to load again.
 fn lost(plan: &RepairPlan) -> (Vec<i64>, Vec<u64>) {
     let windows: BTreeSet<i64> = plan.lost.iter().flat_map(|file| file.windows()).collect();
     let windows: Vec<i64> = windows.into_iter().collect();
-    (days(&windows), plan.inputs.iter().map(|input| input.sequence).collect())
+    (days(&windows), plan.inputs.iter().map(|input| input.input_seqno).collect())
 }
 
-/// The cells of `all` that lie in these days.
+/// The cells of `all` in these days.
 fn of_days(all: &Cells, days: &[i64]) -> Cells {
     let first = (START / DAY) as i32;
     let inside = |key: &str| days.contains(&i64::from(day_of(key) - first));
@@ -78,7 +78,7 @@ fn vacuum(world: &World, keep_versions: u64) {
     VacuumPlan::new(&world.table(), options).unwrap().run(&world.ids).unwrap();
 }
 
-/// The newest version is, or all versions are.
+/// Checks that the newest version, or all versions, are sound.
 fn sound(world: &World, all_versions: bool) {
     let report = world.table().verify(VerifyOptions { all_versions, checksums_only: false }).unwrap();
     assert!(report.is_sound(), "{report:?}");
@@ -150,13 +150,13 @@ fn what_lies_beside_it_is_lost_by_itself() {
     let (world, mut model) = joined();
     world.write(&model.load(vec![on(0, 1, 9)]));
     world.load(model.now);
-    let late = world.snapshot().unwrap().version().ssts().max_by_key(|sst| sst.order).unwrap().clone();
-    assert!(late.joined.is_none());
+    let late = world.snapshot().unwrap().version().ssts().max_by_key(|sst| sst.seqno).unwrap().clone();
+    assert!(late.multi_window.is_none());
     damage(&world, &late);
     let found = plan(&world);
     assert_eq!(lost(&found), (vec![1], vec![2, 5]));
     found.run(&world.ids).unwrap();
-    // What its window has in the shared file is there until the window is built anew, and then leaves that.
+    // Its window uses the multi-window file until it is rebuilt, and then leaves it.
     assert!(of_days(&model.cells(), &[0, 2, 45]).iter().all(|(cell, value)| world.cells().get(cell) == Some(value)));
     world.load(model.now);
     assert_eq!((shared(&world).1, world.cells()), (vec![0, 2], model.cells()));
@@ -176,7 +176,7 @@ fn vacuum_keeps_it_for_every_version_that_has_a_window_in_it() {
         sound(&world, true);
         assert!(world.has_sst(&file.id));
     }
-    // The last of its windows has left it.
+    // The last of its windows has left the file.
     let (last, _) = versions.last().unwrap();
     assert!(last.version().ssts().all(|sst| sst.id != file.id));
     for (before, cells) in &versions {

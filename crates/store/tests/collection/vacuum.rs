@@ -10,7 +10,7 @@ use tidetable_store::{
 use super::model::{Cells, Model, World};
 use super::{event, load, loaded, path};
 
-/// No file is younger.
+/// A time after all files.
 const ALL: VacuumOptions = VacuumOptions { before: i64::MAX, half_written_before: i64::MAX, keep_versions: 1 };
 const HOUR: i64 = 3_600_000_000;
 
@@ -20,7 +20,7 @@ fn vacuum(world: &World, options: VacuumOptions) -> Vec<String> {
     done.removals.into_iter().map(|removal| removal.path).collect()
 }
 
-/// The files of the table in `folder`, with or without ending.
+/// The files of the table in `folder`, with or without extension.
 fn files(world: &World, folder: &str) -> BTreeSet<String> {
     let found = fs::read_dir(path(world, &format!("tables/T/{folder}"))).into_iter().flatten();
     found.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
@@ -36,7 +36,7 @@ fn compact(world: &World, model: &Model) {
     }
 }
 
-/// Makes a file as old as so many hours after the epoch.
+/// Sets the mtime of a file to `hours` hours after the epoch.
 fn age(world: &World, inside: &str, hours: i64) {
     let time: SystemTime = UNIX_EPOCH + Duration::from_secs(hours.unsigned_abs() * 3600);
     File::options().write(true).open(path(world, inside)).unwrap().set_modified(time).unwrap();
@@ -54,18 +54,18 @@ fn only_the_newest_version_is_left_and_then_nothing_is_found() {
     let plan = VacuumPlan::new(&world.table(), ALL).unwrap();
     assert_eq!((plan.oldest, plan.newest), (4, 4));
     let kinds = |kind| plan.removals.iter().filter(|removal| removal.kind == kind).count();
-    // One of the two files of the second load was the only one of its window.
+    // One of the two SSTs of the second load was the only one in its window.
     assert_eq!((kinds(RemovalKind::Manifest), kinds(RemovalKind::Sst), kinds(RemovalKind::Leftover)), (3, 3, 0));
     assert!(files(&world, "sst").len() == 5, "a plan removes nothing");
     let removed = vacuum(&world, ALL);
     assert_eq!(removed.len(), 3 + 3);
     assert_eq!(files(&world, "sst"), before.into_iter().collect());
-    // And the one that says what is gone.
+    // And the version with the vacuum cutoff.
     assert_eq!(files(&world, "manifest"), [4, 5].map(|number| format!("{number:020}.json")).into());
     assert_eq!(world.cells(), model.cells());
     let report = world.table().verify(VerifyOptions { all_versions: true, ..VerifyOptions::default() }).unwrap();
     assert!(report.is_sound(), "{report:?}");
-    // The version before that one was the newest then.
+    // The version before it was the newest then.
     assert!(vacuum(&world, ALL).contains(&manifest(4)));
     assert!(VacuumPlan::new(&world.table(), ALL).unwrap().is_empty());
     assert!(vacuum(&world, ALL).is_empty());
@@ -84,7 +84,7 @@ fn as_many_versions_stay_as_are_asked_for_and_what_is_announced_goes() {
     for round in 0..4 {
         load(&world, &mut model, vec![event(round, 0)]);
         cells.push(world.cells());
-        // One that changes an input leaves SSTs that no later version names.
+        // A changed input leaves SSTs that no later version names.
         let file = model.change(0, vec![event(9, round.cast_signed())]).unwrap();
         world.write(&file);
         world.load(model.now);
@@ -157,7 +157,7 @@ fn leftovers_of_killed_writers_go() {
     assert_eq!(removed.len(), 4, "{removed:?}");
     assert!(half.iter().all(|name| removed.contains(name) && !path(&world, name).exists()));
     assert_eq!(world.cells(), model.cells());
-    // Beside the tables there are none, and then one.
+    // Outside tables there are none, and then one.
     let store = tidetable_store::Store::new(world.table().blobs().clone());
     assert!(store.leftovers(i64::MAX).unwrap().is_empty());
     fs::create_dir_all(path(&world, "exports/E_20180101")).unwrap();
@@ -174,21 +174,21 @@ fn nothing_goes_while_a_version_cannot_be_read() {
     fs::write(path(&world, &manifest(3)), "{}").unwrap();
     assert!(VacuumPlan::new(&world.table(), VacuumOptions { keep_versions: 3, ..ALL }).is_err());
     assert_eq!(files(&world, "sst").len(), 5);
-    // The newest goes upon it.
+    // The newest version is based on it.
     assert!(VacuumPlan::new(&world.table(), ALL).is_err());
     fs::write(path(&world, &manifest(3)), bytes).unwrap();
     vacuum(&world, ALL);
     assert_eq!(world.cells(), model.cells());
 }
 
-/// Something that happens to a table.
+/// A step of a table.
 #[derive(Debug, Clone)]
 enum Step {
     Load(u64, i64),
     Change(usize, i64),
     Compact,
     Rebuild,
-    /// Keeps so many versions.
+    /// Keeps this many versions.
     Vacuum(u64),
 }
 
@@ -208,7 +208,7 @@ proptest! {
     #[test]
     fn every_version_that_is_kept_reads_as_when_it_was_new(steps in prop::collection::vec(any_step(), 1..40)) {
         let (world, mut model) = (World::new(true, ""), Model::new(true, ""));
-        // Those of vacuum hold what the one before them does, and do not count.
+        // Versions of vacuum change nothing, and do not count.
         let mut versions: BTreeMap<u64, Cells> = BTreeMap::new();
         let mut own: BTreeSet<u64> = BTreeSet::new();
         for step in steps {
@@ -225,7 +225,7 @@ proptest! {
                 Step::Compact if there => compact(&world, &model),
                 Step::Rebuild if there => world.rebuild(),
                 Step::Vacuum(keep_versions) if there => {
-                    // All that is there is old, and what comes is not.
+                    // All existing files are old, later ones are not.
                     for (folder, name) in ["manifest", "sst"].iter().flat_map(|folder| {
                         files(&world, folder).into_iter().map(move |name| (folder, name))
                     }) {
@@ -243,7 +243,7 @@ proptest! {
                     let kept: Vec<u64> = versions.keys().filter(counted).copied().collect();
                     let oldest = match keep_versions {
                         1 => newest,
-                        // If there are not as many, all stay.
+                        // If there are fewer, all stay.
                         many => match kept.len().checked_sub(many as usize) {
                             Some(at) => kept[at],
                             None => *versions.keys().next().unwrap(),

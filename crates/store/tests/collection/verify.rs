@@ -1,6 +1,8 @@
 use std::fs;
 
-use tidetable_store::{Compaction, CompactionPlan, DropPlan, DropTarget, Sst, StoreError, TableReport, VerifyOptions};
+use tidetable_store::{
+    Compaction, CompactionPlan, DeletePlan, DeleteTarget, Sst, StoreError, TableReport, VerifyOptions,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::model::{START, World};
@@ -22,7 +24,7 @@ fn ssts(world: &World) -> Vec<Sst> {
 fn what_was_written_is_sound() {
     let (world, mut model) = loaded();
     let snapshot = world.snapshot().unwrap();
-    let drop = DropPlan::new(&snapshot, DropTarget::Prefix { prefix: b"00#20180102".to_vec() }).unwrap();
+    let drop = DeletePlan::new(&snapshot, DeleteTarget::Prefix { prefix: b"00#20180102".to_vec() }).unwrap();
     world.commit(&snapshot, &drop.edit(), model.now);
     load(&world, &mut model, vec![event(2, 3), event(0, 4)]);
     let snapshot = world.snapshot().unwrap();
@@ -80,7 +82,7 @@ fn files_that_are_gone_cut_or_exchanged_are_found() {
     }
 }
 
-/// The newest version written again with a change, as a manifest whose checksum is right.
+/// Writes the newest version again with a change, as a manifest with a valid checksum.
 fn tampered(world: &World, change: impl Fn(&mut Sst)) {
     let mut version = world.snapshot().unwrap().version().clone();
     for window in version.windows.iter_mut() {
@@ -113,7 +115,7 @@ fn manifest_and_file_must_agree() {
             let said = report.ssts[0].damage[0].to_string();
             assert!(said.contains(what), "{what}: {said}");
         }
-        // Older versions say otherwise, and with a right checksum: one of them must be wrong.
+        // Older versions differ, with valid checksums: one of them must be wrong.
         let all = VerifyOptions { all_versions: true, ..VerifyOptions::default() };
         let report = world.table().verify(all).unwrap();
         assert!(report.manifests.iter().any(|error| error.to_string().contains("otherwise")), "{report:?}");

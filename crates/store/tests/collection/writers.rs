@@ -1,4 +1,4 @@
-//! Writers that commit at the same time, or too late: real edits, interleaved.
+//! Concurrent and late writers: interleaved commits of real edits.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,7 +13,7 @@ use tidetable_store::{
 use super::model::{Cells, World};
 use super::{event, load, loaded, path};
 
-/// A load of what is new in the folder that was worked out and not committed.
+/// A load of new inputs, not yet committed.
 fn worked_out(world: &World) -> (Version, VersionEdit) {
     let base = world.snapshot().map(|snapshot| snapshot.version().clone()).unwrap();
     let edit = world.work_out(&base);
@@ -38,22 +38,22 @@ fn sound(world: &World) {
 fn two_loads_of_different_inputs_both_land() {
     let (world, mut model) = loaded();
     let files = [vec![event(5, 0), event(0, 0)], vec![event(6, 0), event(0, 0)]].map(|events| model.load(events));
-    // Each sees its own input only.
+    // Each sees only its own input.
     world.write(&files[0]);
     let first = worked_out(&world);
     world.hide(&files[0]);
     world.write(&files[1]);
     let second = worked_out(&world);
     world.write(&files[0]);
-    assert_eq!(first.1.inputs[0].sequence, second.1.inputs[0].sequence);
+    assert_eq!(first.1.inputs[0].input_seqno, second.1.inputs[0].input_seqno);
     for (base, edit) in [first, second] {
         world.table().commit(base, &edit, &world.ids, model.now).unwrap();
     }
     assert_eq!(world.cells(), model.cells());
     let version = world.snapshot().unwrap().version().clone();
-    let sequences: Vec<u64> = version.inputs.iter().map(|input: &Input| input.sequence).collect();
+    let sequences: Vec<u64> = version.inputs.iter().map(|input: &Input| input.input_seqno).collect();
     assert_eq!(sequences, [1, 2, 3, 4, 5]);
-    // The order of the inputs is that of the commits, so a rebuild comes to the same.
+    // Inputs are in the order of the commits, so a rebuild gives the same table.
     world.rebuild();
     assert_eq!(world.cells(), model.cells());
     sound(&world);
@@ -82,7 +82,7 @@ fn a_writer_that_slept_through_a_vacuum_cannot_commit() {
     world.write(&file);
     let slept = worked_out(&world);
     world.hide(&file);
-    // Its files are removed, for no version names them.
+    // Its files are removed, because no version names them.
     vacuum_all(&world);
     assert!(names(&slept.1).iter().all(|id| !world.has_sst(id)));
     let refused = world.table().commit(slept.0, &slept.1, &world.ids, model.now).unwrap_err();
@@ -95,17 +95,17 @@ fn a_writer_that_slept_through_a_vacuum_cannot_commit() {
 fn a_file_that_a_vacuum_may_be_about_to_remove_cannot_be_committed() {
     let (world, mut model) = loaded();
     world.write(&model.load(vec![event(5, 0)]));
-    // The vacuum has said what may be gone, and has not removed it yet.
+    // The vacuum has committed its cutoff, and not removed files yet.
     let (base, edit) = worked_out(&world);
     let hour = SystemTime::UNIX_EPOCH + Duration::from_secs(3600);
     for id in names(&edit) {
         let file = File::options().write(true).open(path(&world, &world.table().sst_path(&id))).unwrap();
         file.set_modified(hour).unwrap();
     }
-    let mark = |before| VersionEdit { vacuumed: Some(before), base: base.number, ..VersionEdit::default() };
+    let mark = |before| VersionEdit { vacuum_watermark: Some(before), base: base.number, ..VersionEdit::default() };
     let marked = world.table().commit(base.clone(), &mark(3_600_000_000), &world.ids, 0).unwrap();
-    assert_eq!((marked.now, marked.vacuumed), (base.now, Some(3_600_000_000)));
-    // Not old enough to be removed: it may come.
+    assert_eq!((marked.now, marked.vacuum_watermark), (base.now, Some(3_600_000_000)));
+    // Not old enough to be removed: it may commit.
     world.table().commit(base.clone(), &edit, &world.ids, model.now).unwrap();
     assert_eq!(world.cells(), model.cells());
 
@@ -117,13 +117,13 @@ fn a_file_that_a_vacuum_may_be_about_to_remove_cannot_be_committed() {
     }
     let refused = world.table().commit(base, &edit, &world.ids, model.now).unwrap_err();
     assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
-    // The run again writes new files, and they come.
+    // The repeated run writes new files and commits them.
     world.load(model.now);
     assert_eq!(world.cells(), model.cells());
     sound(&world);
 }
 
-/// The number that the writer would take is free again, for vacuum removed its manifest: it must not land there.
+/// The writer's version number is free again, because vacuum removed its manifest: it must not commit there.
 #[test]
 fn a_writer_whose_number_was_vacuumed_goes_upon_the_newest_version() {
     let (world, mut model) = loaded();
@@ -134,7 +134,7 @@ fn a_writer_whose_number_was_vacuumed_goes_upon_the_newest_version() {
     for hour in 0..40 {
         load(&world, &mut model, vec![event(6, hour)]);
     }
-    // A vacuum that finds the writer's files too young, and all others old.
+    // A vacuum for which the writer's files are too young, and all others old.
     let late = Duration::from_secs(1 << 33);
     for id in names(&edit) {
         let file = File::options().write(true).open(path(&world, &world.table().sst_path(&id))).unwrap();
@@ -165,11 +165,11 @@ fn commits_and_vacuums_at_the_same_time_lose_nothing() {
         for writer in 0..3 {
             let (world, input) = (&world, &input);
             scope.spawn(move || {
-                // Always upon the version it began with, as a slow writer would.
+                // Always based on the version it began with, like a slow writer.
                 let begun = world.table().latest().unwrap().unwrap();
                 for commit in 0..COMMITS {
                     let mut put = input(writer, commit);
-                    put.sequence = begun.next_sequence();
+                    put.input_seqno = begun.next_input_seqno();
                     let edit = VersionEdit { inputs: vec![put], base: begun.number, ..VersionEdit::default() };
                     let is_there = || {
                         let path = &edit.inputs[0].path;
@@ -177,9 +177,9 @@ fn commits_and_vacuums_at_the_same_time_lose_nothing() {
                     };
                     let committed = || match world.table().commit(begun.clone(), &edit, &world.ids, 0) {
                         Ok(_) => true,
-                        // All that came after it is gone too. Who runs again looks first.
+                        // All later versions are gone too. A repeated run reads the newest first.
                         Err(StoreError::OutcomeUnknown { .. }) => is_there(),
-                        // What it was about to go upon is gone, time and again.
+                        // Its base is gone, repeatedly.
                         Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. }) => is_there(),
                         Err(error) => panic!("{error}"),
                     };

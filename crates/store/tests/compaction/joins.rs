@@ -1,4 +1,4 @@
-//! Windows that share files: they are read, built anew, deleted from and published as if they had their own.
+//! Multi-window files: their windows are read, rebuilt, deleted from and published as if they had their own SSTs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tidetable_layout::time::window_bounds;
 use tidetable_layout::{KeyRange, Projection, Window};
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, CompactionReason, DropPlan, DropTarget, Snapshot};
+use tidetable_store::{
+    Compaction, CompactionExtent, CompactionPlan, CompactionReason, DeletePlan, DeleteTarget, Snapshot,
+};
 
 use super::{days, due, of_extent};
 use crate::model::{self, Cells, DAY, Event, Model, START, World, day_of};
@@ -16,12 +18,12 @@ use crate::prefix;
 enum Step {
     Load(Vec<Event>),
     Change(usize, Vec<Event>),
-    Drop(DropTarget),
+    Drop(DeleteTarget),
     Compact(CompactionExtent),
     Rebuild,
 }
 
-/// Days of January, the last of all, and a day long after.
+/// Days of January, including the last, and a much later day.
 const DAYS: [i64; 6] = [0, 1, 2, 14, 30, 45];
 
 fn any_events() -> impl Strategy<Value = Vec<Event>> {
@@ -41,7 +43,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         prop_oneof![Just("00"), Just("01#2018"), Just("02#201801")].prop_map(prefix),
         (0u64..3, 0usize..DAYS.len()).prop_map(|(id, day)| {
             let key = format!("{id:02}#{}", model::date(START + DAYS[day] * DAY)).into_bytes();
-            DropTarget::Family { key, family: "F".to_owned() }
+            DeleteTarget::Family { key, family: "F".to_owned() }
         }),
     ];
     let extent = prop_oneof![
@@ -58,13 +60,13 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a read of each window by itself shows must be what the whole table shows of its day.
+/// A read of each window must return the cells of its day in the whole table.
 fn windows_hold_their_days(world: &World, all: &Cells) {
     let Some(snapshot) = world.snapshot() else { return };
     let mut seen = 0;
     for window in &snapshot.version().windows {
         let bounds = window_bounds(Window::Day, window.start);
-        let slices = snapshot.slices(&[KeyRange::all()], &bounds);
+        let slices = snapshot.scan_ranges(&[KeyRange::all()], &bounds);
         assert!(slices.len() <= 1);
         let mut own = Cells::new();
         for slice in &slices {
@@ -83,7 +85,7 @@ fn windows_hold_their_days(world: &World, all: &Cells) {
 
 fn joined(world: &World) -> Vec<Vec<i64>> {
     let snapshot = world.snapshot().unwrap();
-    let joined = snapshot.version().ssts().filter_map(|sst| sst.joined.as_ref());
+    let joined = snapshot.version().ssts().filter_map(|sst| sst.multi_window.as_ref());
     joined.map(|joined| joined.windows.iter().map(|start| (start - START) / DAY).collect()).collect()
 }
 
@@ -91,7 +93,7 @@ fn event(id: u64, day: i64, hour: i64) -> Event {
     Event { id, time: START + day * DAY + hour * 3_600_000_000, q: "a".to_owned(), v: 0, w: Some(day) }
 }
 
-/// Three days that are joined, and one that came long after.
+/// Three joined days, and a much later one.
 fn three_days(rule: &str) -> (World, Model) {
     let (world, mut model) = (World::new(true, rule), Model::new(true, rule));
     for day in [0, 1, 2, 45] {
@@ -129,7 +131,7 @@ proptest! {
                 }
                 Step::Drop(target) => {
                     let snapshot = world.snapshot().unwrap();
-                    let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
+                    let plan = DeletePlan::new(&snapshot, target.clone()).unwrap();
                     prop_assert_eq!(plan.cells as usize, model.would_hide(&target).0.max(plan.cells as usize));
                     if plan.is_empty() {
                         continue;
@@ -166,10 +168,10 @@ fn a_window_that_is_built_anew_leaves_the_others_alone() {
     assert_eq!(cells, model.cells());
     windows_hold_their_days(&world, &cells);
     assert_eq!(world.changed_days(), [day_of("#20180102")].into());
-    // Cell for cell what a table holds that was never joined.
+    // Equal, cell for cell, to a table without joins.
     world.rebuild();
     assert_eq!((joined(&world).len(), world.cells()), (0, cells.clone()));
-    // It is joined again with what is there now, and gone when all of it was built anew.
+    // It is joined again with later SSTs, and removed once all its windows were rebuilt.
     due(&world, model.now);
     assert_eq!((joined(&world), world.cells()), (vec![vec![0, 1, 2]], cells));
     for input in 0..3 {
@@ -200,11 +202,11 @@ fn a_join_gives_way_to_a_window_that_is_built_anew() {
     let plan = CompactionPlan::new(&snapshot, model.now).unwrap();
     assert_eq!((plan.merges[0].reason, plan.merges[0].joins.len()), (CompactionReason::SeveralSsts, 3));
     let done = Compaction::run(&plan, &world.ids).unwrap();
-    // The first day has no SST of its own, so only the files it shares tell.
+    // The first day has no SST of its own, only multi-window files.
     world.write(&model.change(0, vec![event(2, 0, 3)]).unwrap());
     world.load(model.now);
     let refused = world.try_commit(&snapshot, &done.edit, plan.now).unwrap_err();
-    assert!(refused.to_string().contains("built anew meanwhile"), "{refused}");
+    assert!(refused.to_string().contains("rebuilt meanwhile"), "{refused}");
     assert_eq!(world.cells(), model.cells());
 }
 
@@ -217,10 +219,10 @@ fn what_is_late_joins_the_others() {
     assert_eq!((joined(&world), world.cells()), (vec![vec![0, 1, 2]], model.cells()));
     assert_eq!(of_extent(&world, model.now, CompactionExtent::Full), 1, "the last day becomes dense");
     assert_eq!(of_extent(&world, model.now, CompactionExtent::Full), 0);
-    // A drop takes rows of some days out of them.
+    // A delete removes rows of some days from them.
     let snapshot = world.snapshot().unwrap();
-    let drop = DropTarget::Row { key: b"00#20180102".to_vec() };
-    let plan = DropPlan::new(&snapshot, drop.clone()).unwrap();
+    let drop = DeleteTarget::Row { key: b"00#20180102".to_vec() };
+    let plan = DeletePlan::new(&snapshot, drop.clone()).unwrap();
     assert_eq!(plan.days.len(), 1);
     world.commit(&snapshot, &plan.edit(), model.now);
     model.drop(drop);

@@ -1,11 +1,11 @@
-//! Compactions of some of the SSTs of a window, and what they copy.
+//! Partial compactions of a window, and copied stripes.
 
 mod joins;
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DropPlan, DropTarget, Snapshot};
+use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, DeletePlan, DeleteTarget, Snapshot};
 
 use crate::model::{DAY, Event, Model, START, World};
 use crate::{any_event, any_target, event, prefix};
@@ -13,8 +13,8 @@ use crate::{any_event, any_target, event, prefix};
 #[derive(Debug, Clone)]
 enum Step {
     Load(Vec<Event>),
-    Drop(DropTarget),
-    /// What loads leave to be done.
+    Drop(DeleteTarget),
+    /// What is due after loads.
     Due,
     Needed,
     Full,
@@ -38,7 +38,7 @@ fn any_case() -> impl Strategy<Value = (bool, &'static str, Vec<Step>)> {
     })
 }
 
-/// Compacts until nothing is left to do; how many rounds it took.
+/// Compacts until nothing is left to do; returns the number of rounds.
 fn compact(world: &World, now: i64, plan: impl Fn(&Snapshot) -> CompactionPlan) -> usize {
     for round in 0..9 {
         let Some(snapshot) = world.snapshot() else { return round };
@@ -86,7 +86,7 @@ proptest! {
                 }
                 Step::Drop(target) => {
                     let Some(snapshot) = world.snapshot() else { continue };
-                    let plan = DropPlan::new(&snapshot, target.clone()).unwrap();
+                    let plan = DeletePlan::new(&snapshot, target.clone()).unwrap();
                     if plan.is_empty() {
                         continue;
                     }
@@ -134,7 +134,7 @@ fn an_older_value_is_not_brought_back() {
     let rule = "maxversions=2";
     let (world, mut model) = (World::new(false, rule), Model::new(false, rule));
     for at in 0..66 {
-        // A cell of the first input is written again and then is the fourth newest, all in one of three merges.
+        // A cell of the first input is written again and is then the fourth newest, all in one of three merges.
         let written = match at {
             0 | 60 => event(0, 0),
             61..64 => event(0, at - 56),
@@ -151,7 +151,7 @@ fn an_older_value_is_not_brought_back() {
     assert_eq!(world.cells(), model.cells());
 }
 
-/// So many readings of one meter in one day, a second apart.
+/// Readings of one meter in one day, a second apart.
 fn readings(id: u64, day: i64, count: i64) -> Vec<Event> {
     let event = |at| Event { id, time: START + day * DAY + at * 1_000_000, q: "a".to_owned(), v: 0, w: None };
     (0..count).map(event).collect()
@@ -181,8 +181,8 @@ fn stripes_that_nothing_overlaps_are_copied() {
         let snapshot = world.snapshot().unwrap();
         let sst = snapshot.version().ssts().next().unwrap().clone();
         snapshot.reader(&sst).unwrap().verify().unwrap();
-        // A drop reaches what was copied.
-        let drop = DropPlan::new(&snapshot, prefix("00")).unwrap();
+        // A delete applies to copied stripes.
+        let drop = DeletePlan::new(&snapshot, prefix("00")).unwrap();
         world.commit(&snapshot, &drop.edit(), model.now);
         model.drop(prefix("00"));
         of_extent(&world, model.now, CompactionExtent::Needed);

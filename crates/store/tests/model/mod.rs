@@ -1,4 +1,4 @@
-//! A table in a temporary folder, and what it should hold.
+//! A table in a temporary directory, and its model.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,15 +12,15 @@ use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{Block, FieldType, KeyRange, Layout, Projection, StoredSchema, TableSpec};
 use tidetable_source::{ColumnSpec as SourceColumn, InputFile, SourceSpec, Storage};
 use tidetable_store::{
-    DropTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, LoadStats, Loaded, Loader, LocalBlobs, Looking,
-    Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Target, Version, VersionEdit,
+    DeleteTarget, Feed, FileFeed, GcRule, Ids, Input, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded,
+    Loader, LocalBlobs, Progress, RejectedRow, Snapshot, Store, StoreError, Table, TableIdentity, Version, VersionEdit,
 };
 
 /// 2018-01-01, microseconds.
 pub const START: i64 = 1_514_764_800_000_000;
 pub const DAY: i64 = 86_400_000_000;
 
-/// A row of an input. `v` is set when it is loaded, and no two are alike.
+/// A row of an input. `v` is set when it is loaded, and unique.
 #[derive(Debug, Clone)]
 pub struct Event {
     pub id: u64,
@@ -34,14 +34,14 @@ pub struct Event {
 pub type CellKey = (String, String, String, Reverse<i64>);
 pub type Cells = BTreeMap<CellKey, String>;
 
-/// A file to be written.
+/// A file to write.
 pub struct File {
     name: String,
     text: String,
 }
 
 impl File {
-    /// An input of these events, as they are.
+    /// An input of these events, unchanged.
     pub fn of(name: &str, events: &[Event]) -> Self {
         let mut text = "id,ts,q,v,w\n".to_owned();
         for Event { id, time, q, v, w } in events {
@@ -52,10 +52,10 @@ impl File {
     }
 }
 
-/// Inputs in order, drops with the number of inputs before each, and nothing else.
+/// Model of a table: inputs in order, and deletes with the number of inputs before each.
 pub struct Model {
     inputs: Vec<Vec<Event>>,
-    drops: Vec<(usize, DropTarget)>,
+    drops: Vec<(usize, DeleteTarget)>,
     rule: Option<GcRule>,
     dated: bool,
     values: u64,
@@ -87,12 +87,12 @@ impl Model {
         file
     }
 
-    pub fn drop(&mut self, target: DropTarget) {
+    pub fn drop(&mut self, target: DeleteTarget) {
         self.drops.push((self.inputs.len(), target));
     }
 
-    /// Whether this was dropped of all the inputs there are.
-    pub fn has_dropped(&self, target: &DropTarget) -> bool {
+    /// Whether this was deleted for all present inputs.
+    pub fn has_dropped(&self, target: &DeleteTarget) -> bool {
         self.drops.iter().any(|(before, dropped)| *before == self.inputs.len() && dropped == target)
     }
 
@@ -100,7 +100,7 @@ impl Model {
         if self.dated { format!("{:02}#{}", event.id, date(event.time)) } else { format!("{:02}", event.id) }
     }
 
-    /// What is stored if nothing was ever taken out for good.
+    /// The stored cells, as if compactions removed none.
     fn stored(&self) -> Cells {
         let mut cells = Cells::new();
         for (input, events) in self.inputs.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Model {
         cells
     }
 
-    /// What a read shows.
+    /// The cells that a read shows.
     pub fn cells(&self) -> Cells {
         let mut shown = Cells::new();
         let mut column = None;
@@ -139,20 +139,20 @@ impl Model {
         shown
     }
 
-    /// How many of the cells that a read shows a drop would hide, and how many of all.
-    pub fn would_hide(&self, target: &DropTarget) -> (usize, usize) {
+    /// Number of visible cells that a delete would hide, and of stored ones.
+    pub fn would_hide(&self, target: &DeleteTarget) -> (usize, usize) {
         let count = |cells: Cells| cells.keys().filter(|key| hides(target, key)).count();
         (count(self.cells()), count(self.stored()))
     }
 }
 
-fn hides(target: &DropTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
+fn hides(target: &DeleteTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
     let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
     match target {
-        DropTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
-        DropTarget::Row { key: row } => is(key, row),
-        DropTarget::Family { key: row, family } => is(key, row) && family == own_family,
-        DropTarget::Column { key: row, family, qualifier, times } => {
+        DeleteTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
+        DeleteTarget::Row { key: row } => is(key, row),
+        DeleteTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DeleteTarget::Column { key: row, family, qualifier, times } => {
             let inside = times.as_ref().is_none_or(|times| times.contains(time));
             is(key, row) && family == own_family && is(own, qualifier) && inside
         }
@@ -166,13 +166,13 @@ pub fn changed_days(before: &Cells, after: &Cells) -> BTreeSet<i32> {
     differing.map(|((key, ..), _)| day_of(key)).collect()
 }
 
-/// A day of January or February 2018, as dated keys have it.
+/// A day of January or February 2018, as in dated keys.
 pub fn date(time: i64) -> String {
     let day = (time - START) / DAY;
     if day < 31 { format!("201801{:02}", day + 1) } else { format!("201802{:02}", day - 30) }
 }
 
-/// The day, since the epoch, that a dated key names.
+/// The day of a dated key, since the epoch.
 pub fn day_of(key: &str) -> i32 {
     let date: i32 = key.rsplit_once("#20180").unwrap().1.parse().unwrap();
     (START / DAY) as i32 + if date < 200 { date - 101 } else { date - 201 + 31 }
@@ -197,12 +197,12 @@ pub struct World {
 }
 
 impl World {
-    /// With `dated` keys a row lies in one window.
+    /// With `dated` keys each row is in one window.
     pub fn new(dated: bool, rule: &str) -> Self {
         Self::of(&table_spec(dated), rule, 256 << 20)
     }
 
-    /// Of a table of this layout, whose rows have so many bytes at most.
+    /// A table of this layout, with this limit on the bytes of a row.
     pub fn of(spec: &TableSpec, rule: &str, row_limit: u64) -> Self {
         let layout = Layout::compile(spec, &source_spec().schema()).unwrap();
         let (folder, rule) = (tempfile::tempdir().unwrap(), rule.to_owned());
@@ -232,19 +232,19 @@ impl World {
         }
     }
 
-    /// Loads what is new or changed.
+    /// Loads new and changed inputs.
     pub fn load(&self, now: i64) {
         self.try_load(now, |edit| edit).unwrap();
     }
 
-    /// The same with what `change` makes of the edit, or why it was refused.
+    /// The same with the edit changed by `change`; returns the error if it is refused.
     pub fn try_load(&self, now: i64, change: impl Fn(VersionEdit) -> VersionEdit) -> Result<Version, StoreError> {
         let base = self.table().base(&self.identity()).unwrap();
         let edit = change(self.try_loaded(&base, &base, false)?);
         self.table().commit(base, &edit, &self.ids, now)
     }
 
-    /// Builds the table anew from its inputs, as `run --rebuild` does.
+    /// Rebuilds the table from its inputs, as `run --rebuild` does.
     pub fn rebuild(&self) {
         if let Some((latest, edit)) = self.rebuilt() {
             let now = latest.now;
@@ -252,12 +252,12 @@ impl World {
         }
     }
 
-    /// What it would commit upon the newest version.
+    /// The edit of a rebuild of the newest version.
     pub fn rebuilt(&self) -> Option<(Version, VersionEdit)> {
         let latest = self.table().latest().unwrap()?;
         let mut base = Version::empty(self.identity());
-        (base.number, base.born) = (latest.number, latest.born.clone());
-        base.drops.clone_from(&latest.drops);
+        (base.number, base.table_uuid) = (latest.number, latest.table_uuid.clone());
+        base.tombstones.clone_from(&latest.tombstones);
         let mut edit = self.loaded(&base, &latest, true);
         edit.reset = Some(self.identity());
         Some((latest, edit))
@@ -271,7 +271,7 @@ impl World {
         Ok(self.counted(base, known, anew, &|row| panic!("{row:?}"))?.edit)
     }
 
-    /// Loads what is new, and tells of rejected rows.
+    /// Loads new inputs, and returns rejected rows.
     pub fn load_counted(&self, on_reject: &(dyn Fn(&RejectedRow) + Sync)) -> LoadStats {
         let base = self.table().base(&self.identity()).unwrap();
         let Loaded { edit, stats, .. } = self.counted(&base, &base, false, on_reject).unwrap();
@@ -290,13 +290,13 @@ impl World {
         let source = source_spec();
         let found = storage.discover(&source).unwrap();
         let growth = |file: &InputFile, held: &Input| storage.growth(&source, file, (held.size, held.hash));
-        let looking = Looking { anew, growth: &growth, ..Looking::default() };
+        let looking = InputPlanOptions { rebuild: anew, growth: &growth, ..InputPlanOptions::default() };
         let plan = InputPlan::new(known, found, looking, |file| storage.hash(file)).unwrap();
         let files = FileFeed { storage: &storage, source: &source };
         Ok(self.load_with(base, &plan, &files, on_reject, &|_| {})?.remove(0))
     }
 
-    /// Loads what `plan` says, as `feed` gives it.
+    /// Loads the inputs of `plan` from `feed`.
     pub fn load_planned(
         &self,
         base: &Version,
@@ -319,7 +319,7 @@ impl World {
         let loader = Loader {
             feed,
             derive: None,
-            targets: vec![Target { table: &table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
             on_reject,
@@ -328,12 +328,12 @@ impl World {
         loader.load()
     }
 
-    /// The inputs as they are, and what there is to load of them.
+    /// The present inputs, and the plan to load them.
     pub fn to_load(&self) -> (Storage, SourceSpec, Version, InputPlan) {
         let (storage, source) = (Storage::new(self.folder.path().to_owned(), None), source_spec());
         let base = self.table().base(&self.identity()).unwrap();
         let found = storage.discover(&source).unwrap();
-        let plan = InputPlan::new(&base, found, Looking::default(), |file| storage.hash(file)).unwrap();
+        let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| storage.hash(file)).unwrap();
         (storage, source, base, plan)
     }
 
@@ -346,7 +346,7 @@ impl World {
         self.try_commit(snapshot, edit, now).unwrap();
     }
 
-    /// Commits what was worked out against `snapshot`.
+    /// Commits an edit made against `snapshot`.
     pub fn try_commit(&self, snapshot: &Snapshot, edit: &VersionEdit, now: i64) -> Result<Version, StoreError> {
         self.table().commit(snapshot.version().clone(), edit, &self.ids, now)
     }
@@ -355,7 +355,7 @@ impl World {
         self.folder.path().join("store").join(self.table().sst_path(id)).exists()
     }
 
-    /// What a read of the newest version shows.
+    /// The cells of the newest version.
     pub fn cells(&self) -> Cells {
         self.snapshot().map(|snapshot| self.cells_of(&snapshot)).unwrap_or_default()
     }
@@ -378,12 +378,12 @@ impl World {
 }
 
 impl World {
-    /// What a load upon `base` would commit.
+    /// The edit of a load into `base`.
     pub fn work_out(&self, base: &Version) -> VersionEdit {
         self.loaded(base, base, false)
     }
 
-    /// Takes an input away again.
+    /// Removes an input.
     pub fn hide(&self, file: &File) {
         std::fs::remove_file(self.folder.path().join("inputs").join(&file.name)).unwrap();
     }

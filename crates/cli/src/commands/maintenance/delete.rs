@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use serde_json::json;
 use tidetable_runner::UlidIds;
-use tidetable_store::{DropPlan, DropTarget};
+use tidetable_store::{DeletePlan, DeleteTarget};
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::commands::{day, store};
@@ -33,11 +33,11 @@ pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
         return Err(CliError::Usage("--from is not before --to: no time lies between them"));
     }
     let target = match column {
-        None => DropTarget::Row { key },
-        Some((family, _)) if !has_qualifier => DropTarget::Family { key, family: family.to_owned() },
+        None => DeleteTarget::Row { key },
+        Some((family, _)) if !has_qualifier => DeleteTarget::Family { key, family: family.to_owned() },
         Some((family, qualifier)) => {
             let (family, qualifier) = (family.to_owned(), qualifier.as_bytes().to_vec());
-            DropTarget::Column { key, family, qualifier, times }
+            DeleteTarget::Column { key, family, qualifier, times }
         }
     };
     hide(global, &args.table, target, &args.how)
@@ -46,10 +46,10 @@ pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
 /// Deletes the rows of a prefix.
 pub fn drop_rows(global: &Global, args: &DropRows) -> Result<(), CliError> {
     let prefix = args.prefix.clone().into_bytes();
-    hide(global, &args.table, DropTarget::Prefix { prefix }, &args.how)
+    hide(global, &args.table, DeleteTarget::Prefix { prefix }, &args.how)
 }
 
-fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Result<(), CliError> {
+fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> Result<(), CliError> {
     let asks = std::io::stdin().is_terminal();
     if !how.yes && !how.dry_run && !asks {
         return Err(CliError::Usage(
@@ -58,7 +58,7 @@ fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Res
     }
     let store = store(global)?;
     let snapshot = store.snapshot(table)?;
-    let plan = DropPlan::new(&snapshot, target)?;
+    let plan = DeletePlan::new(&snapshot, target)?;
     let job = &snapshot.version().table.job;
     if how.dry_run {
         return tell(global, table, &plan, Done::Not { dry_run: true }, job);
@@ -76,7 +76,7 @@ fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Res
 }
 
 /// Asks on the terminal.
-fn agreed(table: &str, plan: &DropPlan) -> Result<bool, CliError> {
+fn agreed(table: &str, plan: &DeletePlan) -> Result<bool, CliError> {
     let mut err = std::io::stderr().lock();
     let (rows, cells) = (count(plan.rows, "row"), count(plan.cells, "cell"));
     match plan.target.takes_rows() {
@@ -102,7 +102,7 @@ enum Done {
 }
 
 /// Says what was hidden, or would be.
-fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) -> Result<(), CliError> {
+fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) -> Result<(), CliError> {
     let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
     let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
     let days: Vec<String> = days.into_iter().filter_map(day).collect();

@@ -118,14 +118,14 @@ fn windows(version: &Version) -> Rows {
     let mut rows = Rows::new(&["window", "SSTs", "rows", "cells", "bytes", "changed by version"]);
     let name = |start: i64| window_name(version.table.spec.window, start);
     for window in &version.windows {
-        let (shared, own): (Vec<&Sst>, Vec<&Sst>) = window.ssts.iter().partition(|sst| sst.joined.is_some());
+        let (shared, own): (Vec<&Sst>, Vec<&Sst>) = window.ssts.iter().partition(|sst| sst.multi_window.is_some());
         let line = |name: String, ssts: &[&Sst], changed: Option<&u64>| {
             let sum = |of: fn(&Sst) -> u64| ssts.iter().map(|sst| of(sst)).sum::<u64>();
             let (rows, cells, bytes) = (sum(|sst| sst.rows), sum(|sst| sst.cells), sum(|sst| sst.bytes));
             vec![json!(name), json!(ssts.len()), json!(rows), json!(cells), json!(bytes), json!(changed)]
         };
         for sst in shared {
-            let joined = sst.joined.as_ref().map_or(&[][..], |joined| &joined.windows);
+            let joined = sst.multi_window.as_ref().map_or(&[][..], |joined| &joined.windows);
             let (first, last) =
                 (joined.first().copied().unwrap_or_default(), joined.last().copied().unwrap_or_default());
             rows.push(line(format!("{} to {}", name(first), name(last)), &[sst], None));
@@ -140,7 +140,7 @@ fn inputs(version: &Version) -> Rows {
     for input in &version.inputs {
         rows.push(vec![
             json!(input.path),
-            json!(input.sequence),
+            json!(input.input_seqno),
             json!(input.size),
             json!(input.read),
             json!(input.rejected),

@@ -1,4 +1,4 @@
-//! The process that is killed: takes the steps of a script, one after the other, and says so.
+//! The process to kill: takes the steps of a script, and reports them.
 //!
 //! ```text
 //! begin 7            step 7 is begun
@@ -21,15 +21,16 @@ use crate::finding::{Finding, Result};
 use crate::sim::{Stop, StopDisk};
 use crate::world::World;
 
-/// How long a process waits to be killed, so that none is left if its parent ends.
+/// How long a process waits to be killed; then it exits, so that none outlives its parent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A place where a process stops: in steps of a kind, a call, the file it is about, and when; the so-many-th time.
+/// A place where a process stops: kind of step, call, kind of file, before or after; and how often it is passed
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// `step:call:file:when`.
     pub name: String,
-    /// How often it is passed before.
+    /// How often it is passed first.
     pub passes: u64,
 }
 
@@ -44,19 +45,19 @@ impl FromStr for Place {
 
     fn from_str(text: &str) -> Result<Self> {
         let parsed = text.split_once('+').and_then(|(name, passes)| Some((name.to_owned(), passes.parse().ok()?)));
-        let (name, passes) = parsed.ok_or_else(|| Finding::new(format!("{text} is no place")))?;
+        let (name, passes) = parsed.ok_or_else(|| Finding::new(format!("invalid place {text}")))?;
         Ok(Self { name, passes })
     }
 }
 
-/// What a process is told to do.
+/// The task of a process.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Folder of the store.
+    /// Directory of the store.
     pub root: PathBuf,
-    /// Unlike that of any process before it.
+    /// Number of the run, unique per process.
     pub run: u64,
-    /// Of the script.
+    /// Seed of the script.
     pub seed: u64,
     /// The first step to take, and the first not to.
     pub steps: (u64, u64),
@@ -65,7 +66,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// As arguments of a process.
+    /// Command-line arguments of the task.
     pub fn args(&self) -> Vec<String> {
         let mut args = vec![self.root.display().to_string()];
         args.extend([self.run, self.seed, self.steps.0, self.steps.1].map(|number| number.to_string()));
@@ -73,10 +74,10 @@ impl Task {
         args
     }
 
-    /// From arguments of a process.
+    /// Parses command-line arguments.
     ///
     /// # Errors
-    /// If they are not such.
+    /// If they are invalid.
     pub fn parse(args: &[String]) -> Result<Self> {
         let number = |at: usize| args.get(at).and_then(|text| text.parse::<u64>().ok());
         let parsed = || Some((PathBuf::from(args.first()?), number(1)?, number(2)?, (number(3)?, number(4)?)));
@@ -132,7 +133,7 @@ impl Stop for Here {
         let step = *self.step.lock().unwrap_or_else(PoisonError::into_inner);
         let name = format!("{step}:{call}:{what}:{when}");
         if name == place.name && self.passed.fetch_add(1, Ordering::SeqCst) == place.passes {
-            // Whoever listens kills this process now.
+            // The parent kills this process now.
             let _ = say(&format!("at {name}"));
             std::thread::sleep(PATIENCE);
             std::process::exit(3);

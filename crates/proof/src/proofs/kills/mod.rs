@@ -1,4 +1,5 @@
-//! Processes that load, drop and compact are killed, at any time and at every named place, and the table is looked at.
+//! Kills: processes that load, delete and compact are killed at random times and at named places, and the table is
+//! checked.
 
 mod child;
 
@@ -28,12 +29,12 @@ use crate::world::{Done, World, offer, tell};
 const KILLS_OF_A_TABLE: u64 = 30;
 /// Steps a process takes if it is not killed.
 const STEPS: u64 = 8;
-/// Most microseconds from the begin of a step to a kill that goes by time.
+/// Greatest delay from the begin of a step to a timed kill, microseconds.
 const DELAY: u64 = 25_000;
-/// Steps whose places are stopped at.
+/// Steps in which processes stop at places.
 const WORK: [&str; 6] = ["loads", "changed inputs", "drops", "compactions", "rebuilds", "vacuums"];
 
-/// The kind of table that a seed makes.
+/// The kind of table of a seed.
 fn kind_of(seed: u64) -> Kind {
     Kind::any(&mut Random::new(seed))
 }
@@ -50,7 +51,7 @@ impl Scripted {
         Self { script: Script::new(kind_of(seed), Random::new(!seed), 40), inputs: Inputs::default() }
     }
 
-    /// The next step, its input put where a load finds it.
+    /// The next step; its input is added where a load finds it.
     fn offer(&mut self) -> Step {
         let step = self.script.next(self.inputs.len());
         match &step {
@@ -67,10 +68,10 @@ impl Scripted {
     }
 }
 
-/// So many kills of processes of the command `prove`.
+/// Makes `kills` kills of processes of the command `prove`.
 ///
 /// # Errors
-/// A kill after which the table was not what its commits made.
+/// A kill after which the table does not match its commits.
 pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
     let mut random = Random::new(first);
     let mut figures = Figures::default();
@@ -82,7 +83,7 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
         let folder = tempfile::tempdir()?;
         let mut table = Table::new(folder.path().join("store"), seed)?;
         let most = (figures.get("kills") + KILLS_OF_A_TABLE).min(kills);
-        // A table whose processes all end by themselves would never be killed; it is left after so many.
+        // Gives a table up whose processes mostly end by themselves.
         for _ in 0..2 * KILLS_OF_A_TABLE {
             if figures.get("kills") >= most {
                 break;
@@ -114,10 +115,10 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Tries after which a place that was never met is left: a rebuild makes no folder.
+/// Tries after which a place that was never reached is given up: a rebuild creates no directory.
 const TRIES: u64 = 2;
 
-/// One of the places that were tried least often so far.
+/// A random one of the places tried least often so far.
 fn next_place(tried: &BTreeMap<String, u64>, met: &BTreeMap<String, u64>, random: &mut Random) -> Place {
     let mut all: Vec<(u64, u64, String)> = Vec::new();
     for step in WORK {
@@ -143,12 +144,12 @@ enum Ended {
     ByItself,
 }
 
-/// A table whose processes are killed, and what it must hold.
+/// A table whose processes are killed, with its model.
 struct Table {
     root: PathBuf,
     seed: u64,
     model: Model,
-    /// Steps that were done.
+    /// Steps done.
     steps: u64,
     version: u64,
     shown: Shown,
@@ -192,7 +193,7 @@ impl Table {
         Ok(ended)
     }
 
-    /// Looks at the table after a process that said what version each step left, and its logical time; one more step may
+    /// Checks the table after a process that reported the version and logical time after each step; one more step may
     /// have committed.
     fn check(&mut self, run: u64, done: &[(u64, i64)]) -> Result<()> {
         let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX - run)?;
@@ -202,7 +203,7 @@ impl Table {
             script.offer();
         }
         let said = done.last().map_or(self.version, |(version, _)| *version);
-        // What was said to be done is there, and of what was not, one commit at most.
+        // Acknowledged commits must exist, and at most one more.
         if found != said && found != said + 1 {
             return Err(Finding::new(format!("version {said} was committed, version {found} is there")));
         }
@@ -224,7 +225,7 @@ impl Table {
         if found == 0 {
             return Ok(());
         }
-        // The step that was under way may be a vacuum too.
+        // The interrupted step may be a vacuum.
         if let Step::Vacuum(versions) = script.offer() {
             kept = kept.min(versions);
         }
@@ -234,7 +235,7 @@ impl Table {
         numbers.iter().rev().take(4).try_for_each(|number| self.shown.check(world.table(), *number))
     }
 
-    /// What the killed have left goes with a vacuum.
+    /// A vacuum removes what killed processes left.
     fn finish(&self) -> Result<()> {
         let world = World::new(Arc::new(LocalBlobs::new(self.root.clone())), kind_of(self.seed), u64::MAX / 2)?;
         world.vacuum(2, Some(i64::MAX))?;

@@ -110,15 +110,15 @@ impl Quarantine {
         }
         let from = self.root.join(path);
         fs::rename(&from, &whole).map_err(failed)?;
-        sync_folder(whole.parent());
-        sync_folder(from.parent());
+        sync_directory(whole.parent());
+        sync_directory(from.parent());
         self.moved.borrow_mut().insert(path.to_owned(), to.clone());
         Ok(to)
     }
 }
 
 /// Makes the names of a folder durable. Lost, they are set aside once more.
-fn sync_folder(folder: Option<&Path>) {
+fn sync_directory(folder: Option<&Path>) {
     if let Some(folder) = folder {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }

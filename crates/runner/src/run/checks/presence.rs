@@ -23,10 +23,12 @@ pub(crate) async fn holds_records(session: &Session, tables: &[String], time: Ra
 pub(crate) fn surely_holds(snapshot: &Snapshot, time: &Range<i64>) -> bool {
     let (version, spec) = (snapshot.version(), snapshot.layout().spec());
     let mut columns = spec.families.iter().flat_map(|family| &family.columns);
-    let shows_all = version.drops.is_empty() && version.table.gc.is_empty() && !spec.upsert;
+    let shows_all = version.tombstones.is_empty() && version.table.gc.is_empty() && !spec.upsert;
     let is_time =
         |timestamp: Option<i64>| timestamp.is_some_and(|timestamp| timestamp > 0 && time.contains(&timestamp));
     shows_all
         && columns.all(|column| column.timestamp == TimestampSpec::Implied)
-        && version.ssts().any(|sst| sst.joined.is_none() && (is_time(sst.min_timestamp) || is_time(sst.max_timestamp)))
+        && version
+            .ssts()
+            .any(|sst| sst.multi_window.is_none() && (is_time(sst.min_timestamp) || is_time(sst.max_timestamp)))
 }

@@ -133,7 +133,7 @@ impl Compared<'_> {
         if form != PLAIN {
             settings.push(&form);
         }
-        settings.extend(self.snapshots.iter().map(|snapshot| snapshot.version().born.as_str()));
+        settings.extend(self.snapshots.iter().map(|snapshot| snapshot.version().table_uuid.as_str()));
         format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
     }
 }

@@ -112,11 +112,11 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
     };
     !snapshot.layout().rows_keep_to_windows()
         || longer.contains(&snapshot.layout().spec().window)
-        || snapshot.version().ssts().any(|sst| sst.joined.is_some())
+        || snapshot.version().ssts().any(|sst| sst.multi_window.is_some())
 }
 
 /// The files that hold a period of tables.
 fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> Files {
-    let slices = |snapshot: &&Snapshot| snapshot.slices(&[KeyRange::all()], bounds);
+    let slices = |snapshot: &&Snapshot| snapshot.scan_ranges(&[KeyRange::all()], bounds);
     snapshots.iter().flat_map(slices).map(|slice| slice.ssts.join(" ")).collect()
 }

@@ -12,7 +12,7 @@ use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, in_columns};
 use tidetable_store::{
-    Feed, FeedEnd, Grown, InputPlan, Looking, Piece, Result as StoreResult, Snapshot, StoreError, Version,
+    Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions, Result as StoreResult, Snapshot, StoreError, Version,
 };
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
@@ -37,7 +37,8 @@ impl LoadStage<'_> {
         let found: Vec<InputFile> =
             windows.iter().map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
         // A window that is no more, since a table it was of is cut otherwise or is another, is no loss to mourn.
-        let looking = Looking { without: &|_| true, anew: base.reset.is_some(), ..Looking::default() };
+        let looking =
+            InputPlanOptions { without: &|_| true, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
         plan.read_again(&self.options.reread);
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
@@ -172,7 +173,7 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
     }
     let named = |(start, days): (i64, Vec<BTreeMap<i32, u64>>)| {
         let time = if unit == Window::None { i64::MIN..i64::MAX } else { window_bounds(unit, start) };
-        let born = read.iter().map(|snapshot| snapshot.version().born.as_str());
+        let born = read.iter().map(|snapshot| snapshot.version().table_uuid.as_str());
         let last = days.iter().map(|days| days.values().copied().max().unwrap_or(0));
         let version: Vec<String> = born.zip(last).map(|(born, version)| format!("{born}:{version}")).collect();
         let name = format!("{}@{}", names.join("+"), window_name(unit, start));
@@ -263,7 +264,7 @@ impl Feed for QueryFeed<'_> {
         &self,
         input: &InputFile,
         _: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> StoreResult<Option<FeedEnd>> {
         let failed = |error: SqlError| StoreError::Feed { input: input.path.clone(), source: Box::new(error) };
         let Some(time) = self.times.get(&input.path) else {
@@ -273,7 +274,7 @@ impl Feed for QueryFeed<'_> {
         let mut rows = self.wait(input, session.stream(self.sql))?.map_err(failed)?;
         while let Some(batch) = self.wait(input, rows.next())? {
             let batch = batch.map_err(|error| failed(error.into()))?;
-            if !give(Piece::Rows(in_columns(self.columns, &batch).map_err(failed)?), 0) {
+            if !give(FeedPiece::Rows(in_columns(self.columns, &batch).map_err(failed)?), 0) {
                 return Ok(None);
             }
         }

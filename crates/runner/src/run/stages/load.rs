@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tidetable_layout::time::window_name;
 use tidetable_source::{ContentHash, DiscoveredFiles, Growth, InputFile, SourceError, SourceSpec, Storage};
 use tidetable_store::{
-    Feed, FileFeed, Grown, Ids, Input, InputPlan, LoadStats, Loaded, Loader, Looking as LookingAtInputs, Prepare,
-    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Target, Version, VersionEdit,
+    Feed, FileFeed, Grown, Ids, Input, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Loader, Prepare,
+    Progress, RejectedRow, Store, StoreError, Table as StoredTable, TableIdentity, Version, VersionEdit,
 };
 
 use crate::job::{Job, Source, Table, TableInput};
@@ -116,8 +116,8 @@ impl<'a> LoadStage<'a> {
                     Ok,
                 )
             };
-            let anew = base.reset.is_some();
-            let looking = LookingAtInputs { without: &without, wants: &wants, growth: &growth, anew };
+            let rebuild = base.reset.is_some();
+            let looking = InputPlanOptions { without: &without, wants: &wants, growth: &growth, rebuild };
             let found = if at == last { files.take() } else { files.clone() };
             let plan = InputPlan::new(base.known(), found.unwrap_or_default(), looking, hash);
             // What was asked to stop fails for that reason, whatever it said first.
@@ -167,11 +167,11 @@ impl<'a> LoadStage<'a> {
             self.observer.event(match progress {
                 Progress::ToRead { bytes } => Event::Stage { name: name.clone(), unit: Unit::Bytes, total: bytes },
                 Progress::Read { bytes, rows } => Event::Read { bytes, rows },
-                Progress::Laid { rows } => Event::Laid { rows },
+                Progress::Encoded { rows } => Event::Laid { rows },
                 Progress::Wrote { rows } => Event::Wrote { rows },
             });
         };
-        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| Target {
+        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| LoadTarget {
             table: &planned.stored,
             layout: &planned.table.layout,
             filter: Some(&planned.table.preparation as &dyn Prepare).filter(|_| !planned.table.preparation.is_empty()),
@@ -246,8 +246,8 @@ impl<'a> LoadStage<'a> {
         {
             let mut version = Version::empty(identity.clone());
             version.number = latest.number;
-            version.born.clone_from(&latest.born);
-            version.drops.clone_from(&latest.drops);
+            version.table_uuid.clone_from(&latest.table_uuid);
+            version.tombstones.clone_from(&latest.tombstones);
             return Ok(Base { version, latest: Some(latest.clone()), reset: Some(identity), gc: None });
         }
         let version = held?;

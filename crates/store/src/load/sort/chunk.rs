@@ -1,4 +1,4 @@
-//! Laid-out chunks waiting to be sorted, and the events of one window taken out of them.
+//! Encoded chunks that wait to be sorted, and the events of one window collected from them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,22 +12,22 @@ use tidetable_layout::{StoredSchema, Window};
 
 use crate::load::sort::ranks::Ranks;
 
-/// A laid-out chunk of an input.
+/// An encoded chunk of an input.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// Place in the order of the load: input sequence, chunk of the input.
+    /// Position in the order of the load: input sequence number, index of the chunk in the input.
     pub(crate) place: (u64, u64),
-    /// The worker whose dictionaries its codes belong to.
+    /// The worker that owns the dictionaries of its codes.
     pub(crate) worker: usize,
-    /// Bytes it holds in memory.
+    /// Bytes in memory.
     pub(crate) bytes: u64,
     /// The cells.
-    pub(crate) laid: EncodedBatch,
-    /// Runs of events by window start; events of windows that are not wanted are left out.
+    pub(crate) encoded: EncodedBatch,
+    /// Runs of events by window start; events of other windows are left out.
     pub(crate) windows: BTreeMap<i64, Vec<Range<usize>>>,
 }
 
-/// The events of a window as they came, their codes turned into ranks.
+/// The events of a window in order of arrival, with ranks instead of codes.
 #[derive(Debug)]
 pub(crate) struct WindowEvents {
     /// Rank of the row-key prefix of each event.
@@ -36,34 +36,34 @@ pub(crate) struct WindowEvents {
     pub(crate) tails: Vec<u64>,
     /// The groups of the layout.
     pub(crate) groups: Vec<GroupEvents>,
-    /// The number of the source's row that each event is of, where that matters.
+    /// The source row of each event, where needed.
     pub(crate) units: Option<Vec<u32>>,
 }
 
-/// What one group has of each event of a window.
+/// The values of one column group for each event of a window.
 #[derive(Debug)]
 pub(crate) struct GroupEvents {
     /// Rank of the qualifier, for dynamic groups.
     pub(crate) qualifiers: Option<Vec<u32>>,
     /// Cell timestamp, if it is stored.
     pub(crate) timestamps: Option<Vec<i64>>,
-    /// Values of each column, in the arrays of the chunks: they are moved once, to where they belong.
+    /// Arrays of each column, one per chunk: values are copied only once, in sorted order.
     pub(crate) columns: Vec<Vec<ArrayRef>>,
-    /// Which of those each event's are.
+    /// Position of each event in those arrays.
     pub(crate) places: Arc<Places>,
 }
 
-/// Where the values of a window's events lie.
+/// Positions of the values of a window's events in the chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// The run of each event; empty if all are of the first.
+    /// The run of each event; empty if there is only one run.
     run_of: Vec<u32>,
-    /// The chunk of each run, and what to add to an event's number for its number in the chunk.
+    /// The chunk of each run, and the offset from an event's number to its number in the chunk.
     runs: Vec<(usize, isize)>,
 }
 
 impl Places {
-    /// Of runs one after the other: the chunk of each, and its events there.
+    /// From consecutive runs: the chunk of each, and its events there.
     pub(crate) fn new(runs: &[(usize, Range<usize>)]) -> Self {
         let mut places = Self::default();
         let mut events = 0;
@@ -106,7 +106,7 @@ pub(crate) fn split_by_window(
     windows
 }
 
-/// How many events of each window wait in `chunks`.
+/// Number of events of each window in `chunks`.
 pub(crate) fn events_by_window(chunks: &[Chunk]) -> BTreeMap<i64, usize> {
     let mut events = BTreeMap::new();
     for (window, runs) in chunks.iter().flat_map(|chunk| &chunk.windows) {
@@ -115,12 +115,11 @@ pub(crate) fn events_by_window(chunks: &[Chunk]) -> BTreeMap<i64, usize> {
     events
 }
 
-/// Most of the bytes that wait, in quarters, that are held back.
+/// Greatest share of waiting bytes to hold back, in quarters.
 const MOST_HELD: u64 = 3;
 
-/// The window that is better not written yet, of `chunks` in their order: the one that events came for last, for inputs
-/// are mostly in the order of time. So what is loaded becomes one SST a window where it can. None if that would hold
-/// nearly all chunks, for memory must come free.
+/// The window to hold back: that of the latest event in `chunks`, since inputs are mostly in order of time. So a load
+/// tends to write one SST per window. `None` if that would keep nearly all chunks in memory.
 pub(crate) fn held_back(chunks: &[Chunk]) -> Option<i64> {
     let (open, _) = chunks.last()?.windows.iter().max_by_key(|(_, runs)| runs.last().map(|run| run.end))?;
     let bytes = |held: bool| -> u64 {
@@ -129,7 +128,7 @@ pub(crate) fn held_back(chunks: &[Chunk]) -> Option<i64> {
     (bytes(true) * 4 <= bytes(false) * MOST_HELD).then_some(*open)
 }
 
-/// Of `chunks` what is of the window `held`.
+/// The parts of `chunks` that are in the window `held`.
 pub(crate) fn keep_window(chunks: Vec<Chunk>, held: i64) -> Vec<Chunk> {
     let of_window = |mut chunk: Chunk| {
         chunk.windows.retain(|window, _| *window == held);
@@ -145,7 +144,7 @@ pub(crate) struct AllRanks {
 }
 
 impl WindowEvents {
-    /// Takes the events of window `start` out of `chunks`, which are in the order of the load.
+    /// Collects the events of window `start` from `chunks`, which are in the order of the load.
     pub(crate) fn collect(schema: &StoredSchema, chunks: &[Chunk], start: i64, ranks: &AllRanks) -> Self {
         let chunks: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.windows.contains_key(&start)).collect();
         let mut places = Vec::new();
@@ -164,7 +163,7 @@ impl WindowEvents {
         Self { ranks: prefix_ranks, tails, groups, units }
     }
 
-    /// Bytes of the values of an event, about.
+    /// Average bytes of the values of an event.
     pub(crate) fn event_bytes(&self) -> usize {
         let bytes = |array: &ArrayRef| match array.data_type().primitive_width() {
             Some(width) => width * array.len(),
@@ -177,7 +176,7 @@ impl WindowEvents {
         self.groups.iter().flat_map(|group| &group.columns).map(column).sum()
     }
 
-    /// The source's row of an event; events are rows of their own unless that matters.
+    /// The source row of an event; each event counts as a row where that is not needed.
     pub(crate) fn unit(&self, event: u32) -> u32 {
         self.units.as_ref().map_or(event, |units| units[event as usize])
     }
@@ -187,24 +186,24 @@ fn ranks_of(runs: &[(&Chunk, &Range<usize>)], ranks: &AllRanks) -> Vec<u32> {
     let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
     for (chunk, run) in runs {
         let rank_of = ranks.prefixes.of(chunk.worker);
-        out.extend(chunk.laid.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
+        out.extend(chunk.encoded.prefix[(*run).clone()].iter().map(|code| rank_of[*code as usize]));
     }
     out
 }
 
 fn tails_of(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u64> {
-    let tails = runs.iter().filter(|(chunk, _)| !chunk.laid.tail.is_empty());
-    tails.map(|(chunk, run)| &chunk.laid.tail[(*run).clone()]).collect::<Vec<_>>().concat()
+    let tails = runs.iter().filter(|(chunk, _)| !chunk.encoded.tail.is_empty());
+    tails.map(|(chunk, run)| &chunk.encoded.tail[(*run).clone()]).collect::<Vec<_>>().concat()
 }
 
-/// Numbers the source's rows: events of one come one after another.
+/// Numbers the source rows: events of a row are consecutive.
 fn units(runs: &[(&Chunk, &Range<usize>)]) -> Vec<u32> {
     let mut units = Vec::new();
     let mut unit = 0;
     for (chunk, run) in runs {
         let mut last = None;
         for event in (*run).clone() {
-            let row = chunk.laid.rows.as_ref().map_or(event as u32, |rows| rows[event]);
+            let row = chunk.encoded.rows.as_ref().map_or(event as u32, |rows| rows[event]);
             if last != Some(row) {
                 unit += 1;
                 last = Some(row);
@@ -223,7 +222,7 @@ impl GroupEvents {
         group: usize,
         ranks: Option<&Ranks>,
     ) -> Self {
-        let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.laid.groups[group], (*run).clone()));
+        let parts = || runs.iter().map(|(chunk, run)| (*chunk, &chunk.encoded.groups[group], (*run).clone()));
         let qualifiers = ranks.map(|ranks| {
             let mut out = Vec::with_capacity(runs.iter().map(|(_, run)| run.len()).sum());
             for (chunk, part, run) in parts() {
@@ -235,7 +234,7 @@ impl GroupEvents {
         });
         let stored: Option<Vec<&[i64]>> =
             parts().map(|(_, part, run)| part.timestamps.as_ref().map(|timestamps| &timestamps[run])).collect();
-        let all: Vec<&[ArrayRef]> = chunks.iter().map(|chunk| chunk.laid.groups[group].columns.as_slice()).collect();
+        let all: Vec<&[ArrayRef]> = chunks.iter().map(|chunk| chunk.encoded.groups[group].columns.as_slice()).collect();
         let columns = all.first().map_or(0, |columns| columns.len());
         let columns = (0..columns).map(|at| all.iter().map(|columns| Arc::clone(&columns[at])).collect()).collect();
         Self { qualifiers, timestamps: stored.map(|stored| stored.concat()), columns, places: Arc::clone(places) }
@@ -269,11 +268,11 @@ mod tests {
         }
     }
 
-    /// A chunk of so many bytes with one event for each of these windows, in order.
+    /// A chunk of `bytes` bytes with one event for each of `windows`, in order.
     fn chunk(bytes: u64, windows: &[i64]) -> Chunk {
         let mut of: BTreeMap<i64, Vec<Range<usize>>> = BTreeMap::new();
         windows.iter().enumerate().for_each(|(at, window)| of.entry(*window).or_default().push(at..at + 1));
-        Chunk { place: (0, 0), worker: 0, bytes, laid: empty(), windows: of }
+        Chunk { place: (0, 0), worker: 0, bytes, encoded: empty(), windows: of }
     }
 
     #[test]

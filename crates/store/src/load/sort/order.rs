@@ -1,4 +1,4 @@
-//! The order of a window's events: by row key, placed by counting instead of comparing.
+//! Sorts the events of a window by row key, with a counting sort over ranks.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use rayon::prelude::*;
 
 use crate::load::sort::chunk::WindowEvents;
 
-/// Events up to which one core orders them.
+/// Up to this many events are sorted on one core.
 const SERIAL: usize = 65_536;
 
-/// Events of a window in row-key order; those of one row stay in the order they came.
+/// Events of a window in row-key order; events of one row stay in order of arrival.
 #[derive(Debug)]
 pub(crate) struct RowOrder {
     /// Event numbers, by (prefix rank, tail).
     pub(crate) events: Vec<u32>,
-    /// The rows: a prefix rank, a tail, and where their events lie in `events`.
+    /// The rows, each with its range in `events`.
     pub(crate) rows: Vec<Row>,
 }
 
@@ -34,14 +34,14 @@ impl Row {
 }
 
 impl RowOrder {
-    /// Orders the events of a window; ranks are below `prefixes`.
+    /// Sorts the events of a window; ranks are below `prefixes`.
     pub(crate) fn new(window: &WindowEvents, prefixes: usize) -> Self {
         let ranks = window.ranks.as_slice();
         if prefixes / 4 > ranks.len() {
             return Self::compared(window);
         }
         let starts = starts(ranks, prefixes);
-        // Each core orders the ranks of a part of the events; only reading all ranks is done by each.
+        // Each core sorts the events of a range of ranks; every core reads all ranks.
         let cores = if ranks.len() < SERIAL { 1 } else { rayon::current_num_threads() };
         let cuts =
             (0..=cores).map(|core| starts.partition_point(|start| (*start as usize) < ranks.len() * core / cores));
@@ -60,7 +60,7 @@ impl RowOrder {
         Self { events, rows: rows.concat() }
     }
 
-    /// As [`Self::new`] of few events under many ranks: clearing the counts would cost more than comparing.
+    /// As [`Self::new`], by comparison: cheaper than clearing the counts for few events and many ranks.
     fn compared(window: &WindowEvents) -> Self {
         let mut events: Vec<u32> = (0..window.ranks.len() as u32).collect();
         events.sort_by_key(|event| window.ranks[*event as usize]);
@@ -75,7 +75,7 @@ impl RowOrder {
         Self { events, rows }
     }
 
-    /// Cuts the rows into runs of at least `events` events, the last maybe fewer.
+    /// Splits the rows into runs of at least `events` events, except the last.
     pub(crate) fn pieces(&self, events: usize) -> Vec<Range<usize>> {
         let mut pieces = Vec::new();
         let mut first = 0;
@@ -92,21 +92,21 @@ impl RowOrder {
         pieces
     }
 
-    /// How many events the rows of some pieces have.
+    /// Number of events of some pieces.
     pub(crate) fn events(&self, pieces: &[Range<usize>]) -> u64 {
         let rows = pieces.iter().filter_map(|piece| self.rows.get(piece.clone())).flatten();
         rows.map(|row| u64::from(row.end - row.start)).sum()
     }
 }
 
-/// Orders events by rank and tail, for a bench: how many rows that makes.
+/// Sorts events by rank and tail, and returns the number of rows; for a benchmark.
 #[doc(hidden)]
 pub fn order_events(ranks: Vec<u32>, tails: Vec<u64>, prefixes: usize) -> usize {
     let window = WindowEvents { ranks, tails, groups: Vec::new(), units: None };
     RowOrder::new(&window, prefixes).rows.len()
 }
 
-/// Where the events of each rank begin, and the last end.
+/// Start of the events of each rank, and the end of the last.
 fn starts(ranks: &[u32], prefixes: usize) -> Vec<u32> {
     let mut starts = vec![0u32; prefixes + 1];
     for rank in ranks {
@@ -118,13 +118,13 @@ fn starts(ranks: &[u32], prefixes: usize) -> Vec<u32> {
     starts
 }
 
-/// Puts the events of the ranks `of` into `events`, by rank and tail, and notes their rows.
+/// Writes the events of the ranks `of` to `events`, sorted by rank and tail, and returns their rows.
 fn order_ranks(window: &WindowEvents, starts: &[u32], of: Range<usize>, events: &mut [u32]) -> Vec<Row> {
     let starts = &starts[of.start..=of.end];
     let base = starts[0];
     let mut next = starts.to_vec();
     for (event, rank) in window.ranks.iter().enumerate() {
-        // Below the first it wraps, and is more than any.
+        // A rank below the range wraps to a number beyond it.
         if let Some(place) = next[..of.len()].get_mut((*rank as usize).wrapping_sub(of.start)) {
             events[(*place - base) as usize] = event as u32;
             *place += 1;
@@ -138,7 +138,7 @@ fn order_ranks(window: &WindowEvents, starts: &[u32], of: Range<usize>, events: 
     rows
 }
 
-/// Orders the events of one prefix by tail (they mostly come so) and notes its rows; the first event has place `start`.
+/// Sorts the events of one prefix by tail (mostly sorted already) and adds its rows; the first event is at `start`.
 fn order_partition(events: &mut [u32], start: usize, rank: u32, tails: &[u64], rows: &mut Vec<Row>) {
     if tails.is_empty() {
         rows.push(Row { rank, tail: 0, start: start as u32, end: (start + events.len()) as u32 });

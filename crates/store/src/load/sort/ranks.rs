@@ -1,7 +1,7 @@
-//! Dictionaries of several workers made one: the rank of every distinct name by its bytes.
+//! Merges the dictionaries of several workers: the rank of every distinct name in byte order.
 //!
-//! Each worker interns row-key prefixes and qualifiers on its own; sorting cells needs one order.
-//! Only the distinct names are compared; the cells are placed by counting.
+//! Each worker interns row-key prefixes and qualifiers by itself; sorting cells needs one order. Only distinct names
+//! are compared; cells are sorted by counting.
 
 use tidetable_layout::encode::Dictionary;
 

@@ -1,4 +1,4 @@
-//! From ordered events to blocks: rows, the records of each group, their values.
+//! Builds blocks from sorted events: rows, the records of each column group, and values.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -15,23 +15,23 @@ use crate::load::sort::order::RowOrder;
 use crate::load::sort::take::{pick, pick_folded};
 use crate::load::sort::upsert::Upserts;
 use crate::merge::dedup::Contents;
-use crate::merge::operator::{AlikeSets, Overflow, fold};
+use crate::merge::operator::{EqualCells, Overflow, merge_cells};
 
 /// A sorted piece of a window.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct SortedPiece {
     pub(crate) block: Block,
-    /// Cells that a later event of the load wrote over.
+    /// Cells that later events of the load replaced.
     pub(crate) overwritten: u64,
-    /// Whether some of its rows have no cell, only the time of the upsert that emptied them.
+    /// Whether it has rows without cells, kept for the timestamp of the upsert that emptied them.
     pub(crate) emptied: bool,
 }
 
-/// Builds the rows `rows` of a window. `repeats` says of a column (group, place in it) whether its value follows from the
-/// row key: then it is the same each time it is written, and nothing is lost when it is written over.
+/// Builds the rows `rows` of a window. `repeats` tells whether a column (group, index in it) follows from the row
+/// key: then replacing its cells loses nothing and is not counted.
 ///
 /// # Errors
-/// If alike cells cannot be made one.
+/// If equal cells cannot be merged.
 pub(crate) fn build(
     schema: &StoredSchema,
     window: &WindowEvents,
@@ -39,7 +39,7 @@ pub(crate) fn build(
     rows: Range<usize>,
     ranks: &AllRanks,
     repeats: &dyn Fn(usize, usize) -> bool,
-) -> Result<Piece> {
+) -> Result<SortedPiece> {
     let rows = &order.rows[rows];
     let mut keys = Keys::new(Arc::new(schema.tail.clone()));
     for row in rows {
@@ -62,14 +62,14 @@ pub(crate) fn build(
         let names = ranks.qualifiers[at].as_ref().map(|ranks| ranks.names.as_slice());
         groups.push(Some(records.into_block(&keys, names)?));
     }
-    // A row none of whose cells has a value is no row.
+    // A row without a value in any cell does not exist.
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
-    Ok(Piece { block, overwritten, emptied })
+    Ok(SortedPiece { block, overwritten, emptied })
 }
 
 impl GroupEvents {
-    /// What orders the records of a row: qualifier, then newest first.
+    /// Sort key of the records of a row: qualifier, then newest first.
     fn record_key(&self, event: u32) -> (u32, Reverse<i64>) {
         let event = event as usize;
         let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event]);
@@ -77,23 +77,23 @@ impl GroupEvents {
     }
 }
 
-/// The records of one group, row by row.
+/// Builds the records of one column group, row by row.
 struct Records<'a> {
     group: &'a Group,
     events: &'a GroupEvents,
-    /// Columns that have nulls; the others need no look.
+    /// Columns with nulls; the others need no check.
     sparse: Vec<usize>,
     all_sparse: bool,
     row_ends: Vec<u32>,
-    /// The event each record comes from.
+    /// The event of each record.
     picks: Vec<u32>,
     /// Cells that come from an older event than the rest of their record: (record, column, event).
     overrides: Vec<(u32, usize, u32)>,
-    /// Events whose cells become one, if any column has an aggregate kind.
-    folds: Option<AlikeSets>,
-    /// What events hold, once two are alike where both may stay.
+    /// Sets of events whose cells merge, if any column is an aggregate.
+    folds: Option<EqualCells>,
+    /// Content of events, for dedup; built when two events have the same key.
     contents: Option<Contents>,
-    /// Columns whose cells count when they are written over.
+    /// Columns whose replaced cells are counted.
     counted: Vec<usize>,
     overwritten: u64,
     scratch: Vec<u32>,
@@ -112,7 +112,7 @@ impl<'a> Records<'a> {
             row_ends: Vec::new(),
             picks: Vec::new(),
             overrides: Vec::new(),
-            folds: group.has_aggregates().then(AlikeSets::default),
+            folds: group.has_aggregates().then(EqualCells::default),
             contents: None,
             counted: (0..group.columns.len())
                 .filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column))
@@ -126,7 +126,7 @@ impl<'a> Records<'a> {
         let group = self.events;
         let key = |event: u32| group.record_key(event);
         if events.windows(2).all(|pair| key(pair[0]) < key(pair[1])) {
-            // Telemetry in time order under qualifiers in time order: nothing to sort or combine.
+            // Telemetry mostly arrives in time order: nothing to sort or merge.
             events.iter().for_each(|event| self.push_record(*event));
         } else {
             let mut ordered = std::mem::take(&mut self.scratch);
@@ -142,13 +142,13 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// A row that an event without cells left empty: a record without values.
+    /// Adds a record without values, for a row that an upsert emptied.
     fn push_emptied(&mut self, event: u32) {
         self.picks.push(event);
         self.row_ends.push(self.picks.len() as u32);
     }
 
-    /// A record of one event, unless all its cells are absent.
+    /// Adds a record of one event, unless it has no cells.
     fn push_record(&mut self, event: u32) {
         if !self.all_sparse || self.has_any(event) {
             self.picks.push(event);
@@ -159,7 +159,7 @@ impl<'a> Records<'a> {
         self.sparse.iter().any(|column| self.events.has(event, *column))
     }
 
-    /// A record of each of events with one qualifier and timestamp, but for those like an earlier one.
+    /// Adds a record for each of several events with one qualifier and timestamp, without duplicates.
     fn push_each(&mut self, alike: &[u32]) -> Result<()> {
         if let [only] = alike {
             self.push_record(*only);
@@ -180,8 +180,8 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// One record of events with one qualifier and timestamp, in the order they came: the last with
-    /// a value wins, cell by cell, unless the column's cells merge.
+    /// Adds one record for several events with one qualifier and timestamp, in order of arrival: per column the last
+    /// value wins, or the merge operator applies.
     fn push_alike(&mut self, alike: &[u32]) {
         let Some((newest, older)) = alike.split_last() else { return };
         if older.is_empty() {
@@ -208,7 +208,7 @@ impl<'a> Records<'a> {
         self.picks.push(*newest);
     }
 
-    /// The same where a record is one cell: the last event that has any of its fields.
+    /// The same where a record is one cell: the last event with any field wins.
     fn push_newest(&mut self, alike: &[u32]) {
         let cells = || alike.iter().copied().filter(|event| !self.all_sparse || self.has_any(*event));
         let (count, newest) = (cells().count() as u64, cells().next_back());
@@ -228,7 +228,7 @@ impl<'a> Records<'a> {
         for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
             columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
                 Some(folds) => {
-                    let folded = fold(column.merge, values, folds, Overflow::Fails);
+                    let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
                     let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
                     pick_folded(values, folded, &places, folds)?
                 }
@@ -249,7 +249,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The qualifiers of `picks` under a dictionary of those that occur.
+/// The qualifiers of `picks`, with a dictionary of those that occur.
 fn local(ranks: &[u32], picks: &[u32], names: &[Box<[u8]>]) -> Qualifiers {
     let mut used = vec![false; names.len()];
     picks.iter().for_each(|event| used[ranks[*event as usize] as usize] = true);

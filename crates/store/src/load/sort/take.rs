@@ -1,7 +1,7 @@
-//! Values out of the arrays of several chunks, in another order.
+//! Takes values from the arrays of several chunks, in sorted order.
 //!
-//! Most columns of telemetry are numbers without nulls. For them a loop over slices takes a third of the time that
-//! arrow's `interleave` does, which is the way of all others.
+//! Most columns of telemetry are numbers without nulls. For them a loop over slices takes a third of the time of
+//! arrow's `interleave`, which handles all others.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray,
 use arrow::compute::interleave;
 
 use crate::error::Result;
-use crate::merge::operator::AlikeSets;
+use crate::merge::operator::EqualCells;
 
-/// The values at `places`, (chunk, number in it).
+/// The values at `places`, each (chunk, index in it).
 pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
     macro_rules! numbers {
         ($type:ty) => {
@@ -39,12 +39,12 @@ fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef], places: &[(usize, usize)]
     Some(Arc::new(PrimitiveArray::<T>::new(picked.into(), None).with_data_type(kind.clone())))
 }
 
-/// The values at `places`, but for records made of several events those that are folded.
+/// The values at `places`; for records of several events, their merged values.
 pub(crate) fn pick_folded(
     values: &[ArrayRef],
     folded: ArrayRef,
     places: &[(usize, usize)],
-    folds: &AlikeSets,
+    folds: &EqualCells,
 ) -> Result<ArrayRef> {
     let mut places = places.to_vec();
     for (set, record) in folds.records().iter().enumerate() {

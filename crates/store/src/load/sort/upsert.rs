@@ -1,8 +1,8 @@
-//! Tables in which a newer event of a row replaces the whole row.
+//! Upsert: a newer event replaces the whole row.
 //!
-//! Of the events of a row, the one with the greatest timestamp of a cell is left, the last to come if several have it; where
-//! one row of the source becomes several events, they stay together. Cells at timestamp 0 are not replaced but combined as
-//! ever. An event without any such cell empties the row: a record without values keeps its time (see `emptied`).
+//! Of the events of a row, the one with the greatest cell timestamp stays, the last to arrive if several have it.
+//! Events of one source row stay together. Cells at timestamp 0 are merged as usual, not replaced. An event without
+//! any other cell empties the row: a record without values keeps its timestamp (see `emptied`).
 
 use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::TimestampKind;
@@ -10,19 +10,19 @@ use tidetable_layout::schema::TimestampKind;
 use crate::load::sort::chunk::{GroupEvents, WindowEvents};
 use crate::load::sort::order::{Row, RowOrder};
 
-/// The events that are left of each row.
+/// The events that remain of each row.
 #[derive(Debug)]
 pub(crate) struct Upserts {
     kept: Vec<u32>,
-    /// For each row, the end of its events.
+    /// End of the remaining events of each row.
     ends: Vec<usize>,
-    /// Of rows that are left without a cell: the group that keeps the time, and the event it comes from.
+    /// For emptied rows, the column group and the event that keep the timestamp.
     emptied: Vec<Option<(usize, u32)>>,
-    /// Cells of events that are not left.
+    /// Cells of replaced events.
     pub(crate) overwritten: u64,
 }
 
-/// A group whose cells have timestamps, and its place.
+/// A column group with stored timestamps, and its index.
 type Stored<'a> = (usize, &'a GroupEvents);
 
 impl Upserts {
@@ -36,7 +36,7 @@ impl Upserts {
             let events = &order.events[row.events()];
             let newest = events.iter().filter_map(|event| Some((time(&stored, *event)?, *event)));
             let mut emptied = None;
-            // Of equal times the last counts.
+            // Of equal times the last wins.
             if let Some(((_, group), newest)) = newest.max_by_key(|((time, _), _)| *time) {
                 let unit = window.unit(newest);
                 let mut left = 0;
@@ -56,24 +56,24 @@ impl Upserts {
         out
     }
 
-    /// The event that keeps the time of a row that is left without a cell, if `group` is where that stands.
+    /// The event that keeps the timestamp of an emptied row, if `group` stores it.
     pub(crate) fn emptied(&self, row: usize, group: usize) -> Option<u32> {
         self.emptied[row].filter(|(at, _)| *at == group).map(|(_, event)| event)
     }
 
-    /// Whether any row is left without a cell.
+    /// Whether any row is emptied.
     pub(crate) fn empties(&self) -> bool {
         self.emptied.iter().any(Option::is_some)
     }
 
-    /// The events of a row that are left, in the order they came.
+    /// The remaining events of a row, in order of arrival.
     pub(crate) fn events(&self, row: usize) -> &[u32] {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.kept[start..self.ends[row]]
     }
 }
 
-/// The greatest timestamp of an event's cells, and its group; of an event without any, the greatest that they would have.
+/// The greatest timestamp of an event's cells, and its group; without cells, the greatest that they would have.
 fn time(stored: &[Stored<'_>], event: u32) -> Option<(i64, usize)> {
     let time = |(at, group): &Stored<'_>| Some((group.timestamps.as_ref()?[event as usize], *at));
     let has = |(_, group): &&Stored<'_>| (0..group.columns.len()).any(|column| group.has(event, column));

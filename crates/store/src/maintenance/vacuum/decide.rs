@@ -1,32 +1,30 @@
-//! Which files may go. Pure: looks at listings and at the names that versions hold.
+//! Vacuum decision: which files may be removed. Pure: uses listings and the SST ids of versions.
 
 use std::collections::HashSet;
 
-use tidetable_sstable::tools::failpoints::{self, Bug};
-
 use crate::maintenance::vacuum::options::VacuumOptions;
 
-/// A file that may go.
+/// A file to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     /// Path inside the store.
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: RemovalKind,
 }
 
-/// What a file that may go is.
+/// Kind of a file to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RemovalKind {
-    /// The manifest of a version that is not kept.
+    /// The manifest of a removed version.
     Manifest,
-    /// A checkpoint of such a version.
+    /// A checkpoint of a removed version.
     Checkpoint,
-    /// An SST that no version names which is kept: of older versions, or never committed.
+    /// An orphan SST: of removed versions, or never committed.
     Sst,
-    /// What a killed writer left half-written.
+    /// An unfinished file of a killed writer.
     Leftover,
 }
 
@@ -36,7 +34,7 @@ impl RemovalKind {
     }
 }
 
-/// A file as a listing shows it.
+/// A listed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) path: String,
@@ -46,7 +44,7 @@ pub(crate) struct FoundFile {
 
 /// The files of a table.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TableFiles {
     /// By number, ascending.
     pub(crate) manifests: Vec<(u64, FoundFile)>,
     /// By number, ascending.
@@ -56,40 +54,40 @@ pub(crate) struct Found {
     pub(crate) leftovers: Vec<FoundFile>,
 }
 
-/// The oldest version that stays: versions go from the first on, as long as the one after them is old enough and they
-/// come before `kept`.
+/// The oldest version to keep: versions are removed from the first on while they are before `kept` and their
+/// successor is old enough.
 pub(crate) fn oldest_kept(manifests: &[(u64, FoundFile)], newest: u64, kept: u64, before: i64) -> u64 {
     let replaced_late = manifests.iter().find(|(number, file)| *number > 1 && !is_old(file, before));
     let oldest = replaced_late.map_or(newest, |(number, _)| number - 1).min(kept);
-    // What is not there cannot stay.
+    // A missing version cannot be kept.
     let there = manifests.iter().map(|(number, _)| *number).find(|number| *number >= oldest);
     there.unwrap_or(newest)
 }
 
-/// What may go: of `oldest` and later versions nothing, which name the SSTs `named`, and of other files what is old
+/// The files to remove: none of `oldest` and later versions, which name the SSTs `named`; others if they are old
 /// enough. Manifests come first, in ascending order.
-pub(crate) fn decide(found: Found, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
+pub(crate) fn decide(found: TableFiles, oldest: u64, named: &HashSet<String>, options: VacuumOptions) -> Vec<Removal> {
     let removal = |file: FoundFile, kind| Removal { path: file.path, bytes: file.bytes, kind };
-    let Found { manifests, checkpoints, ssts, leftovers: half } = found;
+    let TableFiles { manifests, checkpoints, ssts, leftovers: half } = found;
     let passed = |files: Vec<(u64, FoundFile)>, kind| {
         files.into_iter().filter(move |(number, _)| *number < oldest).map(move |(_, file)| removal(file, kind))
     };
     let mut removals: Vec<Removal> = passed(manifests, RemovalKind::Manifest).collect();
     removals.extend(passed(checkpoints, RemovalKind::Checkpoint));
-    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || failpoints::is(Bug::VacuumUnderWay);
+    let is_old_sst = |file: &FoundFile| is_old(file, options.before) || tidetable_sstable::failpoint!(VacuumUnderWay);
     let unused = ssts.into_iter().filter(|(id, file)| !named.contains(id) && is_old_sst(file));
     removals.extend(unused.map(|(_, file)| removal(file, RemovalKind::Sst)));
     removals.extend(leftovers(half, options.half_written_before));
     removals
 }
 
-/// Those of half-written files that nobody writes any more.
+/// The unfinished files last written before `before`.
 pub(crate) fn leftovers(files: Vec<FoundFile>, before: i64) -> impl Iterator<Item = Removal> {
     let old = files.into_iter().filter(move |file| is_old(file, before));
     old.map(|file| Removal { path: file.path, bytes: file.bytes, kind: RemovalKind::Leftover })
 }
 
-/// Where no times are kept, every file is.
+/// Whether a file is old; always true where the store keeps no times.
 fn is_old(file: &FoundFile, before: i64) -> bool {
     file.modified.is_none_or(|modified| modified < before)
 }
@@ -126,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_or_named_or_young_stays() {
-        let found = Found {
+        let found = TableFiles {
             manifests: manifests(1..=5),
             checkpoints: vec![(2, file("c2", 2)), (4, file("c4", 4))],
             ssts: ["named", "unused", "young"].map(|id| (id.to_owned(), file(id, i64::from(id == "young") * 9))).into(),

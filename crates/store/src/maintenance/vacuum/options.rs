@@ -1,14 +1,13 @@
-//! What a vacuum may remove.
+//! Options of a vacuum.
 
-/// What vacuum may remove.
+/// Options of a vacuum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VacuumOptions {
-    /// Only versions that were replaced, and files that were written, before this: microseconds since the epoch.
+    /// Removes only versions replaced, and files written, before this instant; microseconds since the epoch.
     pub before: i64,
-    /// Only half-written files that were last written before this. Their writer may be at it still, and would finish
-    /// another's file if that got the name: an hour is the least to leave them.
+    /// Removes only unfinished files last written before this instant, at least an hour ago. Their writer may still
+    /// be at work, and would finish another writer's file of the same name.
     pub half_written_before: i64,
-    /// The newest versions, so many, stay in any case; one at least. Those that vacuum itself commits do not count: they
-    /// hold what the one before them does.
+    /// Number of newest versions to keep, at least one. Versions that vacuum itself commits are not counted.
     pub keep_versions: u64,
 }

@@ -1,4 +1,4 @@
-//! What may happen to parsed rows before they are laid out: columns derived, rows filtered.
+//! Preparation of parsed rows before encoding: derived columns and row filters.
 
 use std::fmt::Debug;
 
@@ -6,34 +6,34 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use tidetable_source::TimeCounts;
 
-/// Turns a parsed batch into the batch to lay out. Runs on many cores at once.
+/// Turns a parsed batch into the batch to encode. Called on many cores at once.
 pub trait Prepare: Debug + Send + Sync {
-    /// Prepares `batch`. A row that cannot be is in `rejected`; that is no error.
+    /// Prepares `batch`. Rows that fail are in `rejected`; that is no error.
     ///
     /// # Errors
     /// If columns cannot be combined.
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError>;
 }
 
-/// A prepared batch, and what became of the rows that are not in it.
+/// A prepared batch, with counts of the rows that are not in it.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// Rows to lay out, in the order they came.
+    /// Rows to encode, in their original order.
     pub batch: RecordBatch,
-    /// For each of them, its row in the batch before; `None` if none was taken out.
+    /// For each of them, its row in the parsed batch; `None` if no row was removed.
     pub rows: Option<Vec<u32>>,
-    /// How many rows the filter took out.
+    /// Rows that the filter removed.
     pub filtered: u64,
     /// Rows whose expression failed, ascending.
     pub rejected: Vec<UnpreparedRow>,
-    /// Times that expressions made and that are not quite what was written.
+    /// Counts of inexact times made by expressions.
     pub times: TimeCounts,
 }
 
-/// A row that an expression could not be worked out for.
+/// A row for which an expression failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnpreparedRow {
-    /// Row of the batch before.
+    /// Row of the parsed batch.
     pub row: usize,
     /// The derived column; `None` if the filter failed.
     pub column: Option<String>,
@@ -42,12 +42,12 @@ pub struct UnpreparedRow {
 }
 
 impl Prepared {
-    /// The batch as it is.
+    /// The batch unchanged.
     pub fn whole(batch: RecordBatch) -> Self {
         Self { batch, rows: None, filtered: 0, rejected: Vec::new(), times: TimeCounts::default() }
     }
 
-    /// The row of the batch before that row `row` of the batch was.
+    /// The row of the parsed batch that became row `row`.
     pub fn origin(&self, row: usize) -> usize {
         self.rows.as_ref().and_then(|rows| rows.get(row)).map_or(row, |row| *row as usize)
     }

@@ -1,4 +1,4 @@
-//! Where rows come from: the files of a source, or whatever else gives batches of them.
+//! Feeds: where a load gets rows from, such as the files of a source or record batches.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::error::{Result, StoreError};
 
 /// Some rows of an input.
 #[derive(Debug)]
-pub enum Piece {
-    /// A piece of a file, which any thread may parse.
+pub enum FeedPiece {
+    /// A chunk of a file, to be parsed on any thread.
     Chunk {
-        /// Knows the file.
+        /// Parser of the file.
         parser: Arc<Parser>,
-        /// The piece.
+        /// The chunk.
         chunk: Chunk,
     },
-    /// Rows in the columns and types that the layouts were compiled for.
+    /// Rows in the columns and types for which the layouts were compiled.
     Rows(RecordBatch),
 }
 
-impl Piece {
-    /// Where it begins in its input: the bytes before a chunk, or the rows before rows, of which `first_row` is the first.
+impl FeedPiece {
+    /// Its offset in the input: in bytes for a chunk; in rows, that is `first_row`, for rows.
     pub(crate) fn offset(&self, first_row: u64) -> u64 {
         match self {
             Self::Chunk { chunk, .. } => chunk.offset(),
@@ -32,20 +32,20 @@ impl Piece {
     }
 }
 
-/// What is known of an input at its end.
+/// Facts about an input that are known after reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedEnd {
     /// Hash of its content.
     pub hash: ContentHash,
-    /// Bytes read of it, as stored; 0 if it has none of its own.
+    /// Bytes read, as stored; 0 if it has no bytes of its own.
     pub bytes: u64,
 }
 
-/// Gives the rows of inputs.
+/// A source of rows for a load.
 pub trait Feed: Debug + Sync {
-    /// Gives the pieces of `input` in order, each with the bytes read since the one before. At `cuts` pieces begin: offsets
-    /// in bytes of what is given as chunks, in rows of what is given as rows. `None` if `give` answers false: nobody wants
-    /// more.
+    /// Passes the pieces of `input` to `give` in order, each with the bytes read since the one before. A piece begins
+    /// at each of `cuts`: offsets in bytes for chunks, in rows for rows. Returns `None` if `give` returned false, to
+    /// stop.
     ///
     /// # Errors
     /// Those of reading; [`StoreError::InputMoved`] if the input changed meanwhile.
@@ -53,13 +53,13 @@ pub trait Feed: Debug + Sync {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>>;
 
-    /// Whether the load is to go on: asked between the pieces of all long work.
+    /// Called between the pieces of long work, to cancel the load.
     ///
     /// # Errors
-    /// Why it is not, for the load to end with.
+    /// The error with which the load shall end.
     fn go_on(&self) -> Result<()> {
         Ok(())
     }
@@ -68,9 +68,9 @@ pub trait Feed: Debug + Sync {
 /// The files of a source.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFeed<'a> {
-    /// Where they lie.
+    /// Their storage.
     pub storage: &'a Storage,
-    /// What they hold.
+    /// Their format and columns.
     pub source: &'a SourceSpec,
 }
 
@@ -79,7 +79,7 @@ impl Feed for FileFeed<'_> {
         &self,
         input: &InputFile,
         cuts: &[u64],
-        give: &mut dyn FnMut(Piece, u64) -> bool,
+        give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
         let mut reader = self.storage.open(self.source, input)?;
         reader.cut_at(cuts);
@@ -87,7 +87,7 @@ impl Feed for FileFeed<'_> {
         let mut seen = 0;
         while let Some(chunk) = reader.next() {
             let bytes = reader.bytes_read();
-            if !give(Piece::Chunk { parser: Arc::clone(&parser), chunk: chunk? }, bytes - seen) {
+            if !give(FeedPiece::Chunk { parser: Arc::clone(&parser), chunk: chunk? }, bytes - seen) {
                 return Ok(None);
             }
             seen = bytes;

@@ -1,4 +1,4 @@
-//! The files of a merge: pieces that come in any order, written in the order of their keys.
+//! Output of a merge: takes pieces in any order, and writes SSTs in key order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,52 +8,54 @@ use tidetable_sstable::{Compression, StripeLimits, WriteOptions};
 
 use crate::error::Result;
 use crate::ids::Ids;
+use crate::sst_store::SstStore;
 use crate::sst_writer::{SizedStripe, SstFile};
-use crate::table::Table;
 use crate::version::Sst;
 
-/// What became of a piece.
-pub(crate) enum Made {
-    /// An SST that stays as it is.
+/// Result of a subcompaction.
+pub(crate) enum SubcompactionOutput {
+    /// A moved SST.
     Moved(Box<Sst>),
     /// Stripes by key.
     Stripes(Vec<SizedStripe>),
 }
 
-/// The files of one merge as they are written.
-pub(crate) struct Output<'a> {
-    table: &'a Table,
+/// The output SSTs of one merge.
+pub(crate) struct MergeOutput<'a> {
+    store: &'a SstStore,
     schema: &'a Arc<StoredSchema>,
     ids: &'a dyn Ids,
-    /// What files say of the rules that were applied to them.
-    collected: Option<&'a str>,
+    /// File metadata of the applied compaction filter.
+    gc_stamp: Option<&'a str>,
     open: Option<SstFile<'a>>,
-    /// Those that are done, by key; moved ones among them.
+    /// Finished SSTs by key, including moved ones.
     ssts: Vec<Sst>,
-    /// The piece that is next.
+    /// Index of the next piece to write.
     next: usize,
-    /// Pieces that are done before those that come before them.
-    waiting: BTreeMap<usize, Made>,
+    /// Finished pieces that wait for earlier ones.
+    waiting: BTreeMap<usize, SubcompactionOutput>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> MergeOutput<'a> {
     pub(crate) fn new(
-        table: &'a Table,
+        store: &'a SstStore,
         schema: &'a Arc<StoredSchema>,
         ids: &'a dyn Ids,
-        collected: Option<&'a str>,
+        gc_stamp: Option<&'a str>,
     ) -> Self {
-        Self { table, schema, ids, collected, open: None, ssts: Vec::new(), next: 0, waiting: BTreeMap::new() }
+        Self { store, schema, ids, gc_stamp, open: None, ssts: Vec::new(), next: 0, waiting: BTreeMap::new() }
     }
 
-    /// Takes piece `at`, and writes all that can be.
-    pub(crate) fn take(&mut self, at: usize, made: Made) -> Result<()> {
+    /// Takes piece `at`, and writes all pieces whose predecessors are written.
+    pub(crate) fn take(&mut self, at: usize, made: SubcompactionOutput) -> Result<()> {
         self.waiting.insert(at, made);
         while let Some(made) = self.waiting.remove(&self.next) {
             self.next += 1;
             match made {
-                Made::Stripes(stripes) => stripes.into_iter().try_for_each(|stripe| self.push(stripe))?,
-                Made::Moved(sst) => {
+                SubcompactionOutput::Stripes(stripes) => {
+                    stripes.into_iter().try_for_each(|stripe| self.push(stripe))?
+                }
+                SubcompactionOutput::Moved(sst) => {
                     self.end_file()?;
                     self.ssts.push(*sst);
                 }
@@ -71,8 +73,8 @@ impl<'a> Output<'a> {
             None => {
                 let options =
                     WriteOptions { uid: self.ids.next(), level: Compression::Dense, stripe: StripeLimits::default() };
-                let collected = self.collected.map(|collected| (COLLECTED.to_owned(), collected.to_owned()));
-                SstFile::begin_with(self.table, self.schema, &options, collected)?
+                let gc_stamp = self.gc_stamp.map(|gc_stamp| (GC_STAMP.to_owned(), gc_stamp.to_owned()));
+                SstFile::begin_with(self.store, self.schema, &options, gc_stamp)?
             }
         };
         file.push(stripe)?;
@@ -87,16 +89,16 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// The files by key, when all pieces have come.
+    /// Finishes the last SST, when all pieces have come.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.end_file()
     }
 
-    /// The files that are done.
+    /// The finished SSTs.
     pub(crate) fn into_ssts(self) -> Vec<Sst> {
         self.ssts
     }
 }
 
-/// Under this name a file says which rules were applied to all its rows.
-pub(crate) const COLLECTED: &str = "collected";
+/// Metadata key of an SST for the garbage-collection rules applied to all its rows.
+pub(crate) const GC_STAMP: &str = "collected";

@@ -1,4 +1,4 @@
-//! Reading inputs ahead of the cores that parse them, and telling of rejected rows.
+//! Read-ahead of inputs, and reporting of rejected rows.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -6,36 +6,37 @@ use tidetable_layout::error::LayoutReject;
 use tidetable_source::{InputFile, Origin, Rejected};
 
 use crate::error::Result;
-use crate::load::feed::{Feed, FeedEnd, Piece};
-use crate::load::prepare::{Prepared, UnpreparedRow};
+use crate::load::input::feed::{Feed, FeedEnd, FeedPiece};
+use crate::load::input::prepare::{Prepared, UnpreparedRow};
 
 /// A row that was not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RejectedRow {
     /// The input.
     pub file: String,
-    /// The table that could not take it; none if the row itself is wrong, for whatever table.
+    /// The table that rejected it; `None` if parsing or a derived column did, for all tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// Line where the record starts, from 1; of what is no text, the row, from 1.
+    /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
-    /// The column at fault, if one is.
+    /// The column at fault, if known.
     pub column: Option<String>,
     /// What is wrong.
     pub reason: String,
-    /// The record as it stands in the file.
+    /// The raw text of the record.
     pub raw: String,
 }
 
-/// What the reading thread sends.
+/// Message of the reading thread.
 pub(crate) enum ReadMessage {
-    /// Piece `index` of input number `input`, whose first row is number `first_row` if it is rows.
-    Piece { input: usize, index: u64, first_row: u64, piece: Piece },
-    /// Input number `input` is at its end.
+    /// Piece `index` of input `input`; `first_row` is the number of its first row, if it consists of rows.
+    Piece { input: usize, index: u64, first_row: u64, piece: FeedPiece },
+    /// Input `input` has ended.
     End { input: usize, end: FeedEnd },
 }
 
-/// Reads `inputs`, in pieces that begin at the offsets given too, in order on a thread of its own while `consume` takes what it reads; at most `ahead` pieces wait.
+/// Reads `inputs` in order on a thread of its own, while `consume` takes the messages; at most `ahead` pieces wait. A
+/// piece begins at each of the offsets given with an input.
 pub(crate) fn read_ahead(
     feed: &dyn Feed,
     inputs: &[(&InputFile, Vec<u64>)],
@@ -49,7 +50,7 @@ pub(crate) fn read_ahead(
             for (at, input) in inputs.iter().enumerate() {
                 match send_input(feed, at, input, on_bytes, &sender) {
                     Ok(true) => {}
-                    // The consumer gave up; it knows why.
+                    // The consumer stopped and reports why.
                     Ok(false) => return,
                     Err(error) => {
                         let _ = sender.send(Err(error));
@@ -62,7 +63,7 @@ pub(crate) fn read_ahead(
     })
 }
 
-/// Sends the pieces of one input; `false` if nobody listens any more.
+/// Sends the pieces of one input; `false` if the receiver is gone.
 fn send_input(
     feed: &dyn Feed,
     at: usize,
@@ -75,7 +76,7 @@ fn send_input(
         on_bytes(bytes);
         seen += bytes;
         let first_row = rows;
-        if let Piece::Rows(batch) = &piece {
+        if let FeedPiece::Rows(batch) = &piece {
             rows += batch.num_rows() as u64;
         }
         let sent = sender.send(Ok(ReadMessage::Piece { input: at, index, first_row, piece }));
@@ -87,7 +88,7 @@ fn send_input(
     Ok(sender.send(Ok(ReadMessage::End { input: at, end })).is_ok())
 }
 
-/// Tells of the rows of one piece that are rejected.
+/// Reports the rejected rows of one piece.
 pub(crate) struct RejectedRows<'a> {
     pub(crate) file: &'a str,
     pub(crate) origin: &'a Origin,
@@ -95,31 +96,31 @@ pub(crate) struct RejectedRows<'a> {
 }
 
 impl RejectedRows<'_> {
-    /// Tells of rows that no table can take: the parser or a derived column rejected them.
+    /// Reports rows rejected for all tables, by the parser or a derived column.
     pub(crate) fn report_rows(&self, parsed: &[Rejected], derived: &Prepared) {
         for rejected in parsed {
             let Rejected { line, column, reason, raw } = rejected;
-            self.tell(None, *line, column.as_ref(), reason.to_string(), raw.clone());
+            self.report(None, *line, column.as_ref(), reason.to_string(), raw.clone());
         }
         for UnpreparedRow { row, column, reason } in &derived.rejected {
-            self.tell(None, self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
+            self.report(None, self.origin.line(*row), column.as_ref(), reason.clone(), self.origin.raw(*row));
         }
     }
 
-    /// Tells of rows that one table cannot take: its filter or its layout rejected them.
-    pub(crate) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, laid: &[LayoutReject]) {
+    /// Reports rows rejected for one table, by its filter or its layout.
+    pub(crate) fn report_table(&self, table: &str, derived: &Prepared, prepared: &Prepared, encoded: &[LayoutReject]) {
         for UnpreparedRow { row, column, reason } in &prepared.rejected {
             let row = derived.origin(*row);
-            self.tell(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));
+            self.report(Some(table), self.origin.line(row), column.as_ref(), reason.clone(), self.origin.raw(row));
         }
-        for rejected in laid {
+        for rejected in encoded {
             let row = derived.origin(prepared.origin(rejected.row));
             let (line, reason) = (self.origin.line(row), rejected.reason.to_string());
-            self.tell(Some(table), line, rejected.column.as_ref(), reason, self.origin.raw(row));
+            self.report(Some(table), line, rejected.column.as_ref(), reason, self.origin.raw(row));
         }
     }
 
-    fn tell(&self, table: Option<&str>, line: u64, column: Option<&String>, reason: String, raw: String) {
+    fn report(&self, table: Option<&str>, line: u64, column: Option<&String>, reason: String, raw: String) {
         let (file, table) = (self.file.to_owned(), table.map(str::to_owned));
         (self.on_reject)(&RejectedRow { file, table, line, column: column.cloned(), reason, raw });
     }

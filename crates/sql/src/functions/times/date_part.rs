@@ -1,0 +1,116 @@
+//! `date_part` of UTC times in integer arithmetic. DataFusion 55.2 asks a zone table for the offset of each value.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
+use arrow::datatypes::{DataType, Int32Type, TimeUnit, TimestampMicrosecondType};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::functions::datetime;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
+
+use crate::functions::overridden::{Coercion, Override, overridden};
+use crate::functions::times::calendar::{DAY, Date, days, iso_week, monday};
+use crate::functions::times::zones::is_utc;
+
+const SECOND: i64 = 1_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+
+/// Wraps DataFusion's function.
+pub(crate) fn function() -> Arc<ScalarUDF> {
+    overridden(datetime::date_part(), DatePart)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct DatePart;
+
+impl Override for DatePart {
+    fn coerced(&self) -> Option<Coercion> {
+        None
+    }
+
+    fn result(&self, args: &ScalarFunctionArgs) -> Result<Option<ColumnarValue>> {
+        let [ColumnarValue::Scalar(name), ColumnarValue::Array(times)] = args.args.as_slice() else { return Ok(None) };
+        Ok(name
+            .try_as_str()
+            .flatten()
+            .and_then(|name| parts(&name.to_ascii_lowercase(), times))
+            .map(ColumnarValue::Array))
+    }
+}
+
+/// The part `name` of each time; `None` for parts and types that DataFusion computes.
+fn parts(name: &str, times: &ArrayRef) -> Option<ArrayRef> {
+    let DataType::Timestamp(TimeUnit::Microsecond, zone) = times.data_type() else { return None };
+    if zone.as_deref().is_some_and(|zone| !is_utc(zone)) {
+        return None;
+    }
+    let times = times.as_primitive::<TimestampMicrosecondType>();
+    let day = |time: i64| time.div_euclid(DAY);
+    let weekday = |time: i64| day(time) - monday(day(time));
+    let done: PrimitiveArray<Int32Type> = match name {
+        "hour" => times.unary(|time| (time.rem_euclid(DAY) / HOUR) as i32),
+        "minute" => times.unary(|time| (time.rem_euclid(HOUR) / MINUTE) as i32),
+        "second" => times.unary(|time| (time.rem_euclid(MINUTE) / SECOND) as i32),
+        "isodow" => times.unary(|time| weekday(time) as i32 + 1),
+        "dow" => times.unary(|time| ((weekday(time) + 1) % 7) as i32),
+        "day" => times.unary(|time| Date::of(day(time)).day as i32),
+        "month" => times.unary(|time| Date::of(day(time)).month as i32),
+        "quarter" => times.unary(|time| ((Date::of(day(time)).month - 1) / 3 + 1) as i32),
+        "year" => times.unary(|time| Date::of(day(time)).year as i32),
+        "doy" => times.unary(|time| (day(time) - days(Date::of(day(time)).year, 1, 1) + 1) as i32),
+        "isoyear" => times.unary(|time| iso_week(day(time)).0 as i32),
+        "week" => times.unary(|time| iso_week(day(time)).1 as i32),
+        _ => return None,
+    };
+    Some(Arc::new(done))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::TimestampMicrosecondArray;
+    use arrow::compute::{DatePart as ArrowPart, date_part};
+
+    use super::*;
+
+    const PARTS: [(&str, ArrowPart); 12] = [
+        ("year", ArrowPart::Year),
+        ("isoyear", ArrowPart::YearISO),
+        ("quarter", ArrowPart::Quarter),
+        ("month", ArrowPart::Month),
+        ("week", ArrowPart::Week),
+        ("day", ArrowPart::Day),
+        ("doy", ArrowPart::DayOfYear),
+        ("dow", ArrowPart::DayOfWeekSunday0),
+        ("isodow", ArrowPart::DayOfWeekMonday1),
+        ("hour", ArrowPart::Hour),
+        ("minute", ArrowPart::Minute),
+        ("second", ArrowPart::Second),
+    ];
+
+    fn same_as_arrow(micros: Vec<Option<i64>>) {
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC"));
+        for (name, part) in PARTS {
+            let theirs = date_part(times.as_ref(), part).unwrap();
+            assert_eq!(&parts(name, &times).unwrap(), &theirs, "{name} of {times:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_every_day_of_eight_hundred_years_equal_those_of_arrow() {
+        let days = -400 * 366..400 * 366;
+        same_as_arrow(days.map(|day| Some(day * DAY + day.rem_euclid(86_400) * SECOND)).chain([None]).collect());
+    }
+
+    #[test]
+    fn parts_of_random_times_equal_those_of_arrow() {
+        let mut state = 42u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Years 1 to 9999.
+            Some(-62_135_596_800_000_000 + ((u128::from(state) * 315_537_897_600_000_000) >> 64) as i64)
+        };
+        same_as_arrow((0..100_000).map(|_| random()).collect());
+    }
+}

@@ -1,0 +1,6 @@
+//! Inputs of a load: plan, feeds, row preparation, read-ahead.
+
+pub(crate) mod feed;
+pub(crate) mod plan;
+pub(crate) mod prepare;
+pub(crate) mod read;

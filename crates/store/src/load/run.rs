@@ -1,0 +1,180 @@
+//! Runs a load, pass by pass.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tidetable_sstable::StripeLimits;
+
+use crate::error::Result;
+use crate::load::batcher::Batcher;
+use crate::load::encoders::Encoders;
+use crate::load::finish::{Finished, Finisher};
+use crate::load::input::plan::{Grown, InputPlan};
+use crate::load::input::read::read_ahead;
+use crate::load::pass::{Pass, passes};
+use crate::load::rebuild;
+use crate::load::sort::chunk::{events_by_window, held_back, keep_window};
+use crate::load::spec::{LoadTarget, Loaded, Loader, Progress};
+use crate::load::state::TargetState;
+use crate::load::stats::LoadStats;
+use crate::load::work::Work;
+use crate::load::write::SstWriter;
+use crate::version::VersionEdit;
+
+/// Pieces of inputs that may wait to be parsed.
+const READ_AHEAD: usize = 4;
+
+/// Events from which a window is sorted and encoded by all cores together.
+const LARGE_WINDOW: usize = 1 << 20;
+
+impl<'a> Loader<'a> {
+    /// Loads the new and changed inputs of each target's plan. Returns an edit for each target.
+    ///
+    /// Rows of a grown input are appended to its windows, unless they would hide cells of later inputs: then the load
+    /// starts over and rebuilds those windows.
+    ///
+    /// # Errors
+    /// Those of reading, encoding and writing; [`crate::StoreError::InputsGone`] if a window must be rebuilt and one
+    /// of its inputs is gone. The SSTs written so far are removed.
+    pub fn load(&self) -> Result<Vec<Loaded>> {
+        let loaded = self.load_once(&[])?;
+        let discard =
+            || self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
+        let overtaken = self.targets.iter().zip(&loaded).map(|(target, loaded)| target.overtaken(&loaded.edit));
+        let overtaken: Vec<Vec<String>> = overtaken.collect::<Result<_>>().inspect_err(|_| discard())?;
+        if overtaken.iter().all(Vec::is_empty) {
+            return Ok(loaded);
+        }
+        discard();
+        let plans = self.targets.iter().zip(&overtaken).map(|(target, paths)| {
+            let mut plan = target.plan.clone();
+            plan.rebuild_grown(paths);
+            plan
+        });
+        let plans: Vec<InputPlan> = plans.collect();
+        let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
+        let again = Loader { targets, ..*self };
+        let reported: Vec<&[Grown]> = self.targets.iter().map(|target| target.plan.grown.as_slice()).collect();
+        let loaded = again.load_once(&reported)?;
+        Ok(loaded.into_iter().zip(overtaken).map(|(loaded, overtaken)| Loaded { overtaken, ..loaded }).collect())
+    }
+
+    /// As [`Self::load`], for inputs that are not overtaken. On a second try, `reported` are the inputs of each target
+    /// that had grown at the first: all rejected rows except those of their old content were reported then.
+    fn load_once(&self, reported: &[&[Grown]]) -> Result<Vec<Loaded>> {
+        let mut works = rebuild::plan(self)?;
+        for (work, grown) in works.iter_mut().zip(reported) {
+            work.report_only_held(grown);
+        }
+        let encoders: Vec<Encoders<'a>> = self.targets.iter().map(|target| Encoders::new(target.layout)).collect();
+        let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
+        let passes = passes(&works);
+        let bytes = passes.iter().flat_map(|pass| &pass.readings).map(|reading| reading.file.size).sum();
+        (self.on_progress)(Progress::ToRead { bytes });
+        let mut passes = passes.into_iter();
+        let done = passes.try_for_each(|pass| self.run_pass(&pass, &works, &encoders, &mut states));
+        let done = done.and_then(|()| works.iter_mut().zip(&states).try_for_each(|(work, state)| state.settle(work)));
+        let loaded = works.into_iter().zip(states).map(|(work, state)| {
+            let (ssts, stats) = state.into_written();
+            Loaded { edit: VersionEdit { ssts, ..work.edit }, stats, overtaken: Vec::new() }
+        });
+        let loaded: Vec<Loaded> = loaded.collect();
+        if done.is_err() {
+            self.targets.iter().zip(&loaded).for_each(|(target, loaded)| target.table.discard(&loaded.edit));
+        }
+        done.map(|()| loaded)
+    }
+
+    fn run_pass(
+        &self,
+        pass: &Pass,
+        works: &[Work],
+        encoders: &[Encoders<'a>],
+        states: &mut [TargetState],
+    ) -> Result<()> {
+        let Some(first) = pass.targets.first().copied() else { return Ok(()) };
+        let on_bytes = |bytes| (self.on_progress)(Progress::Read { bytes, rows: 0 });
+        read_ahead(self.feed, &pass.files(works), READ_AHEAD, &on_bytes, |messages| {
+            let messages = Mutex::new(messages.fuse());
+            loop {
+                let gather = Batcher { loader: self, pass, works, encoders, messages: &messages };
+                let clock = Instant::now();
+                let (more, waited) = gather.until_full(states)?;
+                let stats = &mut states[first].stats;
+                stats.read += waited;
+                stats.parse += clock.elapsed().saturating_sub(waited);
+                self.flush(&pass.targets, encoders, states, more)?;
+                if !more {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    /// Sorts and writes the waiting cells; if `more` will come, it may hold back one window.
+    fn flush(
+        &self,
+        targets: &[usize],
+        encoders: &[Encoders<'a>],
+        states: &mut [TargetState],
+        more: bool,
+    ) -> Result<()> {
+        let mut targets = targets.iter();
+        targets.try_for_each(|at| self.flush_target(&self.targets[*at], &encoders[*at], &mut states[*at], more))
+    }
+
+    fn flush_target(
+        &self,
+        target: &LoadTarget<'_>,
+        encoders: &Encoders<'_>,
+        state: &mut TargetState,
+        more: bool,
+    ) -> Result<()> {
+        let mut chunks = std::mem::take(&mut state.chunks);
+        chunks.sort_by_key(|chunk| chunk.place);
+        let held = if more { held_back(&chunks) } else { None };
+        let mut events = events_by_window(&chunks);
+        held.map(|window| events.remove(&window));
+        // A large window keeps all cores busy, and one at a time bounds the memory for its copy.
+        let (large, small): (Vec<_>, Vec<_>) = events.into_iter().partition(|(_, events)| *events >= LARGE_WINDOW);
+        let clock = Instant::now();
+        let schema = target.layout.stored();
+        let ranks = encoders.ranks(schema.groups.len());
+        state.stats.sort += clock.elapsed();
+        let on_written = |rows| {
+            (self.on_progress)(Progress::Wrote { rows });
+            self.feed.go_on()
+        };
+        let (table, layout, limits) = (target.table, target.layout, StripeLimits::default());
+        let writer = SstWriter { table, layout, schema, ids: self.ids, limits, on_written: &on_written };
+        let (counted, finished) = Finisher::beside(|finisher| {
+            let write = |(start, _)| writer.write_window(&chunks, start, &ranks, finisher);
+            let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();
+            written.par_extend(small.into_par_iter().map(write));
+            written
+        });
+        state.chunks = held.map_or(Vec::new(), |window| keep_window(chunks, window));
+        state.bytes = state.chunks.iter().map(|chunk| chunk.bytes).sum();
+        // Files finished before a failure are recorded, so that they are removed.
+        let mut failed = Ok(());
+        for Finished { place, sst, took } in finished {
+            state.stats.write += took;
+            match sst {
+                Ok(Some(sst)) => {
+                    state.stats.count_sst(&sst);
+                    state.ssts.entry(place.window).or_default().push(sst);
+                }
+                Ok(None) => {}
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        for counted in counted {
+            match counted {
+                Ok(counted) => state.stats.add(&counted),
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        failed
+    }
+}

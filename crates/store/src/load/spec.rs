@@ -1,0 +1,88 @@
+//! Arguments and results of a load.
+
+use tidetable_layout::Layout;
+
+use crate::ids::Ids;
+use crate::load::input::feed::Feed;
+use crate::load::input::plan::InputPlan;
+use crate::load::input::prepare::Prepare;
+use crate::load::input::read::RejectedRow;
+use crate::load::stats::LoadStats;
+use crate::table::Table;
+use crate::version::{Version, VersionEdit};
+
+/// Least memory budget of a load, bytes: with less it would write an SST for each piece.
+pub const LEAST_MEMORY: u64 = 16 << 20;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// A load of one source into its tables.
+pub struct Loader<'a> {
+    /// The rows.
+    pub feed: &'a dyn Feed,
+    /// Derived columns, computed once for all tables.
+    pub derive: Option<&'a dyn Prepare>,
+    /// The tables.
+    pub targets: Vec<LoadTarget<'a>>,
+    /// Ids of new SSTs.
+    pub ids: &'a dyn Ids,
+    /// Memory budget in bytes, approximate, for all tables together. It bounds the cells that wait to be sorted and
+    /// written; a piece of an input is held whatever its size.
+    pub memory: u64,
+    /// Called for each rejected row of a new or changed input.
+    pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
+    /// Called as bytes are read, and rows encoded and written.
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// A table to load into.
+#[derive(Clone, Copy)]
+pub struct LoadTarget<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Its layout.
+    pub layout: &'a Layout,
+    /// Row filter of the table.
+    pub filter: Option<&'a dyn Prepare>,
+    /// The version to load into.
+    pub base: &'a Version,
+    /// The inputs to load.
+    pub plan: &'a InputPlan,
+}
+
+/// Progress of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Total to read, once it is known which inputs are read again to rebuild windows.
+    ToRead {
+        /// Bytes as stored.
+        bytes: u64,
+    },
+    /// Bytes of inputs read, and rows of them parsed, since the last call.
+    Read {
+        /// Bytes as stored.
+        bytes: u64,
+        /// Rows that fit their declared types.
+        rows: u64,
+    },
+    /// Rows were encoded for a table, and wait to be sorted.
+    Encoded {
+        /// Rows since the last call.
+        rows: u64,
+    },
+    /// Rows were sorted and written.
+    Wrote {
+        /// Rows since the last call.
+        rows: u64,
+    },
+}
+
+/// Result of a load for one table, invisible until its edit is committed.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The edit to commit.
+    pub edit: VersionEdit,
+    /// Counts and times. Costs shared by several tables are attributed to the first.
+    pub stats: LoadStats,
+    /// Grown inputs whose windows were rebuilt, because later inputs write the same cells.
+    pub overtaken: Vec<String>,
+}

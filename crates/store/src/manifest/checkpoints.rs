@@ -1,0 +1,116 @@
+//! Checkpoints of a table, and the oldest version it keeps.
+
+use crate::error::{Result, StoreError};
+use crate::ids::TABLES;
+use crate::manifest;
+use crate::manifest::store::{Kept, ManifestStore, numbered};
+use crate::version::{Origin, Version};
+
+/// Commits between checkpoints: a reader reads at most as many deltas.
+const CHECKPOINT_EVERY: u64 = 32;
+
+/// Extension of the file that marks the oldest version.
+const OLDEST: &str = ".oldest";
+
+impl ManifestStore {
+    pub(crate) fn checkpoint_directory(&self) -> String {
+        format!("{TABLES}/{}/checkpoint", self.table)
+    }
+
+    pub(crate) fn checkpoint_path(&self, number: u64) -> String {
+        format!("{}/{number:020}.json", self.checkpoint_directory())
+    }
+
+    /// The oldest version and the checkpoints.
+    pub(crate) fn kept(&self) -> Result<Kept> {
+        let names = self.blobs.list(&self.checkpoint_directory())?;
+        let oldest = numbered(&names, OLDEST).last().copied().unwrap_or(1);
+        let checkpoints = numbered(&names, ".json").into_iter().filter(|number| *number >= oldest).collect();
+        Ok(Kept { oldest, checkpoints })
+    }
+
+    /// Makes `version` the oldest, so that those before it can be removed.
+    pub(crate) fn truncate_before(&self, version: &Version) -> Result<()> {
+        self.write_checkpoint(version)?;
+        let is_whole = |found: Version| found == *version && found.origin.manifest == version.origin.manifest;
+        if !self.read_checkpoint(version.number).is_ok_and(|found| found.is_some_and(is_whole)) {
+            // Replaces a damaged checkpoint, which was harmless while the deltas before it existed.
+            let (path, bytes) = self.checkpoint_of(version)?;
+            self.blobs.replace(&path, &bytes)?;
+        }
+        self.blobs.replace(&self.oldest_path(version.number), &[])?;
+        for older in numbered(&self.blobs.list(&self.checkpoint_directory())?, OLDEST) {
+            if older < version.number {
+                self.blobs.delete(&self.oldest_path(older))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn oldest_path(&self, number: u64) -> String {
+        format!("{}/{number:020}{OLDEST}", self.checkpoint_directory())
+    }
+
+    /// Writes a checkpoint of `version`, which must have a manifest.
+    pub(crate) fn write_checkpoint(&self, version: &Version) -> Result<()> {
+        let (path, bytes) = self.checkpoint_of(version)?;
+        // Another process may have written the same checkpoint.
+        self.blobs.create_new(&path, &bytes).map(|_| ())
+    }
+
+    pub(crate) fn checkpoint_of(&self, version: &Version) -> Result<(String, Vec<u8>)> {
+        let path = self.checkpoint_path(version.number);
+        match manifest::encode_checkpoint(version, &version.origin.manifest) {
+            Ok(bytes) => Ok((path, bytes)),
+            Err(reason) => Err(StoreError::Manifest { path, reason }),
+        }
+    }
+
+    /// The version of a checkpoint; `None` if it is missing or damaged.
+    pub(super) fn checkpointed(&self, number: u64) -> Option<Version> {
+        match self.read_checkpoint(number) {
+            Ok(version) => version,
+            Err(error) => {
+                tracing::warn!(%error, "a checkpoint cannot be used; the deltas before it are read instead");
+                None
+            }
+        }
+    }
+
+    /// The version of a checkpoint; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn read_checkpoint(&self, number: u64) -> Result<Option<Version>> {
+        let path = self.checkpoint_path(number);
+        let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
+        let decoded = manifest::decode_checkpoint(&bytes, number);
+        let (version, checksum) = decoded.map_err(|reason| StoreError::Manifest { path, reason })?;
+        Ok(Some(Version { origin: Origin { manifest: checksum, checkpoint: number }, ..version }))
+    }
+
+    /// Failing to write a checkpoint does not fail the commit: the next one tries again.
+    pub(crate) fn checkpoint_if_due(&self, version: &mut Version) {
+        if version.number - version.origin.checkpoint < CHECKPOINT_EVERY {
+            return;
+        }
+        match self.write_checkpoint(version) {
+            Ok(()) => version.origin.checkpoint = version.number,
+            Err(error) => tracing::warn!(%error, "cannot write a checkpoint; the next commit tries again"),
+        }
+    }
+
+    /// The small files of a copy of the table that begins with `version`, by path inside the store. Only the SSTs are
+    /// missing.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub(crate) fn files_of(&self, version: &Version) -> Result<Vec<(String, Vec<u8>)>> {
+        let number = version.number;
+        let path = self.path(number);
+        let Some(bytes) = self.blobs.read(&path)? else { return Err(self.missing(number)) };
+        manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path: path.clone(), reason })?;
+        let (checkpoint, whole) = self.checkpoint_of(version)?;
+        Ok(vec![(path, bytes.to_vec()), (checkpoint, whole), (self.oldest_path(number), Vec::new())])
+    }
+}

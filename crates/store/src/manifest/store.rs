@@ -1,0 +1,280 @@
+//! Manifest store: the sequence of versions of a table, and reading one of them.
+//!
+//! Manifest numbers have no gaps, from the oldest version that vacuum has left to the newest. Checkpoints save
+//! reading many deltas; a missing or damaged checkpoint costs time, never a version.
+
+use std::sync::Arc;
+
+use crate::error::{Result, StoreError};
+use crate::ids::TABLES;
+use crate::manifest;
+use crate::manifest::newest::NewestVersions;
+use crate::manifest::{Manifest, ManifestDelta};
+use crate::storage::blobs::Blobs;
+use crate::version::{Origin, Version, invariants};
+
+/// Attempts to read the newest version while vacuums remove older ones.
+const ATTEMPTS: usize = 5;
+
+/// The versions of a table.
+pub(crate) struct Kept {
+    /// Number of the oldest version, whether its manifest exists or not.
+    pub(crate) oldest: u64,
+    /// Numbers of the versions from the oldest on that have a checkpoint, ascending.
+    pub(crate) checkpoints: Vec<u64>,
+}
+
+/// The manifests and checkpoints of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct ManifestStore {
+    pub(super) blobs: Arc<dyn Blobs>,
+    pub(super) table: String,
+    newest: Arc<NewestVersions>,
+}
+
+impl ManifestStore {
+    pub(crate) fn new(blobs: Arc<dyn Blobs>, table: String, newest: Arc<NewestVersions>) -> Self {
+        Self { blobs, table, newest }
+    }
+
+    pub(crate) fn directory(&self) -> String {
+        format!("{TABLES}/{}/manifest", self.table)
+    }
+
+    pub(crate) fn path(&self, number: u64) -> String {
+        format!("{}/{number:020}.json", self.directory())
+    }
+
+    /// Number of the newest version; 0 if there is none.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed, or one is missing.
+    pub(crate) fn latest_number(&self) -> Result<u64> {
+        // The directory of checkpoints stays small; that of manifests is listed only without checkpoints.
+        let Some(mut number) = self.kept()?.checkpoints.last().copied() else {
+            return Ok(self.version_numbers()?.last().copied().unwrap_or(0));
+        };
+        while self.has(number + 1)? {
+            number += 1;
+        }
+        // Committing after a gap would discard the versions beyond it.
+        if self.has(number + 2)? {
+            return Err(self.missing(number + 1));
+        }
+        Ok(number)
+    }
+
+    /// Numbers of all versions, ascending.
+    ///
+    /// # Errors
+    /// If the manifests cannot be listed.
+    pub(crate) fn version_numbers(&self) -> Result<Vec<u64>> {
+        let oldest = self.kept()?.oldest;
+        let mut numbers = self.numbers(&self.directory())?;
+        numbers.retain(|number| *number >= oldest);
+        Ok(numbers)
+    }
+
+    /// Numbers of the files in a directory of manifests or checkpoints, valid or not; ascending.
+    pub(crate) fn numbers(&self, directory: &str) -> Result<Vec<u64>> {
+        Ok(numbered(&self.blobs.list(directory)?, ".json"))
+    }
+
+    pub(crate) fn has(&self, number: u64) -> Result<bool> {
+        Ok(self.blobs.stat(&self.path(number))?.is_some())
+    }
+
+    /// The newest version; `None` if the table does not exist.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub(crate) fn latest(&self) -> Result<Option<Version>> {
+        let read = || {
+            let number = self.latest_number()?;
+            if number == 0 { Ok(None) } else { self.newest_version(number).map(Some) }
+        };
+        let mut latest = read();
+        for _ in 1..ATTEMPTS {
+            match latest {
+                // A vacuum may have removed files between listing and reading; damage persists across attempts.
+                Err(StoreError::Vacuumed { .. } | StoreError::NoVersion { .. } | StoreError::Manifest { .. }) => {
+                    latest = read();
+                }
+                latest => return latest,
+            }
+        }
+        latest
+    }
+
+    /// Version `number`, the newest, from the cache if possible.
+    fn newest_version(&self, number: u64) -> Result<Version> {
+        let file = self.blobs.stat(&self.path(number))?.filter(|file| file.modified.is_some());
+        if let Some(version) = file.and_then(|file| self.newest.of_file(&self.table, number, file)) {
+            return Ok(version);
+        }
+        if self.newest.has(&self.table, number)
+            && let Some(manifest) = self.checksum(number)?
+            && let Some(version) = self.newest.get(&self.table, number, &manifest)
+        {
+            return Ok(version);
+        }
+        let version = self.version(number)?;
+        self.newest.put(&self.table, &version, file);
+        Ok(version)
+    }
+
+    /// Version `number`.
+    ///
+    /// # Errors
+    /// [`StoreError::Vacuumed`] or [`StoreError::NoVersion`] if it does not exist; or if its manifest, or one that it
+    /// is based on, cannot be read.
+    pub(crate) fn version(&self, number: u64) -> Result<Version> {
+        let Kept { oldest, checkpoints } = self.kept()?;
+        if number < oldest {
+            return Err(StoreError::Vacuumed { table: self.table.clone(), number, oldest });
+        }
+        let (delta, checksum) = match self.read(number)? {
+            (Manifest::Full(version), checksum) => return self.checked(*version, checksum, number),
+            (Manifest::Delta(delta), checksum) => (*delta, checksum),
+        };
+        // Reads deltas back to a checkpoint or full manifest.
+        let mut deltas = vec![(delta, checksum)];
+        let mut at = number;
+        let mut version = loop {
+            if checkpoints.binary_search(&at).is_ok()
+                && let Some(version) = self.checkpointed(at)
+            {
+                break version;
+            }
+            at -= 1;
+            match self.read(at)? {
+                (Manifest::Full(version), checksum) => {
+                    break Version { origin: Origin { manifest: checksum, checkpoint: at }, ..*version };
+                }
+                (Manifest::Delta(delta), checksum) => deltas.push((*delta, checksum)),
+            }
+        };
+        let checkpoint = version.number;
+        while let Some((delta, checksum)) = deltas.pop() {
+            // The manifest of the checkpointed version.
+            if delta.number == checkpoint {
+                self.follows(&checksum, &version.origin.manifest, checkpoint)?;
+                continue;
+            }
+            let number = delta.number;
+            self.follows(&delta.before, &version.origin.manifest, number)?;
+            version = delta.apply(version).map_err(|reason| self.broken(number, reason))?;
+            version.origin = Origin { manifest: checksum, checkpoint };
+        }
+        let checksum = version.origin.manifest.clone();
+        self.checked(version, checksum, checkpoint)
+    }
+
+    /// Passes the versions from `first` to `last` to `take`, ascending.
+    ///
+    /// # Errors
+    /// As [`Self::version`], and those of `take`.
+    pub(crate) fn walk(&self, first: u64, last: u64, mut take: impl FnMut(&Version) -> Result<()>) -> Result<()> {
+        let mut version = self.version(first)?;
+        take(&version)?;
+        for number in first + 1..=last {
+            version = match self.read(number)? {
+                (Manifest::Full(version), checksum) => self.checked(*version, checksum, number)?,
+                (Manifest::Delta(delta), checksum) => {
+                    self.follows(&delta.before, &version.origin.manifest, number)?;
+                    let checkpoint = version.origin.checkpoint;
+                    let next = delta.apply(version).map_err(|reason| self.broken(number, reason))?;
+                    Version { origin: Origin { manifest: checksum, checkpoint }, ..next }
+                }
+            };
+            take(&version)?;
+        }
+        Ok(())
+    }
+
+    /// The newest version with a logical time of at most `time` (microseconds).
+    ///
+    /// # Errors
+    /// [`StoreError::NoVersionAt`] if there is none, or if a manifest cannot be read.
+    pub(crate) fn version_at(&self, time: i64) -> Result<Version> {
+        let (newest, first) = (self.latest_number()?, self.kept()?.oldest);
+        let mut oldest = None;
+        // Logical times need not ascend.
+        for number in (first..=newest).rev() {
+            if number < newest && !self.has(number)? {
+                break;
+            }
+            let now = match self.read(number)?.0 {
+                Manifest::Full(version) => version.now,
+                Manifest::Delta(delta) => delta.now(),
+            };
+            if now <= time {
+                return self.version(number);
+            }
+            oldest = Some((number, now));
+        }
+        let (oldest, now) = oldest.unwrap_or_default();
+        Err(StoreError::NoVersionAt { table: self.table.clone(), oldest, now })
+    }
+
+    /// Manifest `number`, and its checksum.
+    pub(crate) fn read(&self, number: u64) -> Result<(Manifest, String)> {
+        let path = self.path(number);
+        let Some(bytes) = self.blobs.read(&path)? else { return Err(self.gone(number)?) };
+        manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path, reason })
+    }
+
+    /// Checksum of manifest `number`, if it exists.
+    pub(crate) fn checksum(&self, number: u64) -> Result<Option<String>> {
+        let path = self.path(number);
+        let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
+        manifest::checksum_of(&bytes).map(Some).map_err(|reason| StoreError::Manifest { path, reason })
+    }
+
+    /// The delta of manifest `number`, if it exists and is one.
+    pub(crate) fn delta(&self, number: u64) -> Result<Option<(ManifestDelta, String)>> {
+        let path = self.path(number);
+        let Some(bytes) = self.blobs.read(&path)? else { return Ok(None) };
+        match manifest::read(&bytes, number).map_err(|reason| StoreError::Manifest { path, reason })? {
+            (Manifest::Delta(delta), checksum) => Ok(Some((*delta, checksum))),
+            (Manifest::Full(_), _) => Ok(None),
+        }
+    }
+
+    /// The error for the missing manifest `number`.
+    fn gone(&self, number: u64) -> Result<StoreError> {
+        let numbers = self.version_numbers()?;
+        let table = self.table.clone();
+        Ok(match (numbers.first(), numbers.last()) {
+            (Some(oldest), _) if number < *oldest => StoreError::Vacuumed { table, number, oldest: *oldest },
+            (_, Some(newest)) if number < *newest => self.missing(number),
+            (_, newest) => StoreError::NoVersion { table, number, newest: newest.copied().unwrap_or(0) },
+        })
+    }
+
+    pub(crate) fn missing(&self, number: u64) -> StoreError {
+        self.broken(number, "it is missing, and later ones are there".to_owned())
+    }
+
+    pub(super) fn broken(&self, number: u64, reason: String) -> StoreError {
+        StoreError::Manifest { path: self.path(number), reason }
+    }
+
+    /// Checks that manifest `number` states the checksum of the manifest before it.
+    fn follows(&self, stated: &str, found: &str, number: u64) -> Result<()> {
+        let reason = "it does not follow the manifest before it: one of them is of another table or time";
+        if stated == found { Ok(()) } else { Err(self.broken(number, reason.to_owned())) }
+    }
+
+    fn checked(&self, version: Version, manifest: String, checkpoint: u64) -> Result<Version> {
+        invariants::check(&version).map_err(|rule| self.broken(version.number, rule))?;
+        Ok(Version { origin: Origin { manifest, checkpoint }, ..version })
+    }
+}
+
+/// The numbers of file names with this extension, ascending.
+pub(super) fn numbered(names: &[String], ending: &str) -> Vec<u64> {
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(ending)?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}

@@ -1,0 +1,70 @@
+//! A store of tables.
+
+use std::sync::Arc;
+
+use crate::error::{Result, StoreError};
+use crate::ids::TABLES;
+use crate::maintenance::size::ROW_LIMIT;
+use crate::manifest::newest::NewestVersions;
+use crate::read::snapshot::Snapshot;
+use crate::storage::blobs::Blobs;
+use crate::table::Table;
+
+/// All tables under one root.
+#[derive(Debug, Clone)]
+pub struct Store {
+    blobs: Arc<dyn Blobs>,
+    newest: Arc<NewestVersions>,
+    row_limit: u64,
+}
+
+impl Store {
+    /// A store in `blobs`.
+    pub fn new(blobs: Arc<dyn Blobs>) -> Self {
+        Self { blobs, newest: Arc::default(), row_limit: ROW_LIMIT }
+    }
+
+    /// The same store with another limit on the bytes of a row, for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_row_limit(self, row_limit: u64) -> Self {
+        Self { row_limit, ..self }
+    }
+
+    /// Its storage.
+    pub fn blobs(&self) -> &Arc<dyn Blobs> {
+        &self.blobs
+    }
+
+    /// Names of the tables, ascending.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        let mut names = self.blobs.list(TABLES)?;
+        // A table that cannot be read is listed all the same.
+        names.retain(|name| !matches!(self.table(name).latest_number(), Ok(0)));
+        Ok(names)
+    }
+
+    /// The table `name`, whether it exists or not.
+    pub fn table(&self, name: &str) -> Table {
+        Table::new(&self.blobs, name, &self.newest, self.row_limit)
+    }
+
+    /// A snapshot of the newest version of a table that must exist.
+    ///
+    /// # Errors
+    /// [`StoreError::NoTable`], or if it cannot be read.
+    pub fn snapshot(&self, name: &str) -> Result<Snapshot> {
+        let table = self.table(name);
+        match table.latest()? {
+            Some(version) => Snapshot::new(table, Arc::new(version)),
+            None => {
+                let known = self.tables()?;
+                let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+                Err(StoreError::NoTable { name: name.to_owned(), root: self.blobs.display(), known })
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Inputs of a version, and names of inputs without rows: copies, and removed inputs.
+//!
+//! A name keeps the sequence number that it got when it was first seen, so that order and tombstones stay valid
+//! whatever happens to the file. The names whose rows a table holds are its [`crate::Input`]s; these are the others.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use tidetable_source::ContentHash;
+
+use crate::version::cow_list::CowList;
+
+/// An input the table holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Input sequence number: among equal cells the one with the greatest wins.
+    #[serde(rename = "sequence")]
+    pub input_seqno: u64,
+    /// Path or URL, as in the job.
+    pub path: String,
+    /// Bytes as stored.
+    pub size: u64,
+    /// Fingerprint of the file, to detect changes; see [`tidetable_source::InputFile::version`].
+    pub version: String,
+    /// Hash of the bytes as stored.
+    pub hash: ContentHash,
+    /// Rows read, including rejected ones.
+    pub read: u64,
+    /// Rows rejected.
+    pub rejected: u64,
+    /// UTC days its cells lie in, days since the epoch, ascending.
+    pub days: Vec<i32>,
+    /// Starts of the windows its cells lie in, microseconds, ascending.
+    pub windows: Vec<i64>,
+}
+
+/// A name that was seen and for which the table holds no rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputName {
+    /// Input sequence number.
+    #[serde(rename = "sequence")]
+    pub input_seqno: u64,
+    /// Path or URL, as in the job.
+    pub path: String,
+    /// Its content when last seen, a copy of an input's. `None` for a removed input, which is ignored until it comes
+    /// back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<InputContent>,
+}
+
+/// Content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputContent {
+    /// Bytes as stored.
+    pub size: u64,
+    /// Fingerprint of the file, as in [`crate::Input::version`].
+    pub version: String,
+    /// Hash of the bytes as stored.
+    pub hash: ContentHash,
+}
+
+/// An input or another name of a version.
+pub(crate) trait Named {
+    /// Path or URL.
+    fn path(&self) -> &str;
+    /// Input sequence number.
+    fn input_seqno(&self) -> u64;
+}
+
+impl Named for InputName {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn input_seqno(&self) -> u64 {
+        self.input_seqno
+    }
+}
+
+impl Named for Input {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn input_seqno(&self) -> u64 {
+        self.input_seqno
+    }
+}
+
+/// Removes items by path, inserts or replaces others by path, and sorts by sequence number.
+pub(crate) fn put_named<T: Named>(items: &mut CowList<T>, gone: &[String], put: Vec<T>) {
+    if !gone.is_empty() {
+        let gone: HashSet<&str> = gone.iter().map(String::as_str).collect();
+        items.retain(|item| !gone.contains(item.path()));
+    }
+    if put.is_empty() {
+        return;
+    }
+    let places: HashMap<String, usize> = {
+        let wanted: HashSet<&str> = put.iter().map(Named::path).collect();
+        let found = items.iter().enumerate().filter(|(_, item)| wanted.contains(item.path()));
+        found.map(|(at, item)| (item.path().to_owned(), at)).collect()
+    };
+    for item in put {
+        match places.get(item.path()) {
+            Some(at) => items.set(*at, item),
+            None => items.push(item),
+        }
+    }
+    items.sort_by_key(Named::input_seqno);
+}

@@ -1,0 +1,98 @@
+//! Rebase: applying an edit to a newer version than its base, where that is sound.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::version::inputs::InputName;
+use crate::version::{Input, Version, VersionEdit};
+
+impl Version {
+    /// Whether `edit` may be applied to this version, although it was made against another.
+    ///
+    /// # Errors
+    /// The reason for [`crate::StoreError::Conflict`].
+    pub(crate) fn may_rebase(&self, edit: &VersionEdit) -> Result<(), String> {
+        if let Some(compacted) = &edit.compacted {
+            compacted.may_rebase(self, edit.base)?;
+        }
+        // A delete lists the days it changes, without those of rows added since.
+        let exact = !edit.rebuilt.is_empty() || !edit.deletes.is_empty() || !edit.removed_ssts.is_empty();
+        if exact || edit.reset.is_some() || !edit.removed.is_empty() {
+            return Err(format!("version {} is newer than the {} this run read", self.number, edit.base));
+        }
+        let live: HashMap<&str, &Input> = self.inputs.iter().map(|input| (input.path.as_str(), input)).collect();
+        let names: HashMap<&str, &InputName> = self.names.iter().map(|name| (name.path.as_str(), name)).collect();
+        let hashes: HashSet<u128> = live.values().map(|input| input.hash.0).collect();
+        let both = |path: &str| Err(format!("{path} was loaded by both"));
+        for input in &edit.inputs {
+            match live.get(input.path.as_str()) {
+                // Only its fingerprint changed. With SSTs, both may have loaded the input: its cells would be stored
+                // and summed twice.
+                Some(held)
+                    if edit.ssts.is_empty() && (held.input_seqno, held.hash) == (input.input_seqno, input.hash) => {}
+                None if !names.contains_key(input.path.as_str()) && !hashes.contains(&input.hash.0) => {}
+                _ => return both(&input.path),
+            }
+        }
+        for name in &edit.names {
+            let known = names.get(name.path.as_str());
+            if live.contains_key(name.path.as_str()) || known.is_some_and(|known| known.input_seqno != name.input_seqno)
+            {
+                return both(&name.path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rebases `edit` from `planned` onto this version, after concurrent compactions and deletes. The deletes are
+    /// made again, for the rebuilt windows.
+    ///
+    /// # Errors
+    /// The reason for [`crate::StoreError::Conflict`]: other changes were committed, or a new input was read, to
+    /// which the deletes do not apply.
+    pub(crate) fn rebased(&self, planned: &Self, edit: &VersionEdit) -> Result<VersionEdit, String> {
+        let newer = || format!("version {} is newer than the {} this run read", self.number, edit.base);
+        if !edit.deletes.is_empty() || !edit.removed_ssts.is_empty() || edit.compacted.is_some() {
+            return Err(newer());
+        }
+        let same = (&self.table, &self.inputs, &self.names) == (&planned.table, &planned.inputs, &planned.names);
+        let Some((known, since)) = self.tombstones.split_at_checked(planned.tombstones.len()) else {
+            return Err(newer());
+        };
+        if !same || known != planned.tombstones.as_slice() {
+            return Err(newer());
+        }
+        let next = planned.next_input_seqno();
+        // Rows of inputs that are older than the deletes.
+        let brings_known = |input: &Input| {
+            let at = planned.inputs.binary_search_by_key(&input.input_seqno, |held| held.input_seqno);
+            at.is_ok_and(|at| planned.inputs[at].hash != input.hash)
+        };
+        if edit.reset.is_none() && edit.rebuilt.is_empty() && !edit.inputs.iter().any(brings_known) {
+            return Ok(VersionEdit { base: self.number, ..edit.clone() });
+        }
+        let has_new = edit.inputs.iter().any(|input| input.input_seqno >= next)
+            || edit.names.iter().any(|name| name.input_seqno >= next);
+        if has_new && !since.is_empty() {
+            return Err(newer());
+        }
+        let again = since.iter().filter(|_| !tidetable_sstable::failpoint!(ForgetDropsMeanwhile));
+        let deletes = again.map(|drop| drop.target.clone()).collect();
+        Ok(VersionEdit { deletes, base: self.number, ..edit.clone() })
+    }
+
+    /// Gives new inputs and names the next free sequence numbers: a concurrent commit may have used theirs, and its
+    /// cells came first.
+    pub(crate) fn give_later_seqnos(&self, inputs: &mut [Input], names: &mut [InputName]) {
+        let known: HashSet<&str> = {
+            let inputs = self.inputs.iter().map(|input| input.path.as_str());
+            inputs.chain(self.names.iter().map(|name| name.path.as_str())).collect()
+        };
+        let new_inputs = inputs.iter_mut().filter(|input| !known.contains(input.path.as_str()));
+        let new_names = names.iter_mut().filter(|name| !known.contains(name.path.as_str()));
+        let mut new: Vec<&mut u64> = new_inputs.map(|input| &mut input.input_seqno).collect();
+        new.extend(new_names.map(|name| &mut name.input_seqno));
+        let first = new.iter().map(|input_seqno| **input_seqno).min().unwrap_or(0);
+        let later = self.next_input_seqno().saturating_sub(first);
+        new.into_iter().for_each(|input_seqno| *input_seqno += later);
+    }
+}

@@ -1,0 +1,48 @@
+//! A window of a version, and its SSTs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::version::sst::Sst;
+
+/// A window and its SSTs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowState {
+    /// Start, microseconds since the epoch.
+    pub start: i64,
+    /// For each of its UTC days (days since the epoch), the last version that changed the day.
+    pub days: BTreeMap<i32, u64>,
+    /// Its SSTs, older data first; those of one compaction by key.
+    pub ssts: Vec<Sst>,
+}
+
+impl WindowState {
+    /// A window without SSTs.
+    pub(crate) fn new(start: i64) -> Self {
+        Self { start, days: BTreeMap::new(), ssts: Vec::new() }
+    }
+
+    /// Removes all SSTs; version `number` changes all its days.
+    pub(crate) fn empty(&mut self, number: u64) {
+        self.ssts.clear();
+        self.touch(number);
+    }
+
+    /// Marks all its days as changed by version `number`.
+    pub(crate) fn touch(&mut self, number: u64) {
+        self.days.values_mut().for_each(|changed| *changed = number);
+    }
+
+    /// Removes the rebuilt windows at `starts` from its multi-window files, and the files without live windows; if it
+    /// is one of them, also its own SSTs.
+    pub(crate) fn leave(&mut self, starts: &[i64]) {
+        self.ssts.retain_mut(|sst| match &mut sst.multi_window {
+            Some(multi_window) => {
+                starts.iter().for_each(|start| multi_window.leave(*start));
+                !multi_window.windows.is_empty()
+            }
+            None => !starts.contains(&self.start),
+        });
+    }
+}
