@@ -99,7 +99,8 @@ fn what_cannot_be_declared_is_said() {
     assert!(fails("create external table m stored as orc location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
     assert!(fails("create external table m stored as json location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
     assert!(
-        fails("create external table m stored as csv location 'no.csv'").contains("there is no file or directory no.csv")
+        fails("create external table m stored as csv location 'no.csv'")
+            .contains("there is no file or directory no.csv")
     );
     assert!(fails("create external table m stored as parquet location 'meters.csv'").len() > 20);
     let taken = "create external table SENSOR stored as csv location 'meters.csv'";
