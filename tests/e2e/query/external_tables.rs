@@ -96,7 +96,8 @@ fn unsupported_declarations_are_errors() {
     assert!(fails("create external table m stored as orc location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
     assert!(fails("create external table m stored as json location 'meters.csv'").contains("PARQUET, CSV, ARROW"));
     assert!(
-        fails("create external table m stored as csv location 'no.csv'").contains("there is no file or directory no.csv")
+        fails("create external table m stored as csv location 'no.csv'")
+            .contains("there is no file or directory no.csv")
     );
     assert!(fails("create external table m stored as parquet location 'meters.csv'").len() > 20);
     let taken = "create external table SENSOR stored as csv location 'meters.csv'";

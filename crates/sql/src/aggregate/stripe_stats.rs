@@ -95,8 +95,8 @@ impl StripeTotals {
             StripeAggregate::Bound { of, kind, greatest } => {
                 let (present, range) = match of {
                     BoundOf::Timestamps => {
-                        let told = |(least, greatest)| (Scalar::Timestamp(least), Scalar::Timestamp(greatest));
-                        (records, stripe.timestamps.map(told))
+                        let range = |(least, greatest)| (Scalar::Timestamp(least), Scalar::Timestamp(greatest));
+                        (records, stripe.timestamps.map(range))
                     }
                     BoundOf::Column(column) => {
                         let column = columns.get(*column)?;

@@ -113,7 +113,7 @@ impl ExportsSchema {
     }
 
     /// The list as it is now, if files of `parts` are gone: the parts were published again since the list was read.
-    fn listed_anew(&self, parts: &[&Part]) -> Option<Self> {
+    fn reloaded(&self, parts: &[&Part]) -> Option<Self> {
         let gone = gone(&self.listed.store, parts.iter().flat_map(|part| part.paths())).ok().flatten();
         gone.map(|_| Self { listed: Arc::new(ExportLists::new(self.listed.store.clone())) })
     }
@@ -127,9 +127,9 @@ impl SchemaProvider for ExportsSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.listed.find(name) {
-            Some(ListEntry::Parts(list, parts)) => match self.listed_anew(&parts) {
-                Some(anew) => match anew.listed.find(name) {
-                    Some(ListEntry::Parts(list, parts)) => anew.open(list, &parts),
+            Some(ListEntry::Parts(list, parts)) => match self.reloaded(&parts) {
+                Some(reloaded) => match reloaded.listed.find(name) {
+                    Some(ListEntry::Parts(list, parts)) => reloaded.open(list, &parts),
                     _ => Ok(None),
                 },
                 None => self.open(list, &parts),

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement;
 
 use crate::error::{Result, SqlError};
-use crate::workarounds::folder_patterns::{is_pattern, located};
+use crate::workarounds::directory_patterns::{is_pattern, located};
 
 /// File formats of external tables.
 const FORMATS: [&str; 3] = ["PARQUET", "CSV", "ARROW"];

@@ -140,13 +140,13 @@ fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
         return Some(string_to_datetime(&own.unwrap_or(utc), text.trim()).ok()?.timestamp_micros());
     };
     count_times(TimeCounts { repeated: 0, cut: u64::from(cut) });
-    let moment = match (zone, own) {
+    let instant = match (zone, own) {
         (Zone::Offset(seconds), _) => local.checked_sub(seconds * MICROS),
-        (Zone::Named(zone), _) | (Zone::None, Some(zone)) => Clock::new(zone, "").moment(local),
+        (Zone::Named(zone), _) | (Zone::None, Some(zone)) => Clock::new(zone, "").instant(local),
         (Zone::None, None) => Some(local),
     };
     // A leap second is the last of a UTC day.
-    moment.filter(|moment| !leap || moment.div_euclid(MICROS) % 86_400 == 0)
+    instant.filter(|instant| !leap || instant.div_euclid(MICROS) % 86_400 == 0)
 }
 
 /// Replaces `expr` by this parser, if it casts text to a time.

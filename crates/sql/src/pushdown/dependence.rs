@@ -29,7 +29,7 @@ pub(crate) fn is_of_row(layout: &Layout, expr: &Expr) -> bool {
             return Some(layout.is_row_field(column.index()));
         }
         let (time, bound) = steps_of_time(expr).or_else(|| start_of_step(expr))?;
-        let of_key = layout.row_time_step(time).is_some_and(|told| bound.rem_euclid(told) == 0);
+        let of_key = layout.row_time_step(time).is_some_and(|step| bound.rem_euclid(step) == 0);
         Some(of_key || layout.is_row_field(time))
     })
 }
@@ -84,13 +84,13 @@ fn steps_of_time(expr: &Expr) -> Option<(usize, i64)> {
 /// within each step that the instant does not split.
 fn start_of_step(expr: &Expr) -> Option<(usize, i64)> {
     let compare = expr.downcast_ref::<BinaryExpr>()?;
-    let moment = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::TimestampMicrosecond(Some(moment), zone) if is_utc(zone.as_deref()) => Some(*moment),
+    let instant = |expr: &Expr| match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::TimestampMicrosecond(Some(instant), zone) if is_utc(zone.as_deref()) => Some(*instant),
         _ => None,
     };
     match compare.op() {
-        Operator::GtEq | Operator::Lt => Some((time_column(compare.left())?, moment(compare.right())?)),
-        Operator::LtEq | Operator::Gt => Some((time_column(compare.right())?, moment(compare.left())?)),
+        Operator::GtEq | Operator::Lt => Some((time_column(compare.left())?, instant(compare.right())?)),
+        Operator::LtEq | Operator::Gt => Some((time_column(compare.right())?, instant(compare.left())?)),
         _ => None,
     }
 }

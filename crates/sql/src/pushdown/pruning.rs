@@ -26,18 +26,7 @@ impl FilterPruner {
         let predicate = pruning(filter, schema)?;
         Some(Self { predicate, layout: Arc::clone(layout), schema: Arc::clone(schema) })
     }
-}
 
-impl StripePruner for FilterPruner {
-    fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
-        let ends = |column: &Column, greatest| self.ends(stripes, column, greatest);
-        let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends });
-        // On an error the stripes are read.
-        kept.map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
-    }
-}
-
-impl FilterPruner {
     /// The least or greatest value of a column by stripe; null if unknown. Null also for a stripe without values: it is
     /// not pruned, although no comparison can hold there.
     fn ends(&self, stripes: &[StripeMeta], column: &Column, greatest: bool) -> Option<ArrayRef> {
@@ -57,6 +46,15 @@ impl FilterPruner {
         let unknown = ScalarValue::try_from(kind).ok()?;
         let values = stripes.iter().map(|stripe| of_stripe(stripe).unwrap_or_else(|| unknown.clone()));
         ScalarValue::iter_to_array(values).ok()
+    }
+}
+
+impl StripePruner for FilterPruner {
+    fn skip(&self, stripes: &[StripeMeta]) -> Vec<bool> {
+        let ends = |column: &Column, greatest| self.ends(stripes, column, greatest);
+        let kept = self.predicate.prune(&ValueBounds { containers: stripes.len(), ends });
+        // On an error the stripes are read.
+        kept.map(|kept| kept.into_iter().map(|kept| !kept).collect()).unwrap_or_default()
     }
 }
 

@@ -278,7 +278,9 @@ fn show_times(time: &Range<i64>, f: &mut Formatter<'_>) -> fmt::Result {
         return f.write_str("all");
     }
     let show = |time: i64, f: &mut Formatter<'_>| match timestamp_us_to_datetime(time) {
-        Some(moment) if time != i64::MIN && time != i64::MAX => write!(f, "{}", moment.format("%Y-%m-%dT%H:%M:%S%.fZ")),
+        Some(instant) if time != i64::MIN && time != i64::MAX => {
+            write!(f, "{}", instant.format("%Y-%m-%dT%H:%M:%S%.fZ"))
+        }
         _ => Ok(()),
     };
     f.write_str("[")?;

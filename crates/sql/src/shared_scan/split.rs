@@ -18,10 +18,10 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn find(&mut self, moment: i64) -> Option<usize> {
-        let is_here = |at: usize| self.times.get(at).is_some_and(|time| time.contains(&moment));
+    fn find(&mut self, instant: i64) -> Option<usize> {
+        let is_here = |at: usize| self.times.get(at).is_some_and(|time| time.contains(&instant));
         if !is_here(self.last) {
-            self.last = self.times.partition_point(|time| time.end <= moment);
+            self.last = self.times.partition_point(|time| time.end <= instant);
         }
         is_here(self.last).then_some(self.last)
     }
@@ -59,8 +59,8 @@ impl PeriodRanges {
     /// If the column is not a timestamp.
     pub(crate) fn by_times(batch: &RecordBatch, at: usize, times: &[Range<i64>]) -> Result<Self> {
         let (mut places, mut finder) = (Self::none(times.len()), Finder { times, last: 0 });
-        for (record, moment) in event_times(batch, at)?.iter().enumerate() {
-            if let Some(period) = moment.and_then(|moment| finder.find(moment)) {
+        for (record, instant) in event_times(batch, at)?.iter().enumerate() {
+            if let Some(period) = instant.and_then(|instant| finder.find(instant)) {
                 places.add(period, record..record + 1);
             }
         }
@@ -99,10 +99,10 @@ mod tests {
 
     const TIMES: [Range<i64>; 3] = [0..10, 10..20, 30..40];
 
-    fn batch(moments: &[Option<i64>]) -> RecordBatch {
-        let names: StringArray = (0..moments.len()).map(|at| Some(format!("r{at}"))).collect();
-        let moments: ArrayRef = Arc::new(TimestampMicrosecondArray::from(moments.to_vec()));
-        RecordBatch::try_from_iter([("ts", moments), ("name", Arc::new(names) as ArrayRef)]).unwrap()
+    fn batch(instants: &[Option<i64>]) -> RecordBatch {
+        let names: StringArray = (0..instants.len()).map(|at| Some(format!("r{at}"))).collect();
+        let instants: ArrayRef = Arc::new(TimestampMicrosecondArray::from(instants.to_vec()));
+        RecordBatch::try_from_iter([("ts", instants), ("name", Arc::new(names) as ArrayRef)]).unwrap()
     }
 
     fn names(places: &PeriodRanges, batch: &RecordBatch, period: usize) -> Vec<String> {

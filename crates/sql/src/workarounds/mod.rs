@@ -2,9 +2,9 @@
 //! issues; a test `still_broken_*` for each fails when the defect is fixed.
 
 pub(crate) mod date_comparisons;
+pub(crate) mod directory_patterns;
 pub(crate) mod distinct_decimals;
 pub(crate) mod floats;
-pub(crate) mod folder_patterns;
 pub(crate) mod limits;
 pub(crate) mod merge_joins;
 pub(crate) mod preserved_order;

@@ -46,23 +46,23 @@ impl Clock {
     }
 
     /// Local time of an instant, microseconds; `None` beyond the calendar.
-    fn local(&mut self, moment: i64) -> Option<i64> {
-        let hour = moment.div_euclid(3_600 * MICROS);
+    fn local(&mut self, instant: i64) -> Option<i64> {
+        let hour = instant.div_euclid(3_600 * MICROS);
         let offset = match self.known {
             Some((known, offset)) if known == hour => offset,
             _ => {
-                let offset = self.offset(moment.div_euclid(MICROS))?;
+                let offset = self.offset(instant.div_euclid(MICROS))?;
                 let ends = [self.offset(hour * 3_600)?, self.offset(hour * 3_600 + 3_599)?];
                 self.known = (ends == [offset, offset]).then_some((hour, offset));
                 offset
             }
         };
-        moment.checked_add(offset * MICROS)
+        instant.checked_add(offset * MICROS)
     }
 
     /// The instant of the local time `local`, by the rule of [`LocalTime`]: the first of two; `None` if skipped or
     /// beyond the calendar.
-    pub(crate) fn moment(&self, local: i64) -> Option<i64> {
+    pub(crate) fn instant(&self, local: i64) -> Option<i64> {
         local.checked_sub(self.meant(local.div_euclid(MICROS))? * MICROS)
     }
 
@@ -73,16 +73,16 @@ impl Clock {
         meant.offset().map(i64::from)
     }
 
-    /// Truncates an instant in local time. Of two instants the result is the one with the offset of `moment`; if the
+    /// Truncates an instant in local time. Of two instants the result is the one with the offset of `instant`; if the
     /// local time is skipped, it is the transition.
-    pub(crate) fn cut(&mut self, moment: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
-        let local = self.local(moment)?;
-        let (offset, cut) = (local - moment, cut(local)?);
+    pub(crate) fn cut(&mut self, instant: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
+        let local = self.local(instant)?;
+        let (offset, cut) = (local - instant, cut(local)?);
         let near = cut.checked_sub(offset)?;
         if self.local(near)? == cut {
             return Some(near);
         }
-        if let Some(found) = self.moment(cut) {
+        if let Some(found) = self.instant(cut) {
             return Some(found);
         }
         // With the offset before the transition.
@@ -96,8 +96,8 @@ impl Clock {
     }
 
     fn offset(&self, seconds: i64) -> Option<i64> {
-        let moment = DateTime::from_timestamp(seconds, 0)?.naive_utc();
-        Some(i64::from(self.zone.offset_from_utc_datetime(&moment).fix().local_minus_utc()))
+        let instant = DateTime::from_timestamp(seconds, 0)?.naive_utc();
+        Some(i64::from(self.zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()))
     }
 }
 
@@ -162,13 +162,13 @@ impl ScalarUDFImpl for AtTimeZone {
         let [zones, times] = args.args.as_slice() else { return internal_err!("timezone takes two arguments") };
         let times = times.to_array(if scalar { 1 } else { args.number_rows })?;
         let times = times.as_primitive::<TimestampMicrosecondType>();
-        let is_moment = times.timezone().is_some();
+        let is_instant = times.timezone().is_some();
         let done: PrimitiveArray<TimestampMicrosecondType> = match zones {
             ColumnarValue::Scalar(ScalarValue::Utf8(Some(name))) => {
                 let mut clock = Clock::new(known_zone(name)?, name);
                 times
                     .iter()
-                    .map(|time| time.map(|time| shown(&mut clock, time, is_moment)).transpose())
+                    .map(|time| time.map(|time| shown(&mut clock, time, is_instant)).transpose())
                     .collect::<Result<_>>()?
             }
             ColumnarValue::Scalar(_) => PrimitiveArray::new_null(times.len()),
@@ -176,12 +176,12 @@ impl ScalarUDFImpl for AtTimeZone {
                 let pairs = zones.as_string::<i32>().iter().zip(times);
                 let one = |(zone, time): (Option<&str>, Option<i64>)| {
                     let (Some(zone), Some(time)) = (zone, time) else { return Ok(None) };
-                    shown(&mut Clock::new(known_zone(zone)?, zone), time, is_moment).map(Some)
+                    shown(&mut Clock::new(known_zone(zone)?, zone), time, is_instant).map(Some)
                 };
                 pairs.map(one).collect::<Result<_>>()?
             }
         };
-        let done = if is_moment { done } else { done.with_timezone("UTC") };
+        let done = if is_instant { done } else { done.with_timezone("UTC") };
         if scalar {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&done, 0)?));
         }
@@ -189,12 +189,12 @@ impl ScalarUDFImpl for AtTimeZone {
     }
 }
 
-fn shown(clock: &mut Clock, time: i64, is_moment: bool) -> Result<i64> {
-    if is_moment {
+fn shown(clock: &mut Clock, time: i64, is_instant: bool) -> Result<i64> {
+    if is_instant {
         return clock.local(time).ok_or_else(|| beyond_calendar(time));
     }
     clock
-        .moment(time)
+        .instant(time)
         .ok_or_else(|| clock.skipped(DateTime::from_timestamp_micros(time)).unwrap_or_else(|| beyond_calendar(time)))
 }
 
@@ -237,21 +237,21 @@ impl Conversion for LocalToInstant {
         let (clock, per_second) = (Clock::new(known_zone(name)?, name), ticks_per_second(*unit));
         let one = |local: i64| {
             let seconds = local.div_euclid(per_second);
-            let moment = clock.meant(seconds).and_then(|offset| local.checked_sub(offset * per_second));
-            match moment {
+            let instant = clock.meant(seconds).and_then(|offset| local.checked_sub(offset * per_second));
+            match instant {
                 None if !or_null => {
                     let skipped = clock.skipped(DateTime::from_timestamp(seconds, 0));
                     Err(skipped.unwrap_or_else(|| beyond_calendar(seconds.saturating_mul(MICROS))))
                 }
-                moment => Ok(moment),
+                instant => Ok(instant),
             }
         };
-        let moments = local.as_primitive::<Int64Type>().iter().map(|local| match local {
+        let instants = local.as_primitive::<Int64Type>().iter().map(|local| match local {
             Some(local) => one(local),
             None => Ok(None),
         });
-        let moments: Int64Array = moments.collect::<Result<_>>()?;
-        Ok(cast(&moments, to)?)
+        let instants: Int64Array = instants.collect::<Result<_>>()?;
+        Ok(cast(&instants, to)?)
     }
 }
 

@@ -16,20 +16,20 @@ pub(crate) fn located(locations: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::with_capacity(locations.len());
     for location in locations {
         match location.rsplit_once('/') {
-            Some((folders, files)) if is_pattern(folders) && !location.contains("://") => {
+            Some((directories, files)) if is_pattern(directories) && !location.contains("://") => {
                 let missing = || SqlError::ExternalMissing { location: location.clone() };
                 let files_of = matcher(if files.is_empty() { "*" } else { files }).ok_or_else(missing)?;
-                let (start, folders) = match folders.strip_prefix('/') {
-                    Some(folders) => (PathBuf::from("/"), folders),
-                    None => (PathBuf::new(), folders),
+                let (start, directories) = match directories.strip_prefix('/') {
+                    Some(directories) => (PathBuf::from("/"), directories),
+                    None => (PathBuf::new(), directories),
                 };
                 let before = found.len();
-                let parts: Vec<&str> = folders.split('/').collect();
-                walk(start, &parts, &mut |folder| {
+                let parts: Vec<&str> = directories.split('/').collect();
+                walk(start, &parts, &mut |directory| {
                     let has_files =
-                        entries(folder).iter().any(|(name, is_folder)| !is_folder && files_of.is_match(name));
+                        entries(directory).iter().any(|(name, is_directory)| !is_directory && files_of.is_match(name));
                     if has_files {
-                        found.push(format!("{}/{files}", folder.display()));
+                        found.push(format!("{}/{files}", directory.display()));
                     }
                 });
                 if found.len() == before {
@@ -51,29 +51,29 @@ fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(GlobBuilder::new(pattern).literal_separator(true).build().ok()?.compile_matcher())
 }
 
-/// Calls `found` with each directory below `folder` that matches `parts`; `**` matches any number of directories.
-fn walk(folder: PathBuf, parts: &[&str], found: &mut impl FnMut(&Path)) {
-    let Some((part, rest)) = parts.split_first() else { return found(&folder) };
+/// Calls `found` with each directory below `directory` that matches `parts`; `**` matches any number of directories.
+fn walk(directory: PathBuf, parts: &[&str], found: &mut impl FnMut(&Path)) {
+    let Some((part, rest)) = parts.split_first() else { return found(&directory) };
     if !is_pattern(part) {
-        return walk(folder.join(part), rest, found);
+        return walk(directory.join(part), rest, found);
     }
     let any = *part == "**";
     if any {
-        walk(folder.clone(), rest, found);
+        walk(directory.clone(), rest, found);
     }
     let Some(matcher) = matcher(part) else { return };
-    for (name, is_folder) in entries(&folder) {
-        if is_folder && !name.starts_with('.') && (any || matcher.is_match(&name)) {
-            walk(folder.join(name), if any { parts } else { rest }, found);
+    for (name, is_directory) in entries(&directory) {
+        if is_directory && !name.starts_with('.') && (any || matcher.is_match(&name)) {
+            walk(directory.join(name), if any { parts } else { rest }, found);
         }
     }
 }
 
 /// Sorted entries of a directory and whether they are directories; empty if it cannot be listed. Does not follow
 /// symbolic links.
-fn entries(folder: &Path) -> Vec<(String, bool)> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+fn entries(directory: &Path) -> Vec<(String, bool)> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let named = entries
         .flatten()
         .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.file_type().ok()?.is_dir())));
