@@ -4,13 +4,13 @@ mod args;
 mod commands;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
+mod diagnostics;
 mod error;
 mod log;
 mod objects;
 mod output;
 mod progress;
 mod signals;
-mod tell;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -20,8 +20,8 @@ use clap::parser::ValueSource;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log, Output};
+use diagnostics::{print_error, refuse_usage};
 use error::CliError;
-use tell::{refuse_usage, tell, tell_line};
 
 /// Libraries that speak to object stores.
 const CLIENTS: [&str; 5] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"];
@@ -49,7 +49,7 @@ fn command_line() -> ExitCode {
         Err(error @ CliError::NotDue) => ExitCode::from(error.exit_code()),
         Err(error) => {
             let code = error.exit_code();
-            tell(&cli.global, error);
+            print_error(&cli.global, error);
             ExitCode::from(code)
         }
     }
@@ -97,7 +97,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     match &cli.command {
         Command::Run(args) => commands::run::run(global, args),
         Command::Plan(args) => commands::plan::plan(global, args),
-        Command::Retry(args) => commands::run::retry(global, args),
+        Command::Retry(args) => commands::run::retry::retry(global, args),
         Command::Status(args) => commands::reports::status::status(global, args),
         Command::History(args) => commands::reports::history::history(global, args),
         Command::Lineage(args) => commands::reports::lineage::lineage(global, args),

@@ -44,8 +44,8 @@ pub fn about_run(run: &str) {
     change(|stamp| stamp.run = Some(run.to_owned()));
 }
 
-/// Writes a sentence, a warning if it says so; if `quiet`, only warnings.
-pub fn sentence(log: Log, quiet: bool, text: &str) {
+/// Writes a message, a warning if it says so; if `quiet`, only warnings.
+pub fn print_message(log: Log, quiet: bool, text: &str) {
     let warning = text.strip_prefix(WARNING);
     match (log, warning) {
         (_, None) if quiet => {}

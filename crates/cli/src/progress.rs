@@ -11,6 +11,7 @@ use tidetable_runner::{Event, Observer, Stop, Unit};
 
 use crate::args::{Global, Log};
 use crate::log;
+use crate::output::values::count;
 
 /// Between two plain lines of one stage.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -122,7 +123,7 @@ impl Drop for Watcher {
 
 impl Shown {
     fn line(&self, text: &str) {
-        let print = || log::sentence(self.log, self.quiet, text);
+        let print = || log::print_message(self.log, self.quiet, text);
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -216,36 +217,9 @@ fn cut(name: &str) -> String {
     name.chars().take(NAME - 2).chain("..".chars()).collect()
 }
 
-/// `1 row`, `7,200 rows`.
-pub fn count(number: u64, noun: &str) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{text} {noun}{plural}")
-}
-
-/// Bytes with a unit: `1.4 KiB`.
-pub fn bytes(number: u64) -> String {
-    indicatif::HumanBytes(number).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_commas() {
-        assert_eq!(count(1, "row"), "1 row");
-        assert_eq!(count(999, "row"), "999 rows");
-        assert_eq!(count(7200, "row"), "7,200 rows");
-        assert_eq!(count(19_200_000, "cell"), "19,200,000 cells");
-    }
 
     #[test]
     fn a_load_is_done_when_its_rows_are_written() {

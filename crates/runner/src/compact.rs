@@ -1,4 +1,4 @@
-//! Compacting a table, round by round, each committed as a version of its own.
+//! Compaction of a table in rounds, each committed as a version of its own.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use tidetable_store::{Compaction, CompactionExtent, CompactionPlan, Ids, Result,
 
 use crate::run::Stop;
 
-/// Rounds after which what is left waits for the next time. One merges what is there, two whatever there may be.
+/// Most rounds of one call; the rest waits for the next. One usually suffices, two always should.
 const ROUNDS: usize = 8;
 
-/// SSTs and their bytes.
+/// Number of SSTs, and their bytes.
 type Files = (usize, u64);
 
-/// Compacts so much of `table` at `now`, starting with `first`, a plan of its newest version, until `stop` is asked for.
+/// Compacts `table` as far as `extent` asks, starting with `first`, a plan of its newest version, until `stop` is set.
 ///
 /// # Errors
-/// Those of reading, writing and committing. What earlier rounds committed stands.
+/// Those of reading, writing and committing. What earlier rounds committed stays.
 pub fn compact(
     store: &Store,
     first: CompactionPlan,
@@ -57,7 +57,7 @@ fn commit(snapshot: &Snapshot, done: &Compaction, plan: &CompactionPlan, ids: &d
     snapshot.table().commit(snapshot.version().clone(), &done.edit, ids, plan.now)
 }
 
-/// What a round did to each window: what it found counts if it is the first, what it left if it is the last.
+/// Sums a round by window: the state before counts from the first round, the state after from the last.
 fn note(windows: &mut BTreeMap<i64, (Files, Files)>, plan: &CompactionPlan, done: &Compaction) {
     let mut round: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
     let add = |files: &mut Files, ssts: &[Sst]| {

@@ -1,6 +1,6 @@
-//! What a day is in a job's time zone.
+//! Days of a job's time zone.
 //!
-//! Days partition time: the end of one is the start of the next, also where clocks change at
+//! Days partition time: the end of one is the start of the next, even where clocks change at
 //! midnight or a date is skipped.
 
 use std::ops::Range;
@@ -9,10 +9,10 @@ use chrono::{DateTime, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZon
 use chrono_tz::Tz;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
-/// Of a day of UTC.
+/// Length of a UTC day.
 pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
-/// The moments of `day` in the time zone `tz`, in microseconds since the epoch: 23 or 25 hours where
+/// The instants of `day` in the time zone `tz`, in microseconds since the epoch: 23 or 25 hours where
 /// clocks change, and none for a date that the zone skipped.
 pub fn day_bounds(tz: Tz, day: NaiveDate) -> Range<i64> {
     let start = day_start(tz, day);
@@ -20,7 +20,7 @@ pub fn day_bounds(tz: Tz, day: NaiveDate) -> Range<i64> {
     start..end.max(start)
 }
 
-/// The day that the moment `micros` (microseconds since the epoch) belongs to; `None` outside the
+/// The day that the instant `micros` (microseconds since the epoch) belongs to; `None` outside the
 /// calendar's range.
 pub fn day_of(tz: Tz, micros: i64) -> Option<NaiveDate> {
     let local = local_date(tz, micros)?;
@@ -28,7 +28,7 @@ pub fn day_of(tz: Tz, micros: i64) -> Option<NaiveDate> {
     if micros < day_start(tz, local) { local.pred_opt() } else { Some(local) }
 }
 
-/// The days of `tz` that hold a moment of `range` (microseconds since the epoch), in order. Empty for
+/// The days of `tz` that overlap `range` (microseconds since the epoch), in order. Empty for
 /// an empty range or one outside the calendar.
 pub fn days_touched(tz: Tz, range: Range<i64>) -> impl Iterator<Item = NaiveDate> {
     let ends = if range.is_empty() { None } else { day_of(tz, range.start).zip(day_of(tz, range.end - 1)) };
@@ -41,7 +41,7 @@ fn local_date(tz: Tz, micros: i64) -> Option<NaiveDate> {
     DateTime::from_timestamp_micros(micros).map(|utc| utc.with_timezone(&tz).date_naive())
 }
 
-/// The moment from which on the local date is `day` or later for good.
+/// The first instant from which the local date stays at `day` or later.
 fn day_start(tz: Tz, day: NaiveDate) -> i64 {
     let midnight = day.and_time(NaiveTime::MIN);
     match tz.from_local_datetime(&midnight) {

@@ -1,4 +1,4 @@
-//! What one part of an export covers: a day or month of the job's time zone, an hour of UTC, or everything.
+//! Period of a part: a day or month of the job's time zone, an hour of UTC, or all times.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use crate::job::Per;
 
 const MICROS_PER_HOUR: i64 = 3_600_000_000;
 
-/// The label of the only part of an export of everything.
+/// The label of the only part of an export with `per = "query"`.
 pub(crate) const ALL: &str = "all";
 
-/// What one part covers. Periods of one kind do not overlap, and sort by time.
+/// The time that a part covers. Periods of one kind do not overlap, and sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Period {
-    /// When it begins, as its name says it: local, but of UTC for an hour.
+    /// Its start as its name shows it: local time, but UTC for an hour.
     pub(crate) start: NaiveDateTime,
     /// Its kind.
     pub(crate) per: Per,
 }
 
 impl Period {
-    /// Everything there is.
+    /// All times.
     pub(crate) fn all() -> Self {
         Self { start: NaiveDateTime::default(), per: Per::Query }
     }
@@ -34,7 +34,7 @@ impl Period {
         Self { start: day.and_time(NaiveTime::MIN), per: Per::Day }
     }
 
-    /// The period that a label names; `None` if it names none of this kind.
+    /// Parses a label; `None` if it is not one of this kind.
     pub(crate) fn of_label(per: Per, label: &str) -> Option<Self> {
         let start = match per {
             Per::Day => label.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN),
@@ -48,7 +48,7 @@ impl Period {
         (period.label() == label).then_some(period)
     }
 
-    /// The periods of this kind that a day of `tz` overlaps.
+    /// The periods of this kind that overlap a day of `tz`.
     pub(crate) fn of_day(per: Per, tz: Tz, day: NaiveDate) -> Vec<Self> {
         match per {
             Per::Day => vec![Self::day(day)],
@@ -65,7 +65,7 @@ impl Period {
         }
     }
 
-    /// The periods of this kind that hold a moment of `range`, microseconds since the epoch.
+    /// The periods of this kind that overlap `range`, microseconds since the epoch.
     pub(crate) fn touched(per: Per, tz: Tz, range: Range<i64>) -> BTreeSet<Self> {
         match per {
             Per::Hour => {
@@ -77,7 +77,7 @@ impl Period {
         }
     }
 
-    /// How lists name it: `2018-01-31`, `2018-01`, `2018-01-31T07Z`, `all`.
+    /// Its name in lists: `2018-01-31`, `2018-01`, `2018-01-31T07Z`, `all`.
     pub(crate) fn label(&self) -> String {
         match self.per {
             Per::Day => self.start.format("%Y-%m-%d").to_string(),
@@ -87,7 +87,7 @@ impl Period {
         }
     }
 
-    /// Its moments, microseconds since the epoch.
+    /// Start and end, microseconds since the epoch.
     pub(crate) fn bounds(&self, tz: Tz) -> Range<i64> {
         let day = self.start.date();
         match self.per {
@@ -104,7 +104,7 @@ impl Period {
         }
     }
 
-    /// The days of `tz` that it overlaps, the first and the last.
+    /// The first and the last day of `tz` that it overlaps.
     pub(crate) fn days(&self, tz: Tz) -> (NaiveDate, NaiveDate) {
         let day = self.start.date();
         match self.per {
@@ -154,7 +154,7 @@ mod tests {
     fn a_day_has_as_many_hours_as_its_zone_says() {
         assert_eq!(labels(Per::Hour, Europe::Paris, "2026-03-29").len(), 23);
         assert_eq!(labels(Per::Hour, Europe::Paris, "2026-10-25").len(), 25);
-        // Half an hour apart from UTC: the hours at both ends are shared with the days beside it.
+        // 30 minutes off UTC: the hours at both ends are shared with the neighbouring days.
         assert_eq!(labels(Per::Hour, Asia::Kolkata, "2026-10-25").len(), 25);
         assert_eq!(labels(Per::Month, America::Sao_Paulo, "2024-02-29"), ["2024-02"]);
     }

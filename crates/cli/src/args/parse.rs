@@ -7,8 +7,6 @@ use chrono_tz::Tz;
 use regex::bytes::Regex;
 use tidetable_runner::{IfLocked, Selected};
 
-use super::{Column, Columns};
-
 /// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
 pub(crate) fn parse_if_locked(text: &str) -> Result<IfLocked, String> {
     match text.split_once('=') {
@@ -166,6 +164,24 @@ pub(crate) fn parse_age(text: &str) -> Result<i64, String> {
         number.checked_mul(seconds)?.checked_mul(1_000_000)
     });
     age.ok_or_else(|| "write a number and d, h, m or s, as in 7d".to_owned())
+}
+
+/// Columns whose cells are read, as one option names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns(pub Vec<Column>);
+
+/// A column whose cells are read, or several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Of this family; of all if there is none.
+    pub family: Option<String>,
+    /// With this qualifier; with any if there is none.
+    pub qualifier: Option<String>,
+}
+
+/// The time zone of this name.
+pub fn parse_zone(text: &str) -> Result<Tz, String> {
+    text.parse().map_err(|_| "write a name such as Europe/Paris".to_owned())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tidetable_runner::{IfLocked, Selected};
 
-use crate::args::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
+use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
 
 /// `tidetable run`
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct Run {
 }
 
 /// Which days a run looks at, and what it does with them.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Days")]
 pub struct RunDays {
     /// Only this day: 2018-01-31, today, yesterday, or -3d

@@ -16,11 +16,12 @@ use tidetable_store::{Ids, ulid_text};
 
 use super::project;
 use crate::args::{Check, Global, Output};
-use crate::commands::run::clock;
+use crate::commands::run::options::clock;
+use crate::diagnostics::print_error;
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::count;
 use crate::output::{Rows, stdout};
-use crate::progress::count;
 
 /// Columns named before they are only counted.
 const SHOWN: usize = 8;
@@ -49,7 +50,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
             Err(error) if error.is_closed_pipe() => return Err(error),
             Err(error) => {
                 failed.push(error.exit_code());
-                crate::tell(global, error);
+                print_error(global, error);
             }
         }
     }

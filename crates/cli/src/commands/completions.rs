@@ -3,43 +3,12 @@
 
 use std::io::Write;
 
-use clap::{Arg, ArgAction, Args, Command, ValueEnum};
+use clap::{Arg, ArgAction, Command};
 use tidetable_runner::{Project, open_store};
 
+use crate::args::{self, Complete, Completions, Man, Shell};
 use crate::error::CliError;
 use crate::output::stdout;
-
-/// `tidetable completions`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-To have them in every shell:
-  bash  echo 'source <(tidetable completions bash)' >> ~/.bashrc
-  zsh   echo 'source <(tidetable completions zsh)' >> ~/.zshrc
-  fish  tidetable completions fish > ~/.config/fish/completions/tidetable.fish")]
-pub struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: Shell,
-}
-
-/// A shell that asks for completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    /// Bash.
-    Bash,
-    /// Zsh.
-    Zsh,
-    /// Fish.
-    Fish,
-}
-
-/// `tidetable complete`: the words of a line after the command's name, the last of them unfinished.
-#[derive(Debug, Args)]
-pub struct Complete {
-    /// The words
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub words: Vec<String>,
-}
 
 // Where nothing is offered, each shell offers files.
 const BASH: &str = r#"_tidetable() {
@@ -65,8 +34,8 @@ complete -c tidetable -a '(__tidetable_complete)'
 "#;
 
 /// Prints the script for a shell.
-pub fn completions(args: &Completions) -> Result<(), CliError> {
-    let script = match args.shell {
+pub fn completions(asked: &Completions) -> Result<(), CliError> {
+    let script = match asked.shell {
         Shell::Bash => BASH,
         Shell::Zsh => ZSH,
         Shell::Fish => FISH,
@@ -78,10 +47,10 @@ pub fn completions(args: &Completions) -> Result<(), CliError> {
 }
 
 /// Prints what the last word may become, a line each.
-pub fn complete(args: &Complete) -> Result<(), CliError> {
-    let mut command = crate::args::command();
+pub fn complete(asked: &Complete) -> Result<(), CliError> {
+    let mut command = args::command();
     command.build();
-    let (typed, before) = args.words.split_last().map_or(("", [].as_slice()), |(typed, before)| (typed, before));
+    let (typed, before) = asked.words.split_last().map_or(("", [].as_slice()), |(typed, before)| (typed, before));
     let mut out = stdout();
     for candidate in candidates(&command, before, typed) {
         writeln!(out, "{candidate}")?;
@@ -160,18 +129,11 @@ fn here() -> Option<Project> {
     Some(Project::find(&folder).ok()?.with_root(None, root.as_deref()))
 }
 
-/// `tidetable man`
-#[derive(Debug, Args)]
-pub struct Man {
-    /// Write all pages into this folder, as tidetable.1, tidetable-run.1 and so on
-    pub dir: Option<std::path::PathBuf>,
-}
-
 /// Prints the manual page of the whole command, or writes those of all commands.
-pub fn man(args: &Man) -> Result<(), CliError> {
-    let command = crate::args::command().disable_help_subcommand(true);
+pub fn man(asked: &Man) -> Result<(), CliError> {
+    let command = args::command().disable_help_subcommand(true);
     let mut out = stdout();
-    match &args.dir {
+    match &asked.dir {
         None => clap_mangen::Man::new(command).render(&mut out)?,
         Some(dir) => {
             let failed = |source| CliError::Folder { path: dir.display().to_string(), source };

@@ -11,10 +11,11 @@ use tidetable_store::BlobWriter;
 
 use super::{store, store_if_any};
 use crate::args::{Export, ExportForm, Global, Output};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{bytes, count};
 use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, Rows, Screen, form_of, stdout};
-use crate::progress::{bytes, count};
 
 /// Writes the file and tells what is in it.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
@@ -98,7 +99,7 @@ fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, si
     let said = || format!("wrote {} to {}, {}", count(rows, noun(args)), destination.shown(), bytes(size));
     if destination.is_stdout() {
         // There the data are.
-        crate::tell_line(global, &said());
+        print_message(global, &said());
         return Ok(());
     }
     let mut out = stdout();

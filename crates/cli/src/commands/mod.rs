@@ -15,11 +15,11 @@ pub mod schedule;
 pub mod schema;
 pub mod sql;
 
-use chrono::NaiveDate;
 use tidetable_runner::{Project, ProjectError, RunFound, RunRecord, Runs, open_store};
 use tidetable_store::Store;
 
 use crate::args::Global;
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 
 /// The project around the current folder, with the root the command line asks for.
@@ -41,7 +41,7 @@ fn store(global: &Global) -> Result<Store, CliError> {
 fn store_if_any(global: &Global) -> Result<Store, CliError> {
     let project = project_of_store(global)?;
     match root::is_there(global, &project) {
-        Err(error @ CliError::NothingRan { .. }) => crate::tell_line(global, &error.to_string()),
+        Err(error @ CliError::NothingRan { .. }) => print_message(global, &error.to_string()),
         is_there => is_there?,
     }
     Ok(open_store(&project)?)
@@ -95,17 +95,6 @@ fn several(asked: &str, names: &[String]) -> CliError {
     let alike = newest.chars().zip(before.chars()).take_while(|(a, b)| a == b).count();
     let such = newest.chars().take(alike + 1).collect();
     CliError::SeveralRuns { run: asked.to_owned(), number: names.len(), such }
-}
-
-/// A UTC day as results show it, days since the epoch.
-pub fn day(days: i32) -> Option<String> {
-    NaiveDate::from_epoch_days(days).map(|day| day.to_string())
-}
-
-/// A moment as results show it, microseconds since the epoch.
-pub fn time(micros: i64) -> Option<String> {
-    let time = chrono::DateTime::from_timestamp_micros(micros);
-    time.map(|time| time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
 }
 
 /// The names of the tables a command is about: the one that is given, which must be there though it may not be whole, or

@@ -8,9 +8,10 @@ use tidetable_layout::{KeyRange, Projection};
 use tidetable_sql::{CellRef, cells_of_block};
 use tidetable_store::Snapshot;
 
-use super::{store, time};
+use super::store;
 use crate::args::{Column, Global, Output, Read};
 use crate::error::CliError;
+use crate::output::values::time;
 use crate::output::{Fit, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
 /// Rows that are held at a time when they are read from the last to the first.

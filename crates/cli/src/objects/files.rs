@@ -1,7 +1,7 @@
 //! What a table's manifest and an SST say.
 
-use super::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
-use super::{Key, key};
+use super::key::Kind::{Bytes, Day, Integer, List, Object, OrNull, Text, Time, Truth};
+use super::key::{Key, key};
 
 /// A version of a table: `describe`.
 pub const MANIFEST: &[Key] = &[

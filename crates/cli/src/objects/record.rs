@@ -1,7 +1,7 @@
 //! What a run did.
 
-use super::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
-use super::{Key, key};
+use super::key::Kind::{Day, Integer, List, Named, Number, Object, OrNull, Text, Time, Truth};
+use super::key::{Key, key};
 
 /// A run: `run`, `retry`, `replay` and `history --run`.
 pub const RUN: &[Key] = &[

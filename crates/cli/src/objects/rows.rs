@@ -1,7 +1,7 @@
 //! Objects without much in them, most of them rows of a table for people, too.
 
-use super::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
-use super::{Key, key};
+use super::key::Kind::{Bytes, Day, Integer, List, Number, Object, OrNull, Text, Time, Truth};
+use super::key::{Key, key};
 
 /// `plan`, and `run --dry-run`.
 pub const PLAN: &[Key] = &[

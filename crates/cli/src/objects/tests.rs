@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde_json::json;
+
+use super::key::{Key, Kind, key};
 use super::*;
 
 /// What prints objects, and with which keys.

@@ -5,7 +5,7 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use crate::progress::count;
+use crate::output::values::count;
 
 /// Bytes that are no text are shortened if there are more.
 const LONGEST: usize = 24;

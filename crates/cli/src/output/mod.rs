@@ -8,6 +8,7 @@ pub(crate) mod rows;
 pub(crate) mod screen;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod values;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use crate::args::Output;
 use crate::error::CliError;
-use crate::objects::Key;
+use crate::objects::key::Key;
 pub use cell_text::write_bytes;
 use cell_text::{CellText, Length};
 pub use destination::Destination;

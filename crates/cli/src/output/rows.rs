@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::output::screen::Screen;
 use crate::output::table::{Fit, Heading, TableWriter};
 use crate::output::text::{lines, markdown_header, markdown_row};
-use crate::progress::count;
+use crate::output::values::count;
 
 /// Writes rows one after the other.
 #[derive(Debug)]

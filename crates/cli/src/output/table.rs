@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::error::CliError;
 use crate::output::screen::Screen;
-use crate::progress::count;
+use crate::output::values::count;
 
 /// Rows that are held back to find the widths of columns.
 const SAMPLE: usize = 1_000;

@@ -8,11 +8,12 @@ use tidetable_runner::{Backup as Taken, UlidIds, Vault};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::{Backup, Global, Output, Restore};
-use crate::commands::{project_of_store, store, time};
+use crate::commands::{project_of_store, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{bytes, count, time};
 use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
 use crate::signals::stop_on_signals;
 
 /// Makes a backup, lists those there are, or reads them back.
@@ -27,8 +28,8 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     let vault = Vault::make(&args.vault)?;
     let (id, taken) = (ulid_text(UlidIds::default().next()), chrono::Utc::now().timestamp_micros());
     let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop_on_signals()?)?;
-    done.notes.iter().for_each(|note| crate::tell_line(global, note));
-    done.backup.damaged.iter().for_each(|damage| crate::tell_line(global, &format!("damaged: {damage}")));
+    done.notes.iter().for_each(|note| print_message(global, note));
+    done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
     let mut out = stdout();
     let Taken { id, files, tables, .. } = &done.backup;
     if global.output == Output::Table {
@@ -58,7 +59,7 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     let restored = vault.restore(vault.find(args.at.as_deref())?, &root, &stop_on_signals()?)?;
     let missing = restored.backup.damaged.iter().map(|damage| format!("not in the backup: {damage}"));
     let lost = restored.damaged.iter().map(|damage| format!("damaged: {damage}"));
-    missing.chain(lost).for_each(|line| crate::tell_line(global, &line));
+    missing.chain(lost).for_each(|line| print_message(global, &line));
     let mut out = stdout();
     if global.output == Output::Table {
         let Taken { id, taken, files, tables, .. } = &restored.backup;
@@ -87,7 +88,7 @@ fn list(global: &Global, args: &Backup) -> Result<(), CliError> {
             Ok(backup) => backups.push(backup),
             Err(error) => {
                 broken += 1;
-                crate::tell_line(global, &format!("damaged: {error}"));
+                print_message(global, &format!("damaged: {error}"));
             }
         }
     }

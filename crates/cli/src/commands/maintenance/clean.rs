@@ -8,10 +8,11 @@ use tidetable_runner::{CleanOptions, CleanPlan, CleanedKind};
 
 use crate::args::{Clean, Global, Output};
 use crate::commands::{project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{bytes, count};
 use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
 
 /// Cleans, or says what that would remove.
 pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
@@ -32,7 +33,7 @@ pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
         }
         files.write(global.output, &mut out)?;
     }
-    plan.notes.iter().for_each(|note| crate::tell_line(global, note));
+    plan.notes.iter().for_each(|note| print_message(global, note));
     out.flush()?;
     Ok(())
 }

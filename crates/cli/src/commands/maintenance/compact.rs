@@ -12,8 +12,8 @@ use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
+use crate::output::values::{bytes, count};
 use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
 use crate::signals::stop_on_signals;
 
 /// Compacts the table, or says what that would do.

@@ -11,8 +11,8 @@ use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::commands::{day, store};
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::count;
 use crate::output::{Rows, stdout};
-use crate::progress::count;
 
 /// Days named before they are only counted.
 const SHOWN: usize = 8;

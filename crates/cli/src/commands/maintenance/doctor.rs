@@ -9,8 +9,8 @@ use crate::args::{Doctor, Global, Output};
 use crate::commands::{project_if_any, store};
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::count;
 use crate::output::{Rows, stdout};
-use crate::progress::count;
 
 /// Looks for damage, and fixes it if that is asked for.
 pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {

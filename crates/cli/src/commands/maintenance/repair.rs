@@ -11,8 +11,8 @@ use crate::args::{Global, Output, Repair};
 use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{bytes, count, time};
 use crate::output::{Rows, bytes_value, stdout};
-use crate::progress::{bytes, count};
 
 /// Takes damaged SSTs out, or says what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
@@ -50,7 +50,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
         writeln!(out, "    lost     up to {rows}, {cells}, of window {}", window(plan, file))?;
         let key = |key: &[u8]| key.escape_ascii().to_string();
         writeln!(out, "    keys     {} to {}", key(&sst.first_key), key(&sst.last_key))?;
-        if let (Some(first), Some(last)) = (time(sst.min_timestamp), time(sst.max_timestamp)) {
+        if let (Some(first), Some(last)) = (sst.min_timestamp.and_then(time), sst.max_timestamp.and_then(time)) {
             writeln!(out, "    times    {first} to {last}")?;
         }
     }
@@ -80,8 +80,8 @@ fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> Rows {
             json!(window(plan, file)),
             bytes_value(&sst.first_key),
             bytes_value(&sst.last_key),
-            json!(time(sst.min_timestamp)),
-            json!(time(sst.max_timestamp)),
+            json!(sst.min_timestamp.and_then(time)),
+            json!(sst.max_timestamp.and_then(time)),
             json!(sst.rows),
             json!(sst.cells),
             json!(damage.join("; ")),
@@ -99,9 +99,4 @@ fn window(plan: &RepairPlan, file: &SstReport) -> String {
         [first, .., last] => format!("{} to {}", name(first), name(last)),
         windows => windows.iter().map(name).collect(),
     }
-}
-
-fn time(micros: Option<i64>) -> Option<String> {
-    let time = chrono::DateTime::from_timestamp_micros(micros?)?;
-    Some(time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true))
 }

@@ -10,8 +10,8 @@ use crate::args::{Global, Output, Vacuum};
 use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{bytes, count};
 use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
 
 /// Of half-written files that may go: a younger one may have a writer. Microseconds.
 const LEAST_AGE: i64 = 3_600_000_000;

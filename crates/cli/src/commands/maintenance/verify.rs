@@ -11,8 +11,8 @@ use crate::args::{Global, Output, Verify};
 use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{bytes, count};
 use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
 
 /// Verifies a table or all of them, the files of exports, or all that the store holds.
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {

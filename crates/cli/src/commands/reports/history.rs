@@ -9,10 +9,12 @@ use tidetable_store::Store;
 
 use crate::args::{Global, History, Output, Since};
 use crate::commands::run::summary;
-use crate::commands::{find_run, project_if_any, store, time};
+use crate::commands::{find_run, project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
+use crate::output::values::time;
 use crate::output::{Rows, stdout};
 
 /// Lists runs.
@@ -40,7 +42,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                crate::tell_line(global, &format!("warning: {error}"));
+                print_message(global, &format!("warning: {error}"));
                 continue;
             }
         };

@@ -13,8 +13,8 @@ use crate::args::{Global, Inspect, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
+use crate::output::values::bytes;
 use crate::output::{Rows, stdout};
-use crate::progress::bytes;
 
 /// Inspects the file.
 pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {

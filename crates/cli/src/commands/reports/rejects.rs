@@ -9,11 +9,12 @@ use tidetable_store::{RejectedRow, Store};
 
 use crate::args::{Global, Output, Rejects};
 use crate::commands::{find_run, project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
+use crate::output::values::count;
 use crate::output::{FILES_OF_SQL, Rows, stdout};
-use crate::progress::count;
 
 /// A header longer than this is none.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -26,12 +27,12 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     let blobs = store.blobs().as_ref();
     let mut out = stdout();
     let Some(record) = find(&store, args)? else {
-        crate::tell_line(global, &format!("no run of {} has rejected rows", args.job));
+        print_message(global, &format!("no run of {} has rejected rows", args.job));
         return Ok(());
     };
     let mut rows = rejected_rows(blobs, &record)?;
     if rows.is_empty() && record.all_rejected() > 0 {
-        crate::tell_line(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
+        print_message(global, &format!("warning: the rejected rows of run {} were cleaned away", record.run));
     }
     if let Some(file) = &args.file {
         rows.retain(|row| row.file == *file);
@@ -117,7 +118,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         ));
     }
     if headers.is_empty() && !rows.is_empty() {
-        crate::tell_line(global, "warning: their inputs are gone or have no header in plain text: none is written");
+        print_message(global, "warning: their inputs are gone or have no header in plain text: none is written");
     }
     for header in headers {
         writeln!(out, "{header}")?;
@@ -130,7 +131,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
         writeln!(out, "{}", row.raw)?;
     }
     if cut > 0 {
-        crate::tell_line(global, &format!("warning: {} cut: of a row 4 KiB are kept", count(cut, "row")));
+        print_message(global, &format!("warning: {} cut: of a row 4 KiB are kept", count(cut, "row")));
     }
     Ok(())
 }

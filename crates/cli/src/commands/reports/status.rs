@@ -5,8 +5,10 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_runner::{DaysOf, Status, ranges, statuses};
 
-use crate::commands::{project_if_any, store_if_any, time};
+use crate::commands::{project_if_any, store_if_any};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
+use crate::output::values::time;
 use crate::output::{Rows, stdout};
 use crate::{args, objects};
 
@@ -17,7 +19,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     let project = project_if_any(global)?;
     let clock = chrono::Utc::now().timestamp_micros();
     let found = statuses(&store_if_any(global)?, project.as_ref(), args.job.as_deref(), clock)?;
-    found.problems.iter().for_each(|problem| crate::tell_line(global, &format!("warning: {problem}")));
+    found.problems.iter().for_each(|problem| print_message(global, &format!("warning: {problem}")));
     if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: job.clone(), known });

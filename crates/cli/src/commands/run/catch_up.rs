@@ -9,13 +9,13 @@ use tidetable_runner::{
 };
 use tidetable_store::{Ids, Store, ulid_text};
 
-use super::run_one;
+use super::one::run_one;
 use crate::args::{Global, Output};
-use crate::commands::time;
+use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::{count, time};
 use crate::output::{Rows, stdout};
-use crate::progress::count;
 
 /// How far the next moment is looked for where nothing is to be run.
 const AHEAD: i64 = 366 * 86_400 * 1_000_000;
@@ -46,18 +46,18 @@ pub(crate) fn catch_up(
         return due.list(global, &moments);
     }
     if moments.is_empty() {
-        crate::tell_line(global, &due.nothing());
+        print_message(global, &due.nothing());
         return Ok(());
     }
     let mut in_part = None;
     for (at, moment) in moments.iter().enumerate() {
         // Another run may have done it meanwhile.
         if at > 0 && !due.moments()?.contains(moment) {
-            crate::tell_line(global, &format!("{} is done already", due.shown(*moment)));
+            print_message(global, &format!("{} is done already", due.shown(*moment)));
             continue;
         }
         let of = if moments.len() > 1 { format!(" ({} of {})", at + 1, moments.len()) } else { String::new() };
-        crate::tell_line(global, &format!("{} as of {}{of}", job.name, due.shown(*moment)));
+        print_message(global, &format!("{} as of {}{of}", job.name, due.shown(*moment)));
         let later = moments.get(at + 1..).unwrap_or_default();
         let options = RunOptions { now: *moment, run: ulid_text(ids.next()), ..options.clone() };
         match run_one(global, project, job, &options, ids) {
@@ -68,7 +68,7 @@ pub(crate) fn catch_up(
                 if !later.is_empty() && !options.fail_fast =>
             {
                 in_part = Some(error.exit_code());
-                crate::tell(global, error);
+                print_error(global, error);
             }
             Err(error) => {
                 due.tell_left(global, later);
@@ -115,7 +115,7 @@ impl CatchUp<'_> {
         rows.write(global.output, &mut out)?;
         out.flush()?;
         if found.is_empty() {
-            crate::tell_line(global, &self.nothing());
+            print_message(global, &self.nothing());
         }
         Ok(())
     }
@@ -129,6 +129,6 @@ impl CatchUp<'_> {
                 format!("{}, {} to {}", count(number as u64, "moment"), self.shown(*first), self.shown(*last))
             }
         };
-        crate::tell_line(global, &format!("not run after that: {which}; run --catch-up again makes up for all"));
+        print_message(global, &format!("not run after that: {which}; run --catch-up again makes up for all"));
     }
 }

@@ -10,8 +10,8 @@ use crate::args::{Global, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
+use crate::output::values::{bytes, count};
 use crate::output::{Rows, stdout};
-use crate::progress::{bytes, count};
 
 /// Writes what a run did to standard output, in the form that was asked for.
 pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {

@@ -3,12 +3,12 @@
 use chrono_tz::Tz;
 use tidetable_runner::{CatchUp, minutes_elsewhere};
 
-use super::{Place, Scheduled};
+use super::entry::{Invocation, Scheduled};
 
 /// A line for each job, and one for when the machine starts where missed moments are made up for.
-pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, now: i64) -> String {
+pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Option<Tz>, now: i64) -> String {
     let mut text =
-        format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", place.folder.replace('\n', " "));
+        format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", invocation.folder.replace('\n', " "));
     if jobs.is_empty() {
         text.push_str("# No job has a `schedule`.\n");
     }
@@ -26,15 +26,18 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
                 Some(_) => listed(&minutes_elsewhere(cron, zone, other, now)),
                 None => "*".to_owned(),
             };
-            (format!("{minutes} * * * *"), format!("{} schedule --due {}{} && ", called(place), job.name, root(place)))
+            (
+                format!("{minutes} * * * *"),
+                format!("{} schedule --due {}{} && ", called(invocation), job.name, root(invocation)),
+            )
         };
         let mut line = |times: &str, guard: &str| {
-            let logs = quoted(&place.logs);
+            let logs = quoted(&invocation.logs);
             let command = format!(
                 "{guard}mkdir -p {logs} && {} run {} --catch-up --if-locked skip{} >> {logs}/{}.log 2>&1",
-                called(place),
+                called(invocation),
                 job.name,
-                root(place),
+                root(invocation),
                 job.name
             );
             text.push_str(&format!("{times} {}\n", command.replace('%', "\\%")));
@@ -49,12 +52,12 @@ pub(super) fn lines(jobs: &[Scheduled], place: &Place, cron_zone: Option<Tz>, no
 }
 
 /// The program, at work in the folder of the project.
-fn called(place: &Place) -> String {
-    format!("{} -C {}", quoted(&place.binary), quoted(&place.folder))
+fn called(invocation: &Invocation) -> String {
+    format!("{} -C {}", quoted(&invocation.binary), quoted(&invocation.folder))
 }
 
-fn root(place: &Place) -> String {
-    place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default()
+fn root(invocation: &Invocation) -> String {
+    invocation.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default()
 }
 
 fn listed(minutes: &[u32]) -> String {

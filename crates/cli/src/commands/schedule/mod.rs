@@ -1,87 +1,28 @@
 //! `tidetable schedule`: jobs for cron and systemd, and what is due.
 
 pub(crate) mod crontab;
+pub(crate) mod entry;
 pub(crate) mod systemd;
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use chrono::{SecondsFormat, TimeZone};
 use chrono_tz::Tz;
-use clap::{Args, ValueEnum};
 use serde_json::json;
-use tidetable_runner::{Cron, Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
+use tidetable_runner::{Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
-use super::{named_root_is_there, project, time};
-use crate::args::{Global, Output, parse_time};
-use crate::commands::new::parse_zone;
+use super::{named_root_is_there, project};
+use crate::args::{Format, Global, Output, Schedule};
 use crate::error::CliError;
 use crate::objects;
+use crate::output::values::time;
 use crate::output::{Rows, stdout};
+use entry::{Invocation, Scheduled};
 
 /// Days that `--check` looks ahead.
 const AHEAD: i64 = 7 * 86_400 * 1_000_000;
 /// Moments of a job that a person reads.
 const SHOWN: usize = 14;
-
-/// `tidetable schedule`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's: \
-a job of another one is started in every hour, and asks whether it is due. Lines and units call `run JOB --catch-up`, \
-which makes up for missed moments as `catch_up` of the job file says.
-
-  tidetable schedule                                     lines to add with: crontab -e
-  tidetable schedule --format systemd --write ~/.config/systemd/user
-  systemctl --user daemon-reload && systemctl --user enable --now tidetable-JOB.timer")]
-pub struct Schedule {
-    /// For which scheduler
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub format: Format,
-    /// Write the units of systemd into this folder instead of printing them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "due"])]
-    pub write: Option<PathBuf>,
-    /// Folder of the logs of jobs that cron runs [default: logs in the project's folder]
-    #[arg(long, value_name = "DIR")]
-    pub logs: Option<PathBuf>,
-    /// Time zone that cron runs in [default: that of this machine]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
-    pub cron_zone: Option<Tz>,
-    /// List what runs in the next 7 days, and what was missed since the last run
-    #[arg(long, conflicts_with = "due")]
-    pub check: bool,
-    /// Exit with 0 if the job is due in this minute, with 1 if not
-    #[arg(long, value_name = "JOB")]
-    pub due: Option<String>,
-    /// The time it is [default: the clock]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
-    pub now: Option<i64>,
-}
-
-/// A scheduler.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Lines of a crontab.
-    #[default]
-    Crontab,
-    /// A service and a timer for each job.
-    Systemd,
-}
-
-/// A job that has a schedule.
-struct Scheduled {
-    job: Job,
-    written: String,
-    cron: Cron,
-}
-
-/// What every line and unit names.
-struct Place {
-    binary: String,
-    folder: String,
-    root: Option<String>,
-    logs: String,
-}
 
 /// Prints lines or units, or what is due.
 pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
@@ -97,23 +38,23 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
         named_root_is_there(global)?;
         return check(global, &project, &jobs, now);
     }
-    let place = place(global, &project, args)?;
+    let invocation = invocation(global, &project, args)?;
     let mut out = stdout();
     match (args.format, &args.write) {
         (Format::Crontab, None) => {
             let cron_zone = args.cron_zone.or_else(machine_zone);
-            write!(out, "{}", crontab::lines(&jobs, &place, cron_zone, now))?;
+            write!(out, "{}", crontab::lines(&jobs, &invocation, cron_zone, now))?;
         }
         (Format::Crontab, Some(_)) => return Err(CliError::Usage("--write goes with --format systemd")),
         (Format::Systemd, None) => {
-            for (name, text) in systemd::units(&jobs, &place) {
+            for (name, text) in systemd::units(&jobs, &invocation) {
                 writeln!(out, "# {name}\n{text}")?;
             }
         }
         (Format::Systemd, Some(dir)) => {
             let failed = |source| CliError::Folder { path: dir.display().to_string(), source };
             std::fs::create_dir_all(dir).map_err(failed)?;
-            for (name, text) in systemd::units(&jobs, &place) {
+            for (name, text) in systemd::units(&jobs, &invocation) {
                 std::fs::write(dir.join(&name), text).map_err(failed)?;
                 writeln!(out, "wrote {}", dir.join(name).display())?;
             }
@@ -135,7 +76,7 @@ fn scheduled(project: &Project) -> Result<Vec<Scheduled>, CliError> {
     Ok(found)
 }
 
-fn place(global: &Global, project: &Project, args: &Schedule) -> Result<Place, CliError> {
+fn invocation(global: &Global, project: &Project, args: &Schedule) -> Result<Invocation, CliError> {
     let binary =
         std::env::current_exe().map_err(|source| CliError::File { path: "this program".to_owned(), source })?;
     let logs = match &args.logs {
@@ -143,7 +84,7 @@ fn place(global: &Global, project: &Project, args: &Schedule) -> Result<Place, C
             .map_err(|source| CliError::Folder { path: given.display().to_string(), source })?,
         None => project.dir.join("logs"),
     };
-    Ok(Place {
+    Ok(Invocation {
         binary: binary.display().to_string(),
         folder: project.dir.display().to_string(),
         root: global.root.as_ref().map(|_| project.root.clone()),

@@ -2,23 +2,23 @@
 
 use tidetable_runner::{CatchUp, Cron};
 
-use super::{Place, Scheduled};
+use super::entry::{Invocation, Scheduled};
 
 const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 /// The name and the text of each unit.
-pub(super) fn units(jobs: &[Scheduled], place: &Place) -> Vec<(String, String)> {
-    jobs.iter().flat_map(|scheduled| [service(scheduled, place), timer(scheduled)]).collect()
+pub(super) fn units(jobs: &[Scheduled], invocation: &Invocation) -> Vec<(String, String)> {
+    jobs.iter().flat_map(|scheduled| [service(scheduled, invocation), timer(scheduled)]).collect()
 }
 
-fn service(scheduled: &Scheduled, place: &Place) -> (String, String) {
+fn service(scheduled: &Scheduled, invocation: &Invocation) -> (String, String) {
     let name = &scheduled.job.name;
-    let root = place.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default();
+    let root = invocation.root.as_ref().map(|root| format!(" --root {}", quoted(root))).unwrap_or_default();
     let text = format!(
         "[Unit]\nDescription=tidetable job {name}\n\n[Service]\nType=oneshot\nExecStart={} -C {} run {name} --catch-up --if-locked \
          skip{root}\nSyslogIdentifier=tidetable-{name}\n",
-        quoted(&place.binary),
-        quoted(&place.folder),
+        quoted(&invocation.binary),
+        quoted(&invocation.folder),
     );
     (format!("tidetable-{name}.service"), text)
 }

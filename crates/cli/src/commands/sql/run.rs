@@ -12,12 +12,12 @@ use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement
 use tidetable_store::{BlobWriter, Store};
 use tokio::runtime::Runtime;
 
-use super::versions;
+use super::versions::versions;
 use crate::args::{Output, Sql};
 use crate::commands::sql::summarize;
 use crate::error::CliError;
+use crate::output::values::count;
 use crate::output::{BatchWriter, Destination, Form, OF_ROWS, Screen, form_of};
-use crate::progress::count;
 
 /// Runs statements one by one. Each sees the store as it is when it begins.
 #[derive(Clone)]

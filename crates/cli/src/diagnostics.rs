@@ -17,7 +17,7 @@ const IN_A_LINE: usize = 8;
 const LONGEST: usize = 1500;
 
 /// Tells of an error on standard error.
-pub fn tell(global: &Global, error: CliError) {
+pub fn print_error(global: &Global, error: CliError) {
     match global.log {
         Log::Json => objects(&error, global.verbose).into_iter().for_each(log::write_object),
         Log::Text => log::write_text(&render(error, global.verbose)),
@@ -25,8 +25,8 @@ pub fn tell(global: &Global, error: CliError) {
 }
 
 /// Tells a sentence on standard error, unless it is no warning and those only are wanted.
-pub fn tell_line(global: &Global, text: &str) {
-    log::sentence(global.log, global.quiet, text);
+pub fn print_message(global: &Global, text: &str) {
+    log::print_message(global.log, global.quiet, text);
 }
 
 /// Tells that the command line was not understood, and ends the process; or shows the help that was asked for.

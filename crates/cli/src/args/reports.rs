@@ -1,8 +1,11 @@
-//! Commands that look back, at runs and at what came of them.
+//! Commands that report: on runs, tables and inputs.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Day, RunHow, parse_age, parse_time};
+use super::parse::{Day, parse_age, parse_time};
+use super::run::RunHow;
 
 /// `tidetable status`
 #[derive(Debug, Args)]
@@ -107,23 +110,30 @@ pub struct Replay {
     pub how: RunHow,
 }
 
-/// `tidetable clean`
-#[derive(Debug, Args)]
-pub struct Clean {
-    /// Only what is so old: 90d, 36h, 90m or 0s. Half-written files and exports stay for an hour at least
-    #[arg(long, value_name = "AGE", default_value = "90d", value_parser = parse_age)]
-    pub older_than: i64,
-    /// The newest records of each job, so many, stay whatever their age
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub keep: usize,
-    /// Remove the files
-    #[arg(long, short)]
-    pub yes: bool,
-}
-
 fn parse_since(text: &str) -> Result<Since, String> {
     parse_age(text)
         .map(Since::Ago)
         .or_else(|_| parse_time(text).map(Since::At))
         .map_err(|_| "write an age, as in 7d, or a time, as in 2018-01-31T01:15:00Z".to_owned())
+}
+
+/// `tidetable describe`
+#[derive(Debug, Args)]
+pub struct Describe {
+    /// The table
+    pub table: String,
+}
+
+/// `tidetable inspect`
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// An SST
+    pub file: PathBuf,
+}
+
+/// `tidetable proto`
+#[derive(Debug, Args)]
+pub struct Proto {
+    /// The table
+    pub table: String,
 }

@@ -1,0 +1,51 @@
+//! The keys of an object, and the kinds of their values.
+
+/// A key of an object. It is there in every object of its kind.
+#[derive(Debug)]
+pub struct Key {
+    /// What programs call it, in snake_case.
+    pub name: &'static str,
+    /// What holds it in what is stored.
+    pub(super) stored: &'static str,
+    pub(super) kind: Kind,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the reference is written by a test"))]
+    pub(super) says: &'static str,
+}
+
+/// The type of a value.
+#[derive(Debug)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Truth,
+    /// RFC 3339 in UTC; stored as microseconds since the epoch.
+    Time,
+    /// `2026-11-22`; stored as days since the epoch.
+    Day,
+    /// Text where it is UTF-8, else `{"base64": ".."}`; stored in hexadecimal.
+    Bytes,
+    /// The value, or null where there is none.
+    OrNull(&'static Kind),
+    /// Values of a kind.
+    List(&'static Kind),
+    /// An object with these keys.
+    Object(&'static [Key]),
+    /// An object whose keys are names, such as those of stages.
+    Named(&'static Kind),
+}
+
+pub(super) const fn key(name: &'static str, kind: Kind, says: &'static str) -> Key {
+    Key { name, stored: name, kind, says }
+}
+
+impl Key {
+    /// The same, of a field that has another name where it is stored.
+    pub(super) const fn stored_as(self, stored: &'static str) -> Self {
+        Self { stored, ..self }
+    }
+}
