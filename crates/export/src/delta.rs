@@ -21,10 +21,10 @@ use crate::error::Result;
 const LOG: &str = "_delta_log";
 
 /// A file of the table, as the log names it, with its bytes: a file that was replaced under its name is another.
-type Files = BTreeMap<String, File>;
+type LogFiles = BTreeMap<String, LogFile>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct File {
+struct LogFile {
     bytes: u64,
     checksum: String,
     /// Of the folders it lies in: `dt=2018-01-31`.
@@ -39,7 +39,7 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     let log = format!("exports/{folder}/{LOG}");
     let versions: Vec<u64> =
         blobs.list(&log)?.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-    let mut known = State::default();
+    let mut known = LogState::default();
     for version in &versions {
         known.replay(&log, blobs.read(&entry(&log, *version))?.as_deref().unwrap_or_default(), *version)?;
     }
@@ -80,7 +80,8 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
             json!({ "remove": { "path": path, "deletionTimestamp": micros_to_millis(now), "dataChange": true } }),
         );
     }
-    for (path, File { bytes, checksum, partition }) in files.iter().filter(|(path, _)| !known.files.contains_key(*path))
+    for (path, LogFile { bytes, checksum, partition }) in
+        files.iter().filter(|(path, _)| !known.files.contains_key(*path))
     {
         let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
         actions.push(json!({ "add": {
@@ -109,12 +110,12 @@ fn entry(log: &str, version: u64) -> String {
 
 /// What a log says.
 #[derive(Default)]
-struct State {
-    files: Files,
+struct LogState {
+    files: LogFiles,
     schema: Option<String>,
 }
 
-impl State {
+impl LogState {
     fn replay(&mut self, log: &str, text: &[u8], version: u64) -> Result<(), StoreError> {
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let action: Value = serde_json::from_slice(line)
@@ -123,7 +124,7 @@ impl State {
             if let Some(add) = action.get("add") {
                 let bytes = add["size"].as_u64().unwrap_or_default();
                 let checksum = text(&add["tags"]["checksum"]);
-                self.files.insert(text(&add["path"]), File { bytes, checksum, partition: Vec::new() });
+                self.files.insert(text(&add["path"]), LogFile { bytes, checksum, partition: Vec::new() });
             }
             if let Some(remove) = action.get("remove") {
                 self.files.remove(&text(&remove["path"]));
@@ -137,7 +138,7 @@ impl State {
 }
 
 /// The files of an export below `folder`. Their names are never used twice.
-fn files_of(published: &Published, folder: &str) -> Files {
+fn files_of(published: &Published, folder: &str) -> LogFiles {
     let inside = |part: &Part| {
         let below =
             part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'))?.to_owned();
@@ -146,14 +147,14 @@ fn files_of(published: &Published, folder: &str) -> Files {
         Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum, .. }| {
             // The log names files as URLs do.
             let path = format!("{below}/{file}").trim_start_matches('/').replace('=', "%3D");
-            (path, File { bytes, checksum, partition: partition.clone() })
+            (path, LogFile { bytes, checksum, partition: partition.clone() })
         }))
     };
     published.parts.values().filter_map(inside).flatten().collect()
 }
 
 /// The columns as Delta says them; those of folders are dates where all of their values are.
-fn schema(published: &Published, files: &Files, partition: &[String]) -> Result<String, StoreError> {
+fn schema(published: &Published, files: &LogFiles, partition: &[String]) -> Result<String, StoreError> {
     let unknown = |kind: &str| StoreError::Manifest {
         path: format!("exports/{}.json", published.name),
         reason: format!("a Delta table has no columns of type {kind}: CAST it in the query"),

@@ -7,6 +7,7 @@ pub(crate) mod format;
 pub(crate) mod ordering;
 pub(crate) mod rows;
 pub(crate) mod shape;
+pub(crate) mod spec;
 pub(crate) mod writer;
 
 use arrow::array::RecordBatch;
@@ -19,8 +20,9 @@ use tidetable_store::BlobWriter;
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
-use crate::file::rows::{Planned, Rows};
-use crate::file::writer::{FileSpec, FileWriter};
+use crate::file::rows::{Planned, RowSink};
+use crate::file::spec::FileSpec;
+use crate::file::writer::FileWriter;
 use crate::part::mode::{cell_columns, cells_in_order};
 
 /// A query whose rows go into a file.
@@ -97,10 +99,10 @@ impl QueryFile<'_> {
     }
 }
 
-/// Rows that go elsewhere than into a file of this crate.
+/// RowSink that go elsewhere than into a file of this crate.
 struct Sink<F>(F);
 
-impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> Rows for Sink<F> {
+impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> RowSink for Sink<F> {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         (self.0)(batch).map_err(wrap)
     }

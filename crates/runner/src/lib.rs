@@ -37,9 +37,9 @@ pub use compact::compact;
 pub use day::{day_bounds, day_of, days_touched};
 pub use ids::UlidIds;
 pub use job::{
-    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, NamesMeet, Per, Problem,
-    ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema,
-    names_that_meet, nearest,
+    CatchUp, Check, Cron, Export, ExportMode, HookKind, Hooks, Job, JobError, JobFileError, NameConflict, Per, Problem,
+    ProjectError, Retries, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, job_schema, name_conflict,
+    nearest,
 };
 pub use observe::{Event, Observer, Silent, Unit};
 pub use order::{dependencies, in_dependency_order};

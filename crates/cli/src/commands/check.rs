@@ -8,8 +8,8 @@ use chrono::NaiveDate;
 use serde_json::json;
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_runner::{
-    DataChecks, Job, NamesMeet, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
-    check_queries, names_that_meet, open_store, probe_params, runtime, tables_read,
+    DataChecks, Job, NameConflict, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
+    check_queries, name_conflict, open_store, probe_params, runtime, tables_read,
 };
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
@@ -143,8 +143,8 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         }
     }
     for other in jobs.iter().filter(|other| other.name != job.name) {
-        if let Some(NamesMeet { name, other: theirs, both }) = names_that_meet(&job, other) {
-            return Err(RunError::NamesMeet { name, both, other: theirs, job: other.name.clone() }.into());
+        if let Some(NameConflict { name, other: theirs, both }) = name_conflict(&job, other) {
+            return Err(RunError::NameConflict { name, both, other: theirs, job: other.name.clone() }.into());
         }
     }
     let mut rows = Rows::of(objects::FINDINGS);

@@ -27,7 +27,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::file::cells::Cells;
-use crate::file::writer::{FileSpec, named};
+use crate::file::spec::{FileSpec, parquet_properties};
 
 const MESSAGE: &str = "message root { required binary key; required group cells (LIST) { repeated group array { \
     required binary family (STRING); required binary qualifier; required int64 timestamp; required binary value; } } }";
@@ -41,12 +41,12 @@ const GROUP: usize = 1 << 18;
 /// Writes rows of cells, which come sorted by key.
 pub(crate) struct BigtableParquet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    rows: Rows,
+    rows: RowBuffer,
 }
 
-/// Rows that wait to be written, all but the last of them whole.
+/// RowBuffer that wait to be written, all but the last of them whole.
 #[derive(Default)]
-struct Rows {
+struct RowBuffer {
     keys: Vec<ByteArray>,
     families: Vec<ByteArray>,
     qualifiers: Vec<ByteArray>,
@@ -61,8 +61,8 @@ struct Rows {
 impl<W: Write + Send> BigtableParquet<W> {
     pub(crate) fn new(out: W, spec: &FileSpec<'_>) -> Result<Self, ArrowError> {
         let schema = Arc::new(parse_message_type(MESSAGE)?);
-        let properties = Arc::new(named(spec.metadata).set_compression(Compression::SNAPPY).build());
-        Ok(Self { writer: SerializedFileWriter::new(out, schema, properties)?, rows: Rows::default() })
+        let properties = Arc::new(parquet_properties(spec.metadata).set_compression(Compression::SNAPPY).build());
+        Ok(Self { writer: SerializedFileWriter::new(out, schema, properties)?, rows: RowBuffer::default() })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {

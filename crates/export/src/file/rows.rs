@@ -19,12 +19,12 @@ use crate::file::shape::{duplicate, file_schema, to_file};
 use crate::file::writer::FileWriter;
 
 /// Takes the rows of a file.
-pub(crate) trait Rows {
+pub(crate) trait RowSink {
     /// Takes some.
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()>;
 }
 
-impl Rows for FileWriter {
+impl RowSink for FileWriter {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         Self::write(self, batch).map_err(wrap)
     }
@@ -66,7 +66,7 @@ impl Planned {
     ///
     /// # Errors
     /// Those of the query and of writing.
-    pub(crate) async fn write<R: Rows>(
+    pub(crate) async fn write<R: RowSink>(
         &self,
         mut to: R,
         (engine, write): (impl Fn(DataFusionError) -> ExportError, impl Fn(ArrowError) -> ExportError),

@@ -6,37 +6,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::csv;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::FileWriter as IpcWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, SortingColumn};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use tidetable_store::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::file::bigtable::BigtableParquet;
-use crate::file::cbt::{CbtCsv, CellColumn};
+use crate::file::cbt::CbtCsv;
 use crate::file::format::FileFormat;
+use crate::file::spec::{FileSpec, parquet_properties};
 
-pub(crate) const CREATED_BY: &str = "tidetable";
 const ROW_GROUP: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
-
-/// What a file is to hold.
-pub(crate) struct FileSpec<'a> {
-    pub(crate) format: FileFormat,
-    pub(crate) schema: SchemaRef,
-    /// How its rows are sorted.
-    pub(crate) sorting: Vec<SortingColumn>,
-    /// Kept in the file as it is, where the form has a place for it.
-    pub(crate) metadata: &'a [(&'a str, &'a str)],
-    /// For [`FileFormat::CbtCsv`]: its columns.
-    pub(crate) columns: Vec<CellColumn>,
-}
 
 /// A file under way.
 pub(crate) struct FileWriter {
@@ -132,7 +120,7 @@ impl FileWriter {
 }
 
 fn properties(spec: &FileSpec<'_>) -> Result<WriterProperties, ParquetError> {
-    let properties = named(spec.metadata)
+    let properties = parquet_properties(spec.metadata)
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
         .set_max_row_group_row_count(Some(ROW_GROUP))
         .set_statistics_enabled(EnabledStatistics::Page)
@@ -144,12 +132,6 @@ fn properties(spec: &FileSpec<'_>) -> Result<WriterProperties, ParquetError> {
         Some(key) => properties.set_column_bloom_filter_enabled(ColumnPath::from(key.name().as_str()), true).build(),
         None => properties.build(),
     })
-}
-
-/// Properties of every Parquet file.
-pub(crate) fn named(metadata: &[(&str, &str)]) -> WriterPropertiesBuilder {
-    let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
-    WriterProperties::builder().set_created_by(CREATED_BY.to_owned()).set_key_value_metadata(Some(pairs.collect()))
 }
 
 impl WrittenFile {

@@ -27,7 +27,7 @@ pub struct Adopted {
 /// # Errors
 /// If they are there and cannot be read, or one is none that an export has published.
 pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: FileFormat) -> Result<Option<Adopted>> {
-    let Some(found) = Found::of(store, folder, format)? else { return Ok(None) };
+    let Some(found) = FilesOnDisk::of(store, folder, format)? else { return Ok(None) };
     if let Some(file) = found.files.iter().find(|file| file.says("tidetable.export").is_none()) {
         return Err(ExportError::Stranger { folder: folder.to_owned(), file: file.file.file.clone() });
     }
@@ -45,8 +45,8 @@ pub fn adopt(store: &Store, export: &str, folder: &str, label: &str, format: Fil
 /// # Errors
 /// If they are there and cannot be read.
 pub(crate) fn already_made(store: &Store, folder: &str, format: FileFormat, made: &str) -> Result<Option<Adopted>> {
-    let found = Found::of(store, folder, format)?;
-    let is_made = |found: &Found| found.files.iter().all(|file| file.says(MADE) == Some(made));
+    let found = FilesOnDisk::of(store, folder, format)?;
+    let is_made = |found: &FilesOnDisk| found.files.iter().all(|file| file.says(MADE) == Some(made));
     Ok(found.filter(is_made).map(|found| found.adopted(folder)))
 }
 
@@ -65,7 +65,7 @@ pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) 
         return Ok(None);
     }
     let Some(format) = FileFormat::of_name(&part.file) else { return Ok(None) };
-    let Some(found) = Found::of(store, &part.folder, format)? else { return Ok(None) };
+    let Some(found) = FilesOnDisk::of(store, &part.folder, format)? else { return Ok(None) };
     // Only Parquet says whose it is.
     let is_ours = format != FileFormat::Parquet || found.says_it_is(export, label);
     let found = (is_ours && found.is_whole(format)).then(|| found.adopted(&part.folder).part);
@@ -75,27 +75,27 @@ pub fn found_instead(store: &Store, (export, label): (&str, &str), part: &Part) 
 }
 
 /// The files of a part.
-struct Found {
-    files: Vec<FoundFile>,
+struct FilesOnDisk {
+    files: Vec<FileOnDisk>,
 }
 
-struct FoundFile {
+struct FileOnDisk {
     file: PartFile,
     metadata: Option<ArrowReaderMetadata>,
 }
 
-impl Found {
+impl FilesOnDisk {
     /// What lies in `folder`; `None` if that is no part.
     fn of(store: &Store, folder: &str, format: FileFormat) -> Result<Option<Self>> {
         let names = files_of_part(store, folder, format)?;
-        let files = names.into_iter().map(|name| FoundFile::read(store, folder, name, format));
+        let files = names.into_iter().map(|name| FileOnDisk::read(store, folder, name, format));
         let files = files.collect::<Result<Option<Vec<_>>>>()?.unwrap_or_default();
         Ok((!files.is_empty()).then_some(Self { files }))
     }
 
     /// Whether they say that they are of this part.
     fn says_it_is(&self, export: &str, label: &str) -> bool {
-        let is_ours = |file: &FoundFile| {
+        let is_ours = |file: &FileOnDisk| {
             file.says("tidetable.export") == Some(export) && file.says("tidetable.label") == Some(label)
         };
         self.files.iter().all(is_ours)
@@ -114,7 +114,7 @@ impl Found {
 
     fn adopted(&self, folder: &str) -> Adopted {
         let files: Vec<PartFile> = self.files.iter().map(|file| file.file.clone()).collect();
-        let rows = self.files.iter().map(FoundFile::rows).sum();
+        let rows = self.files.iter().map(FileOnDisk::rows).sum();
         let part = Part { folder: folder.to_owned(), rows, ..Part::default() };
         let metadata = self.files.first().and_then(|file| file.metadata.as_ref());
         let columns = metadata.map(|metadata| columns(metadata.schema())).unwrap_or_default();
@@ -140,7 +140,7 @@ fn files_of_part(store: &Store, folder: &str, format: FileFormat) -> Result<Vec<
     Ok(several)
 }
 
-impl FoundFile {
+impl FileOnDisk {
     fn read(store: &Store, folder: &str, name: String, format: FileFormat) -> Result<Option<Self>> {
         let path = part_path(folder, &name);
         let Some(bytes) = store.blobs().read(&path)? else { return Ok(None) };
@@ -182,7 +182,7 @@ pub struct Stranded {
 /// # Errors
 /// If they are there and cannot be read. What is no Parquet file is none.
 pub fn stranded(store: &Store, folder: &str) -> Result<Option<Stranded>> {
-    let found = match Found::of(store, folder, FileFormat::Parquet) {
+    let found = match FilesOnDisk::of(store, folder, FileFormat::Parquet) {
         Err(ExportError::Read { .. }) => return Ok(None),
         found => found?,
     };

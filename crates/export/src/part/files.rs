@@ -12,9 +12,10 @@ use tidetable_store::{PartFile, Staging};
 
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
-use crate::file::rows::Rows;
-use crate::file::writer::{FileSpec, FileWriter, WrittenFile};
-use crate::part::PublishRequest;
+use crate::file::rows::RowSink;
+use crate::file::spec::FileSpec;
+use crate::file::writer::{FileWriter, WrittenFile};
+use crate::part::request::PublishRequest;
 
 /// The files of a part under way. One is made with its first rows, so that a part without rows leaves no folder behind.
 pub(crate) struct PartFiles<'a> {
@@ -33,7 +34,7 @@ pub(crate) struct PartFiles<'a> {
 pub(crate) const FILES: &str = "tidetable.files";
 
 /// What was written, and nobody sees yet.
-pub(crate) enum Written {
+pub(crate) enum WrittenPart {
     /// No rows, and no file.
     Nothing,
     /// One file.
@@ -108,18 +109,18 @@ impl<'a> PartFiles<'a> {
     }
 
     /// Ends the last file.
-    pub(crate) fn finish(mut self) -> Result<Written> {
-        let Some(mut last) = self.current.take() else { return Ok(Written::Nothing) };
+    pub(crate) fn finish(mut self) -> Result<WrittenPart> {
+        let Some(mut last) = self.current.take() else { return Ok(WrittenPart::Nothing) };
         if self.done.is_empty() {
             let path = part_path(self.request.folder, &self.first);
-            return last.finish().map(Written::One).map_err(|source| ExportError::Write { path, source });
+            return last.finish().map(WrittenPart::One).map_err(|source| ExportError::Write { path, source });
         }
         last.say(FILES, &(self.done.len() + 1).to_string());
         self.end(last)?;
         if let Some(aside) = &self.aside {
             self.all_there(aside.path())?;
         }
-        Ok(Written::Several(std::mem::take(&mut self.done), self.aside.take()))
+        Ok(WrittenPart::Several(std::mem::take(&mut self.done), self.aside.take()))
     }
 
     /// That nobody has taken files away meanwhile.
@@ -146,7 +147,7 @@ impl Drop for PartFiles<'_> {
     }
 }
 
-impl Rows for PartFiles<'_> {
+impl RowSink for PartFiles<'_> {
     fn write(&mut self, batch: &RecordBatch, wrap: &dyn Fn(ArrowError) -> ExportError) -> Result<()> {
         self.file()?.write(batch).map_err(wrap)
     }

@@ -13,19 +13,7 @@ use tidetable_sql::{Session, SqlError, name};
 
 use crate::file::cbt::CellColumn;
 use crate::file::cells::{COLUMNS, are_cells};
-use crate::part::PublishRequest;
-
-/// What becomes of the rows that were published before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FileMode<'a> {
-    /// They go.
-    #[default]
-    Replace,
-    /// They stay, before those of the query.
-    Append,
-    /// Those stay that no row of the query has the same of in these columns.
-    Upsert(&'a [String]),
-}
+use crate::part::request::{FileMode, PublishRequest};
 
 /// The rows of the part: those before that stay, then those of `new`. The columns are those of `new`; one that there was
 /// not before is null in the rows before.

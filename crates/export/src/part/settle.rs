@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::{ExportError, Result};
 use crate::file::format::FileFormat;
 use crate::file::writer::{WrittenFile, hexadecimal};
-use crate::part::files::{Written, part_path, take_place};
-use crate::part::{Outcome, PublishRequest};
+use crate::part::files::{WrittenPart, part_path, take_place};
+use crate::part::request::{Outcome, PublishRequest};
 
 /// A part whose files are in their place.
 pub(crate) struct Settled {
@@ -19,11 +19,11 @@ pub(crate) struct Settled {
 }
 
 /// Puts what was written where readers see it, unless it is there already. `None` if there is nothing.
-pub(crate) fn settle(request: &PublishRequest<'_>, written: Written, first: &str) -> Result<Option<Settled>> {
+pub(crate) fn settle(request: &PublishRequest<'_>, written: WrittenPart, first: &str) -> Result<Option<Settled>> {
     match written {
-        Written::Nothing => Ok(None),
-        Written::One(file) => one(request, file, first).map(Some),
-        Written::Several(files, aside) => {
+        WrittenPart::Nothing => Ok(None),
+        WrittenPart::One(file) => one(request, file, first).map(Some),
+        WrittenPart::Several(files, aside) => {
             let known = request.previous.filter(|previous| same_bytes(&previous.files(), &files));
             let written = || files.iter().map(|file| part_path(request.folder, &file.file)).collect();
             if let Some(previous) = known

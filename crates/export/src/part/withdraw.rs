@@ -6,8 +6,8 @@ use tidetable_store::{MadeFrom, Part, Published, Store};
 
 use crate::error::Result;
 use crate::part::files::{part_path, take_place};
+use crate::part::request::{Outcome, PublishedPart};
 use crate::part::settle::part_names;
-use crate::part::{Outcome, PublishedPart};
 
 /// A part that has no rows, or none any more.
 #[derive(Debug)]

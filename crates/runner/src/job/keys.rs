@@ -1,4 +1,4 @@
-//! Every key of a job file, by section: the one list behind reading, "unknown key" and the JSON Schema.
+//! Every key of a job file, by section. Reading, the "unknown key" error and the JSON Schema use this list.
 
 use toml::de::DeValue;
 
@@ -15,7 +15,7 @@ pub(crate) struct Section {
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
-    /// What it holds, for editors.
+    /// Description, for editors.
     pub(crate) says: &'static str,
 }
 
@@ -29,7 +29,7 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Flag,
-    /// A number, or a string that SQL compares with.
+    /// A number, or a string in SQL syntax.
     Limit,
     Table,
     Tables,
@@ -41,7 +41,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// What the items of a list have; `None` for what is no list.
+    /// The shape of the items of a list; `None` for other shapes.
     pub(crate) fn item(self) -> Option<Self> {
         match self {
             Self::Tables => Some(Self::Table),
@@ -50,7 +50,7 @@ impl Shape {
         }
     }
 
-    /// Whether `value` has this type, its items aside.
+    /// Whether `value` has this type; items are not checked.
     pub(crate) fn fits(self, value: &DeValue<'_>) -> bool {
         match self {
             Self::Flag => value.is_bool(),
@@ -134,7 +134,7 @@ pub(crate) static STORAGE: Section = Section {
         key("anonymous", Shape::Flag).says("Whether requests are sent without credentials, as to a public bucket."),
         key("virtual_hosted", Shape::Flag).says("Whether the name of the bucket stands in the name of the host."),
         key("access_key_id", Shape::TextOrTable).says("Access key of S3."),
-        // A string is refused with better advice than that of a wrong type.
+        // A string is refused with more specific advice than a wrong type.
         key("secret_access_key", Shape::TextOrTable)
             .says(r#"Secret key of S3: `{ env = ".." }` or `{ file = ".." }`."#),
         key("session_token", Shape::TextOrTable).says(r#"Session token of S3: `{ env = ".." }` or `{ file = ".." }`."#),
@@ -152,7 +152,7 @@ pub(crate) static STORAGE: Section = Section {
     ],
 };
 
-/// Where a value stands that is not written into the job file.
+/// Reference to a value outside the job file.
 pub(crate) static SECRET: Section = Section {
     noun: "value from elsewhere",
     keys: &[

@@ -110,8 +110,8 @@ pub struct ExportPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedPart {
     /// Label, such as `2018-01-01`.
+    pub label: String,
     /// Name of its directory.
-    /// Name of its folder.
     pub part: String,
     /// Why, such as `missing` or `SENSOR changed`.
     pub reason: String,

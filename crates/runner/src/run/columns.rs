@@ -1,4 +1,4 @@
-//! Files whose columns are not the declared ones: what a person is told of them.
+//! Notes on files whose columns differ from the declared ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tidetable_source::{InputFile, SchemaMode, SourceSpec};
 use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Result};
 
-/// The files that differed so far, each kind of difference once: the first file, and how many there are.
+/// The files that differed so far, by kind of difference: the first file, and their number.
 #[derive(Debug, Default)]
 pub(crate) struct OtherColumns {
     seen: Mutex<BTreeMap<(String, String), Files>>,
@@ -33,14 +33,14 @@ impl OtherColumns {
             count: 0,
             what_follows,
         });
-        // Pieces of a file come one after the other.
+        // Chunks of a file arrive one after the other.
         if files.last != input.path {
             files.count += 1;
             files.last.clone_from(&input.path);
         }
     }
 
-    /// A sentence for each difference.
+    /// A note for each difference.
     pub(crate) fn notes(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let note = |((_, diff), files): (&(String, String), &Files)| {
@@ -56,7 +56,7 @@ impl OtherColumns {
     }
 }
 
-/// The files of a source, with a look at their columns.
+/// The files of a source; checks the columns of each.
 #[derive(Debug)]
 pub(crate) struct Looking<'a> {
     pub(crate) feed: FileFeed<'a>,

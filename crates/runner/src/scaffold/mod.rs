@@ -10,6 +10,7 @@
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
+pub(crate) mod identifier;
 pub(crate) mod layout;
 pub(crate) mod query;
 pub(crate) mod time;

@@ -7,7 +7,7 @@ use tidetable_layout::time::LocalTime;
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::facts::{Column, Facts, MONTHS};
-use crate::scaffold::query::identifier;
+use crate::scaffold::identifier::identifier;
 
 pub(crate) const DAY: i64 = 86_400_000_000;
 

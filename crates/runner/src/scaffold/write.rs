@@ -10,6 +10,7 @@ use tidetable_source::{ColumnSpec, CsvOptions, Format};
 use crate::job::shown_type;
 use crate::scaffold::entity::{Key, copies};
 use crate::scaffold::facts::{Column, Facts};
+use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::{Per, Plan, quoted};
 use crate::scaffold::time::Time;
 
@@ -64,7 +65,7 @@ pub(crate) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -
     if time.nulls() > 0 {
         text.push_str(&format!(
             "where = {} # a row without a time has no place\n",
-            quoted(&format!("{} is not null", crate::scaffold::query::identifier(&time.name)))
+            quoted(&format!("{} is not null", identifier(&time.name)))
         ));
     }
     text.push_str(&format!("row_key = {}\n", quoted(&plan.row_key)));
@@ -238,7 +239,7 @@ fn csv(text: &mut String, written: &Written<'_>) {
 fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String {
     let key = written.key;
     let is_time = column.name == written.time.name && written.time.derive.is_none();
-    let aliased = written.time.derive.as_deref() == Some(&crate::scaffold::query::identifier(&column.name));
+    let aliased = written.time.derive.as_deref() == Some(&identifier(&column.name));
     let in_key = key.entity.contains(&at) || key.ties.contains(&at);
     let natural = written.facts.columns.get(at).is_some_and(Column::is_natural);
     let maybe_epoch = written.sample.columns.get(at).and_then(|found| found.maybe_epoch);

@@ -3,10 +3,10 @@
 use crate::job::fields::{Fields, Reader};
 use crate::job::problem::Mistake;
 
-/// Which scheduled moments that were missed are made up for.
+/// Which missed runs are made up for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CatchUp {
-    /// The last of them: a run takes in all that is new.
+    /// The last one: a run loads all that is new.
     #[default]
     Latest,
     /// Each, in order.
@@ -15,7 +15,7 @@ pub enum CatchUp {
     None,
 }
 
-/// A week, which is what a long weekend's machine needs.
+/// Default window: a week covers a machine that is off over a long weekend.
 const WINDOW: i64 = 7 * 86_400 * 1_000_000;
 
 pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i64) {

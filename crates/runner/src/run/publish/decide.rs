@@ -1,4 +1,4 @@
-//! Which parts of an export are to be published, and why. Decides, and touches nothing.
+//! Decides which parts of an export to publish, and why. Pure functions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -16,39 +16,39 @@ use crate::period::Period;
 use crate::run::error::RunError;
 use crate::run::parts::{Part, Wanted};
 
-/// What an export is that says nothing else.
+/// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";
 
-/// A period that tables have cells for.
+/// A period in which tables have cells.
 pub(crate) struct Made {
     pub(crate) period: Period,
     /// For each table, the last version that changed it.
     pub(crate) sources: BTreeMap<String, u64>,
 }
 
-/// What is to be done about the parts of an export.
+/// The decision on the parts of an export.
 pub(crate) struct Decided {
     /// Those to publish.
     pub(crate) parts: Vec<Part>,
-    /// How many others there are.
+    /// Number of other parts.
     pub(crate) others: usize,
-    /// Labels that failed, of which there is nothing any more.
+    /// Failed labels that no longer have records.
     pub(crate) gone: Vec<String>,
 }
 
-/// An export, and what is known of the tables it reads.
+/// An export with the state of the tables it reads.
 pub(crate) struct Compared<'a> {
     pub(crate) export: &'a Export,
-    /// What a day is.
+    /// The time zone of days.
     pub(crate) zone: Tz,
-    /// Of the tables it reads.
+    /// Snapshots of the tables it reads.
     pub(crate) snapshots: &'a [Snapshot],
     /// The logical time of the run.
     pub(crate) now: i64,
 }
 
 impl Compared<'_> {
-    /// What to do about the parts. `query` is the fingerprint of the export.
+    /// Decides on the parts. `query` is the fingerprint of the export.
     pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> Decided {
         let Self { export, zone, .. } = *self;
         let mut made = self.periods(published);
@@ -65,7 +65,7 @@ impl Compared<'_> {
             let reason = match stale.get(&label) {
                 Some(reason) => why(reason),
                 None if wanted.force => "forced".to_owned(),
-                // What is published is older than what was tried, and not known to be right.
+                // The published part is older than the failed attempt, so it may be wrong.
                 None => match wanted.failed.get(&label)? {
                     PartState::Checks => "its checks failed".to_owned(),
                     _ => "it failed before".to_owned(),
@@ -81,7 +81,7 @@ impl Compared<'_> {
         Decided { others: total - parts.len(), parts, gone }
     }
 
-    /// The periods to look at: those that the tables have cells for, and those that were published.
+    /// Candidate periods: those in which tables have cells, and published ones.
     pub(crate) fn periods(&self, published: &Published) -> Vec<Made> {
         let (per, zone) = (self.export.per, self.zone);
         let mut periods: BTreeSet<Period> =
@@ -107,7 +107,7 @@ impl Compared<'_> {
         periods.into_iter().map(|period| Made { sources: sources(&period), period }).collect()
     }
 
-    /// Whether cells of `period` may have expired: what is published of it is more than there is now.
+    /// Whether cells of `period` may have expired, so that the published part holds more than the tables.
     pub(crate) fn is_sealed(&self, period: &Period) -> bool {
         let start = period.bounds(self.zone).start;
         let rules = self.snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
@@ -115,8 +115,8 @@ impl Compared<'_> {
         ages.min().is_some_and(|age| period.per != Per::Query && start < self.now.saturating_sub(age))
     }
 
-    /// Names what is published besides the data: another fingerprint, and every part is published
-    /// again. A table that was made anew counts its versions from 1 again, so it is part of it.
+    /// Hash of what decides the published files besides the data; if it changes, every part is published
+    /// again. Includes table UUIDs, since versions of a new table start at 1 again.
     pub(crate) fn fingerprint(&self) -> String {
         let Self { export, zone, .. } = *self;
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
@@ -125,11 +125,11 @@ impl Compared<'_> {
             settings.push("delta");
         }
         let file_size = export.file_size.to_string();
-        // Rows that were added are not added again for it.
+        // Appended rows must not be appended again for another file size.
         if export.file_size != FILE_SIZE && export.mode != ExportMode::Append {
             settings.push(&file_size);
         }
-        // Lists from before there was a choice stay good.
+        // Keeps the fingerprints of lists written before these settings existed.
         if form != PLAIN {
             settings.push(&form);
         }
@@ -138,11 +138,11 @@ impl Compared<'_> {
     }
 }
 
-/// The tables that the query of an export reads. One for single periods reads their records and nothing else: only those
-/// can be restricted to a period. What is published is followed as tables change, so nothing but tables may be read.
+/// The tables that the query of an export reads. Queries of single periods may read records only, because only those
+/// can be restricted to a period. Nothing but tables may be read, because only their changes are followed.
 ///
 /// # Errors
-/// What else `references` name.
+/// If `references` name anything else.
 pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result<Vec<String>, RunError> {
     let wrong = |found: String| {
         let export = export.name.clone();
@@ -164,10 +164,10 @@ pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result
     Ok(tables)
 }
 
-/// Whether the query of an export, which gives `columns`, has those that tell its rows apart.
+/// Checks that the query of an export, which returns `columns`, has its key columns.
 ///
 /// # Errors
-/// The first that it has not.
+/// The first that is missing.
 pub fn check_keys(export: &Export, columns: &[String]) -> Result<(), RunError> {
     match export.keys.iter().find(|key| !columns.contains(key)) {
         None => Ok(()),

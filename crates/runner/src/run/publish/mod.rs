@@ -1,79 +1,69 @@
-//! The publish stage: the files of each day of each export, for the days whose cells changed. `decide` says which and why,
-//! `look` reads what that is decided from, `share` says which are read together, and here it is done.
+//! The publish stage: writes the files of the parts whose cells changed. `decide` selects parts and reasons,
+//! `look` reads the state they are decided from, `share` groups parts that are read together.
 
+pub(crate) mod compare;
 pub(crate) mod decide;
-pub(crate) mod look;
 pub(crate) mod outcome;
 pub(crate) mod share;
+pub(crate) mod stage;
 pub(crate) mod together;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::mpsc;
 
 use tidetable_export::{EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
-use tidetable_store::{Published, Store};
+use tidetable_store::Published;
 
-use super::RunOptions;
-use crate::job::{Export, ExportMode, Job};
-use crate::observe::{Event, Observer, Unit};
+use crate::job::ExportMode;
+use crate::observe::{Event, Unit};
 use crate::period::Period;
-use crate::run::checks::measure::{Checker, DayOf, may_publish};
+use crate::run::checks::checker::{Checker, DayOf, may_publish};
 use crate::run::error::RunError;
 use crate::run::params::period_params;
 use crate::run::parts::Part;
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
+use compare::owned;
+pub(crate) use compare::{Looked, LookedAt};
 pub use decide::{check_keys, tables_read};
-use look::Others;
-pub(crate) use look::{Looked, LookedAt};
 use outcome::{Tried, as_empty, as_sealed, event_of, made_from, part_record};
+pub(crate) use stage::PublishStage;
 use together::Together;
 
-/// What the publish stage works with.
-pub(crate) struct PublishStage<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) store: &'a Store,
-    pub(crate) options: &'a RunOptions,
-    pub(crate) observer: &'a dyn Observer,
-    pub(crate) runtime: &'a tokio::runtime::Handle,
-    /// What other jobs publish, once it was asked for.
-    pub(crate) others: OnceLock<Arc<Others>>,
-}
-
-/// What became of the parts of an export, also of one whose publishing stopped on its way.
+/// The results of the parts of an export, also if publishing was stopped.
 #[derive(Default)]
 pub(crate) struct PublishDone {
-    /// As they were when last tried.
+    /// By period, the last attempt.
     pub(crate) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
 }
 
-/// One look at some of the parts of an export.
+/// One pass over some parts of an export.
 struct Round<'a> {
     looked: &'a Looked<'a>,
     checker: &'a Checker<'a>,
-    /// Places of the parts.
+    /// Indexes of the parts.
     places: &'a [usize],
-    /// Of those that are read together, by place.
+    /// Shared scans by index.
     together: BTreeMap<usize, Together>,
-    /// Whether parts that fail for a reason that may pass are tried again after it.
+    /// Whether transient failures are retried in another round.
     more: bool,
 }
 
-/// What a round leaves.
+/// What remains after a round.
 #[derive(Default)]
 struct Left {
     /// Files under former names.
     obsolete: Vec<String>,
-    /// Parts to be tried again, and why.
+    /// Parts to try again, with the error.
     again: BTreeMap<usize, String>,
 }
 
 impl PublishStage<'_> {
-    /// Publishes what was found to be stale, several parts at a time. One that fails leaves the others be, and is tried
-    /// again after them if that may help.
+    /// Publishes stale parts, several at a time. A failed part does not stop the others, and is retried
+    /// after them if the error is transient.
     pub(crate) fn publish(
         &self,
         looked: &Looked<'_>,
@@ -115,7 +105,7 @@ impl PublishStage<'_> {
         Ok(())
     }
 
-    /// Tries parts side by side.
+    /// Tries parts concurrently.
     fn round(&self, round: &Round<'_>, published: &mut Published, done: &mut PublishDone) -> Result<Left, RunError> {
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
@@ -148,7 +138,7 @@ impl PublishStage<'_> {
         })
     }
 
-    /// Lists parts as they are published: a run that is stopped keeps those it has.
+    /// Adds parts to the list as they are published, so that a stopped run keeps them.
     fn collect(
         &self,
         round: &Round<'_>,
@@ -160,7 +150,7 @@ impl PublishStage<'_> {
         let mut left = Left::default();
         while let Ok(first) = receiver.recv() {
             let (mut listed, mut records) = (Vec::new(), Vec::new());
-            // What came meanwhile is listed with it.
+            // Others that are ready are listed in the same write.
             for (place, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
                 let Some(part) = looked.parts.get(place) else { continue };
                 if let Tried::Failed(RunError::Interrupted { .. }) = &tried {
@@ -196,7 +186,7 @@ impl PublishStage<'_> {
                 return Ok(Tried::Sealed);
             }
             if part.is_empty {
-                // Rows that earlier runs added stay.
+                // Appended rows of earlier runs stay.
                 let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(looked, part));
                 let done = stays.map_or_else(|| self.withdraw(looked, part), Ok)?;
                 return Ok(Tried::Published(Box::new(done)));
@@ -254,7 +244,7 @@ impl PublishStage<'_> {
 }
 
 impl PublishStage<'_> {
-    /// Takes back what was published of a part of which there is no record any more.
+    /// Withdraws the published files of a part that has no records any more.
     fn withdraw(&self, looked: &Looked<'_>, part: &Part) -> Result<PublishedPart, RunError> {
         let empty = EmptyPart {
             store: self.store,
@@ -272,8 +262,4 @@ impl Round<'_> {
     fn tries_again(&self, tried: &Tried) -> bool {
         matches!(tried, Tried::Failed(error) if self.more && is_transient(error))
     }
-}
-
-fn owned(export: &Export, name: &str, owner: &str) -> RunError {
-    RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What became of a part, for the record of the run, for who watches it, and for the list.
+//! The result of a part, for the run record, the observer and the list.
 
 use tidetable_export::{Outcome, PublishedPart};
 use tidetable_record::{ExportRecord, PartState};
@@ -8,19 +8,19 @@ use crate::job::Export;
 use crate::observe::Event;
 use crate::run::error::RunError;
 use crate::run::parts::Part;
-use crate::run::publish::look::Looked;
+use crate::run::publish::compare::Looked;
 
-/// What became of a part that was tried.
+/// The result of trying a part.
 pub(crate) enum Tried {
     Published(Box<PublishedPart>),
-    /// Its checks say no.
+    /// Its checks failed.
     Refused,
     /// Cells of it have expired.
     Sealed,
     Failed(RunError),
 }
 
-/// What the record of the run says of a part.
+/// The entry of a part in the run record.
 pub(crate) fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
     let state = match tried {
         Tried::Published(done) => match done.outcome {
@@ -54,7 +54,7 @@ pub(crate) fn part_record(export: &Export, part: &Part, tried: &Tried) -> Export
     }
 }
 
-/// What is said of it.
+/// The event for the observer.
 pub(crate) fn event_of(record: &ExportRecord) -> Event {
     let name = record.part.clone();
     let missed = |reason: &str| Event::Missed { name: record.part.clone(), reason: reason.to_owned() };
@@ -69,12 +69,12 @@ pub(crate) fn event_of(record: &ExportRecord) -> Event {
     }
 }
 
-/// What a part is made from.
+/// The versions and query that a part is made from.
 pub(crate) fn made_from(looked: &Looked<'_>, part: &Part) -> MadeFrom {
     MadeFrom { query: looked.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
 }
 
-/// A part of which there is no record, and of which nothing was published: listed, so that it is not looked at again.
+/// A part without records that was never published; it is listed so that it is not compared again.
 pub(crate) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
     PublishedPart {
         label: part.label.clone(),
@@ -86,7 +86,7 @@ pub(crate) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
     }
 }
 
-/// A sealed part is as it was, and not stale any more: it is told once.
+/// A sealed part stays as published and is listed as current, so that it is reported once.
 pub(crate) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
     let made_from = made_from(looked, part);
     let previous = part.previous.clone()?;

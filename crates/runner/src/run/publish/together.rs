@@ -1,4 +1,4 @@
-//! Parts whose queries read the same files, which are then read once for all of them.
+//! Shared scans of the parts of an export that read the same files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,24 +8,24 @@ use tidetable_layout::{KeyRange, Window};
 use tidetable_sql::{Asked, SharedScan, SqlError};
 use tidetable_store::Snapshot;
 
-use super::PublishStage;
 use crate::job::Per;
 use crate::observe::Event;
-use crate::run::checks::measure::Checker;
+use crate::run::checks::checker::Checker;
 use crate::run::params::period_params;
 use crate::run::parts::Part;
-use crate::run::publish::look::Looked;
+use crate::run::publish::compare::Looked;
 use crate::run::publish::share::{Files, groups, sharing};
+use crate::run::publish::stage::PublishStage;
 
-/// A part whose queries are run in a pass with others.
+/// A part that takes part in a shared scan.
 pub(crate) struct Together {
     pub(crate) pass: Arc<SharedScan>,
-    /// Its place among the periods of the pass.
+    /// Its index among the periods of the scan.
     pub(crate) at: usize,
 }
 
 impl PublishStage<'_> {
-    /// For the parts at `places`, by place, the passes that read for several of them.
+    /// The shared scans for the parts at `places`, by place.
     pub(crate) fn together(
         &self,
         looked: &Looked<'_>,
@@ -45,13 +45,13 @@ impl PublishStage<'_> {
             .map(|(place, part)| (place, part, part.period.bounds(self.job.timezone)))
             .collect();
         let files: Vec<Files> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
-        // Half of it, for the last parts of a pass may still be written while the next one reads.
+        // Half: the last parts of a scan may still be written while the next one reads.
         let memory = self.options.memory / 2;
         for run in sharing(&files) {
             let ends = run.iter().take(2).filter_map(|at| parts.get(*at));
             let asked: Result<Vec<Asked>, SqlError> =
                 ends.map(|(_, part, bounds)| self.asked(looked, checker, part, bounds)).collect();
-            // A query that is wrong says so when it is run.
+            // An invalid query fails when it is run.
             let Ok([one, other]) = asked.as_deref() else { continue };
             let asked = one.alike(other);
             if asked.is_empty() {
@@ -70,7 +70,7 @@ impl PublishStage<'_> {
         together
     }
 
-    /// What the queries of a part ask of files: that of the export, and those of its checks.
+    /// The scans of the queries of a part: that of the export, and those of its checks.
     fn asked(
         &self,
         looked: &Looked<'_>,
@@ -87,12 +87,12 @@ impl PublishStage<'_> {
         Ok(asked)
     }
 
-    /// Says how often files were read for several parts.
+    /// Reports how often files were read for several parts.
     pub(crate) fn tell_passes(&self, looked: &Looked<'_>, together: &BTreeMap<usize, Together>) {
         let (mut parts, mut reads) = (0, 0);
         for Together { pass, at } in together.values() {
             parts += u64::from(pass.counts().read > 0);
-            // Each pass once.
+            // Count each scan once.
             reads += if *at == 0 { pass.counts().read } else { 0 };
         }
         if reads > 0 {
@@ -101,8 +101,8 @@ impl PublishStage<'_> {
     }
 }
 
-/// Whether several periods may read the same files of a table: those of windows that share them, of windows longer than a
-/// period, and of a table whose rows lie in several windows. Of others there is nothing to be found out.
+/// Whether several periods may read the same files of a table: multi-window files, windows longer than a
+/// period, or rows that lie in several windows.
 fn may_share(snapshot: &Snapshot, per: Per) -> bool {
     let longer = match per {
         Per::Hour => &[Window::Day, Window::Week, Window::Month, Window::None][..],

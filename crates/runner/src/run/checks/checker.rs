@@ -1,4 +1,4 @@
-//! Checks: what must hold of the rows of a day before it is published. Each is a query that counts.
+//! Evaluates checks with queries that count the rows that break a rule.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,22 +8,22 @@ use tidetable_sql::{ScalarValue, Session, SqlError, first_rows, name, numbers};
 use crate::job::{Check, Export, Job, Rule};
 use tidetable_record::{CheckRecord, FailingRow, Severity};
 
-/// Measures the checks of a job, those of a table once for each day.
+/// Evaluates the checks of a job; checks of a table once for each day.
 pub(crate) struct Checker<'a> {
     job: &'a Job,
-    /// The run, or what else measures.
+    /// The name of the run, or of a check on demand.
     run: String,
-    /// What checks of tables found, by table and day.
+    /// Results of checks of tables, by table and day.
     known: Mutex<HashMap<(String, String), Vec<CheckRecord>>>,
-    /// Some of the rows that broke rules.
+    /// A sample of the rows that broke rules.
     failing: Mutex<Vec<FailingRow>>,
 }
 
-/// Rows kept of one rule in one part, and of a run.
+/// Sample size per rule and part.
 const SAMPLE: usize = 5;
 const SAMPLES: usize = 1000;
 
-/// What the rows of a day are, and what its queries may ask for.
+/// The session for the rows of a day, and the parameters of its queries.
 pub(crate) struct DayOf<'a> {
     pub(crate) session: &'a Session,
     pub(crate) label: &'a str,
@@ -35,12 +35,12 @@ impl<'a> Checker<'a> {
         Self { job, run: run.to_owned(), known: Mutex::default(), failing: Mutex::default() }
     }
 
-    /// Some of the rows that broke rules, up to now.
+    /// The sample of rows that broke rules so far.
     pub(crate) fn failing(&self) -> Vec<FailingRow> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the checks of an export find in `relation`, what was published of it.
+    /// Evaluates the checks of an export on `relation`, its published rows.
     pub(crate) async fn published(
         &self,
         day: &DayOf<'_>,
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
         self.measure(day, &export.name, relation).await
     }
 
-    /// What the checks of a part find: those of its export, and of the tables it reads.
+    /// Evaluates the checks of a part: those of its export and of the tables it reads.
     pub(crate) async fn part(
         &self,
         day: &DayOf<'_>,
@@ -65,7 +65,7 @@ impl<'a> Checker<'a> {
         Ok(found)
     }
 
-    /// The queries that publishing a part asks: those of its checks, and that of its export.
+    /// The queries of a part: those of its checks, and that of its export.
     pub(crate) fn queries(&self, export: &Export, tables: &[String]) -> Vec<String> {
         let of = |on: &str, relation: &str| -> Vec<String> {
             let checks = self.job.checks.iter().filter(|check| check.on == on);
@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
         queries
     }
 
-    /// What the checks of a table find in a day.
+    /// Evaluates the checks of a table for a day.
     pub(crate) async fn table(&self, day: &DayOf<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let key = (table.to_owned(), day.label.to_owned());
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Keeps some of the rows that broke a rule.
+    /// Adds rows that broke a rule to the sample.
     async fn sample(&self, day: &DayOf<'_>, rule: &Rule, record: &CheckRecord, relation: &str) -> Result<(), SqlError> {
         let kept = || self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(sql) = broken_rows(rule, relation).filter(|_| kept().len() < SAMPLES) else { return Ok(()) };
@@ -136,7 +136,7 @@ impl Checker<'_> {
     }
 }
 
-/// The query for the rows of `relation` that break a rule, or for what they share; `None` of a rule about their number.
+/// The query for the rows of `relation` that break a rule, or the values they share; `None` for a rule on row counts.
 fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
     match rule {
         Rule::Rows { .. } => None,
@@ -153,15 +153,15 @@ fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
     }
 }
 
-/// A query of a check: its first row says of each rule how many rows it counts.
+/// A query of a check; its first row has a count for each rule.
 struct Asked<'a> {
     rules: Vec<&'a Rule>,
     sql: String,
 }
 
-/// What a check asks of a relation.
+/// The queries of a check on a relation.
 fn asked<'a>(check: &'a Check, relation: &str) -> Vec<Asked<'a>> {
-    // What can be counted together is, in one pass.
+    // Counts that can share one pass do.
     let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| counted(rule).is_some());
     let mut asked = Vec::new();
     if !together.is_empty() {
@@ -173,7 +173,7 @@ fn asked<'a>(check: &'a Check, relation: &str) -> Vec<Asked<'a>> {
     asked
 }
 
-/// The queries that a check asks, for whoever wants to know whether they are right.
+/// The queries of a check, for validation.
 pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
     let relation = match export {
         Some(export) => in_parentheses(&export.sql),
@@ -186,7 +186,7 @@ pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
     check.rules.iter().map(ask).collect()
 }
 
-/// Whether a part with these findings may be published.
+/// Whether a part with these results may be published.
 pub(crate) fn may_publish(found: &[CheckRecord]) -> bool {
     found.iter().all(|check| check.passed || check.severity == Severity::Warn)
 }
@@ -198,7 +198,7 @@ fn holds(rule: &Rule, measured: i64) -> bool {
     }
 }
 
-/// What counts the rows that break a rule, or all of them, beside other counts.
+/// An aggregate that counts the rows that break a rule, to be combined with others in one query.
 fn counted(rule: &Rule) -> Option<String> {
     match rule {
         Rule::Rows { .. } => Some("count(*)".to_owned()),
@@ -206,7 +206,7 @@ fn counted(rule: &Rule) -> Option<String> {
     }
 }
 
-/// Whether a row breaks a rule, for a rule that one row can break.
+/// The condition of a rule that a single row can break.
 fn breaks(rule: &Rule) -> Option<String> {
     match rule {
         Rule::NotNull(column) => Some(format!("{} IS NULL", name(column))),
@@ -221,7 +221,7 @@ fn breaks(rule: &Rule) -> Option<String> {
     }
 }
 
-/// The query that counts the rows that break a rule, for one that is not counted beside others.
+/// A separate query that counts the rows that break a rule.
 fn lone(rule: &Rule, relation: &str) -> String {
     match rule {
         Rule::Unique(columns) => {
@@ -239,7 +239,7 @@ fn numbered(counts: &[String]) -> String {
     named.join(", ")
 }
 
-/// A query as a relation of another; its last line may be a comment.
+/// The query as a subquery; the line break ends a comment in its last line.
 fn in_parentheses(sql: &str) -> String {
     format!("({}\n)", sql.trim_end().trim_end_matches(';'))
 }

@@ -1,21 +1,21 @@
-//! Compares an export with the tables that it reads, and with what was published of it.
+//! Compares an export with the tables it reads and with its published files.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tidetable_export::{ExportError, adopt, found_instead};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::{FileState, Part as ListedPart, Published, Snapshot, leave_out};
 
-use super::{PublishStage, owned};
 use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
 use crate::run::checks::presence::{holds_records, surely_holds};
 use crate::run::error::RunError;
 use crate::run::parts::{Part, Wanted};
 use crate::run::publish::decide::{Compared, Decided, Made};
+use crate::run::publish::stage::{Others, PublishStage};
 
-/// An export that was compared with its tables.
+/// An export compared with its tables.
 pub(crate) struct Looked<'a> {
     pub(crate) export: &'a Export,
     pub(crate) session: Session,
@@ -27,26 +27,23 @@ pub(crate) struct Looked<'a> {
     /// Fingerprint of the query and its settings.
     pub(crate) query: String,
     pub(crate) others: Arc<Others>,
-    /// The parts to publish, and those to withdraw.
+    /// The parts to publish or withdraw.
     pub(crate) parts: Vec<Part>,
-    /// Parts of which there is no record, and of which nothing was published.
+    /// Parts without records that were never published.
     pub(crate) empty: Vec<Part>,
-    /// Labels that failed when last tried, and of which there is no record any more.
+    /// Labels that failed before and have no records any more.
     pub(crate) gone: Vec<String>,
-    /// What a person must know of its files.
+    /// Notes on its files.
     pub(crate) notes: Vec<String>,
-    /// How many parts are neither published nor withdrawn.
+    /// Number of parts that are neither published nor withdrawn.
     pub(crate) unchanged: usize,
 }
 
-/// Folders that other jobs publish, each with its job.
-pub(crate) type Others = BTreeMap<String, String>;
-
-/// Exports that were compared with their tables, by name.
+/// Compared exports by name.
 pub(crate) type LookedAt<'a> = HashMap<String, Looked<'a>>;
 
 impl Looked<'_> {
-    /// Whether its tables are still what it was compared with.
+    /// Whether its tables are unchanged since the comparison.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -61,19 +58,19 @@ impl Looked<'_> {
     }
 }
 
-/// What was found of the files of an export.
+/// The state of the files of an export.
 #[derive(Default)]
 struct Mended {
-    /// Labels of parts with a damaged file, which are published again.
+    /// Labels of parts with a damaged file; they are published again.
     damaged: HashSet<String>,
-    /// What a person must know.
+    /// Notes.
     notes: Vec<String>,
-    /// Whether the list is another for it.
+    /// Whether the list must be written.
     is_other: bool,
 }
 
 impl<'a> PublishStage<'a> {
-    /// Compares `export` with `tables`, those it reads, and with `published`, its list.
+    /// Compares `export` with `tables`, those it reads, and with its list `published`.
     pub(crate) fn look(
         &self,
         export: &'a Export,
@@ -95,7 +92,7 @@ impl<'a> PublishStage<'a> {
         let before = published.clone();
         let mended = self.mend(&compared, &mut published)?;
         if mended.is_other && !self.options.looks_only {
-            // For queries that add to what was published. What is to be published again stays listed until it is.
+            // For queries that add to published rows. Parts to publish again stay listed until then.
             let mut list = published.clone();
             let again = before.parts.into_iter().filter(|(label, _)| mended.damaged.contains(label));
             list.parts.extend(again);
@@ -134,7 +131,7 @@ impl<'a> PublishStage<'a> {
         })
     }
 
-    /// Published files without the list of them are taken as they are, published over, or refused: whatever was asked.
+    /// Adopts, replaces or refuses published files without a list, as the options say.
     fn found_without_list(
         &self,
         export: &Export,
@@ -168,9 +165,9 @@ impl<'a> PublishStage<'a> {
         Ok(())
     }
 
-    /// Looks whether the files of all parts are there, as they were published. A part of which one is damaged or gone counts
-    /// as not published, unless what is left of it cannot be made again. A part whose files are others than those listed, as a
-    /// run leaves it that is stopped on its way, is the part it was.
+    /// Compares the files of all parts with the list. A part with a damaged or missing file counts
+    /// as unpublished, unless it can no longer be made from the tables. A part with other valid files than listed, as
+    /// an interrupted run leaves it, is adopted.
     fn mend(&self, compared: &Compared<'_>, published: &mut Published) -> Result<Mended, RunError> {
         let export = compared.export;
         let blobs = self.store.blobs().as_ref();
@@ -184,12 +181,12 @@ impl<'a> PublishStage<'a> {
                 there += usize::from(state != FileState::Missing);
                 match state {
                     FileState::SameBytes(stamp) => {
-                        // A list of an earlier build, which knows no stamps, is not written for them alone.
+                        // A list of an earlier build without stamps is not rewritten just to add them.
                         mended.is_other |= file.stamp.is_some();
                         file.stamp = stamp;
                     }
                     FileState::Changed => damaged = Some(path),
-                    // One of several has a name of its own: another in its place was not published.
+                    // With several files each has a unique name: a different file under it was not published.
                     FileState::Another if !part.more.is_empty() || !export.accumulates() => {
                         damaged = Some(path);
                     }
@@ -204,7 +201,7 @@ impl<'a> PublishStage<'a> {
             }
             match damaged.clone() {
                 Some(path) if export.accumulates() => return Err(ExportError::Damaged { path }.into()),
-                // Rows of earlier runs may be among what is left.
+                // What is left may contain rows of earlier runs.
                 None if there > 0 && export.mode != ExportMode::Replace => {
                     return Err(ExportError::Partial { folder: part.folder.clone() }.into());
                 }
@@ -249,7 +246,7 @@ impl<'a> PublishStage<'a> {
         if let Some(others) = self.others.get() {
             return Ok(Arc::clone(others));
         }
-        // The list of another export may be damaged: that is no reason to publish nothing.
+        // A damaged list of another export does not stop publishing.
         let is_other = |name: &str| self.job.export(name).is_none();
         let (lists, damaged) = Published::readable_of(self.store.blobs().as_ref(), is_other)?;
         damaged.iter().for_each(leave_out);
@@ -258,4 +255,8 @@ impl<'a> PublishStage<'a> {
             others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect();
         Ok(Arc::clone(self.others.get_or_init(|| Arc::new(folders))))
     }
+}
+
+pub(super) fn owned(export: &Export, name: &str, owner: &str) -> RunError {
+    RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }
