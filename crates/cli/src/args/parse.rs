@@ -5,6 +5,7 @@ use std::str::FromStr;
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
 use chrono_tz::Tz;
 use regex::bytes::Regex;
+use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
 use tidetable_runner::{IfLocked, Selected};
 
 /// What becomes of a run while another goes on: `fail`, `skip`, `wait` or `wait=10m`.
@@ -157,12 +158,9 @@ fn parse_column(text: &str) -> Result<Column, String> {
 
 /// A number of days, hours, minutes or seconds, as microseconds.
 pub(crate) fn parse_age(text: &str) -> Result<i64, String> {
-    let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
-    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)));
-    let age = found.and_then(|(number, seconds)| {
-        let number = i64::from(number.parse::<u32>().ok()?);
-        number.checked_mul(seconds)?.checked_mul(1_000_000)
-    });
+    let units = [('d', DAY), ('h', HOUR), ('m', MINUTE), ('s', SECOND)];
+    let found = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(*unit)?, *micros)));
+    let age = found.and_then(|(number, micros)| i64::from(number.parse::<u32>().ok()?).checked_mul(micros));
     age.ok_or_else(|| "write a number and d, h, m or s, as in 7d".to_owned())
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use chrono::NaiveDate;
-use serde_json::json;
 use tidetable_layout::error::{Advice, LostReason};
 use tidetable_runner::{
     DataChecks, Job, NameConflict, Project, ReadableTables, RunError, Severity, UlidIds, check_data, check_keys,
@@ -14,14 +13,13 @@ use tidetable_runner::{
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 
-use super::project;
+use super::{clock, project};
 use crate::args::{Check, Global, Output};
-use crate::commands::run::options::clock;
 use crate::diagnostics::print_error;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::count;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row, stdout};
 
 /// Columns named before they are only counted.
 const SHOWN: usize = 8;
@@ -70,16 +68,13 @@ fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
     if tables <= MOST_TABLES {
         return Ok(());
     }
-    let mut rows = Rows::of(objects::FINDINGS);
+    let mut rows = ResultRows::of(objects::FINDINGS);
     let finding = format!(
         "{tables} tables in the store and the jobs: an instance of Bigtable holds {MOST_TABLES} at most; put what is read \
          together into one table"
     );
-    rows.push(vec![json!("warning"), json!("tables"), json!(finding)]);
-    let mut out = stdout();
-    rows.write(global.output, &mut out)?;
-    out.flush()?;
-    Ok(())
+    rows.push(row!["warning", "tables", finding]);
+    rows.print(global.output)
 }
 
 /// Measures the checks of a job on what is there.
@@ -88,18 +83,10 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
     let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
-    let mut rows = Rows::of(objects::MEASURED);
+    let mut rows = ResultRows::of(objects::MEASURED);
     for check in &found {
         let severity = if check.severity == Severity::Error { "error" } else { "warn" };
-        rows.push(vec![
-            json!(check.check),
-            json!(check.on),
-            json!(check.label),
-            json!(check.rule),
-            json!(severity),
-            json!(check.measured),
-            json!(check.passed),
-        ]);
+        rows.push(row![check.check, check.on, check.label, check.rule, severity, check.measured, check.passed]);
     }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;
@@ -147,19 +134,19 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
             return Err(RunError::NameConflict { name, both, other: theirs, job: other.name.clone() }.into());
         }
     }
-    let mut rows = Rows::of(objects::FINDINGS);
+    let mut rows = ResultRows::of(objects::FINDINGS);
     let mut not_stored = Vec::new();
     for table in &job.tables {
         let name = &table.spec.name;
         let read_back: Vec<String> =
             table.layout.records_schema().fields().iter().map(|field| field.name().clone()).collect();
         let finding = format!("reads back {}", listed(&read_back));
-        rows.push(vec![json!("table"), json!(name), json!(finding)]);
+        rows.push(row!["table", name, finding]);
         let mut absent = Vec::new();
         for warning in table.layout.warnings() {
             match &warning.advice {
                 Advice::Lost { column, why: LostReason::Absent } => absent.push(column.clone()),
-                advice => rows.push(vec![json!("warning"), json!(name), json!(advice.to_string())]),
+                advice => rows.push(row!["warning", name, advice.to_string()]),
             }
         }
         if !absent.is_empty() {
@@ -169,14 +156,14 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     // One line: tables that take a part of a wide source lack most of it.
     if !not_stored.is_empty() {
         let finding = format!("no key, qualifier or value holds {}", not_stored.join("; "));
-        rows.push(vec![json!("warning"), json!("columns"), json!(finding)]);
+        rows.push(row!["warning", "columns", finding]);
     }
     for export in &job.exports {
-        rows.push(vec![json!("export"), json!(export.name), json!(format!("as {}", export.name_template.as_str()))]);
+        rows.push(row!["export", export.name, format!("as {}", export.name_template.as_str())]);
     }
     for check in &job.checks {
         let rules: Vec<String> = check.rules.iter().map(ToString::to_string).collect();
-        rows.push(vec![json!("check"), json!(check.name), json!(format!("{}: {}", check.on, rules.join("; ")))]);
+        rows.push(row!["check", check.name, format!("{}: {}", check.on, rules.join("; "))]);
     }
     let mut out = stdout();
     rows.write(global.output, &mut out)?;

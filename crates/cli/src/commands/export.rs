@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use arrow::error::ArrowError;
-use serde_json::json;
 use tidetable_export::{ExportError, FileFormat, QueryFile};
 use tidetable_runner::runtime;
 use tidetable_sql::{Session, SessionOptions, name};
@@ -15,7 +14,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, Rows, Screen, form_of, stdout};
+use crate::output::{BatchWriter, Destination, Form, OF_EXPORTS, ResultRows, Screen, form_of, row, stdout};
 
 /// Writes the file and tells what is in it.
 pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
@@ -106,8 +105,8 @@ fn tell(global: &Global, args: &Export, destination: &Destination, rows: u64, si
     match global.output {
         Output::Table => writeln!(out, "{}", said())?,
         output => {
-            let mut written = Rows::of(objects::WRITTEN);
-            written.push(vec![json!(destination.shown()), json!(rows), json!(size)]);
+            let mut written = ResultRows::of(objects::WRITTEN);
+            written.push(row![destination.shown(), rows, size]);
             written.write(output, &mut out)?;
         }
     }

@@ -107,3 +107,8 @@ fn table_or_all(store: &Store, given: Option<&str>) -> Result<Vec<String>, CliEr
     }
     Ok(vec![name.to_owned()])
 }
+
+/// The clock of the machine, microseconds since the epoch.
+pub fn clock() -> i64 {
+    chrono::Utc::now().timestamp_micros()
+}

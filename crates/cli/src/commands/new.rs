@@ -11,7 +11,7 @@ use crate::args::{Global, New, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, stdout};
 
 /// Proposes the job, writes it, and says what to do next.
 pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
@@ -50,7 +50,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         writeln!(out, "\nTry next:\n  tidetable run {}", proposal.job)?;
         writeln!(out, "  tidetable sql -c 'select * from {} limit 5'", proposal.table)?;
     } else {
-        let mut rows = Rows::of(objects::NEW);
+        let mut rows = ResultRows::of(objects::NEW);
         let job = [&proposal.job, &proposal.table, &proposal.row_key].map(|text| json!(text));
         rows.push(job.into_iter().chain([json!(files), json!(proposal.notes)]).collect());
         rows.write(global.output, &mut out)?;

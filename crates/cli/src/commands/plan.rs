@@ -3,10 +3,10 @@
 use chrono_tz::Tz;
 use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
 
-use super::project;
 use super::run::all::run_all;
 use super::run::dry_run::show;
-use super::run::options::{How, clock, options};
+use super::run::options::{How, options};
+use super::{clock, project};
 use crate::args::{Global, Plan};
 use crate::error::CliError;
 

@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::output::values::time;
 use crate::output::{Fit, Heading, RowWriter, Screen, bytes_value, stdout, write_bytes};
 
-/// Rows that are held at a time when they are read from the last to the first.
+/// SelectedRows that are held at a time when they are read from the last to the first.
 const HELD: usize = 256;
 
 /// Reads the rows.
@@ -25,7 +25,7 @@ pub fn read(global: &Global, args: &Read) -> Result<(), CliError> {
         None if args.include_expired => snapshot.including_expired(),
         None => snapshot,
     };
-    let rows = Rows { snapshot: &snapshot, args, pattern: args.regex.as_ref(), wants_cells: wants_cells(args) };
+    let rows = SelectedRows { snapshot: &snapshot, args, pattern: args.regex.as_ref(), wants_cells: wants_cells(args) };
     let mut out = stdout();
     if global.output == Output::Json {
         rows.each(|key, cells| {
@@ -104,7 +104,7 @@ impl Cell {
 }
 
 /// The rows that are asked for.
-struct Rows<'a> {
+struct SelectedRows<'a> {
     snapshot: &'a Snapshot,
     args: &'a Read,
     pattern: Option<&'a Regex>,
@@ -118,7 +118,7 @@ type Show<'a> = dyn FnMut(&[u8], &[Cell]) -> Result<bool, CliError> + 'a;
 /// A row with its cells.
 type Row = (Vec<u8>, Vec<Cell>);
 
-impl Rows<'_> {
+impl SelectedRows<'_> {
     /// Calls `show` with each row in order, until it wants no more or there are as many as were asked for.
     fn each(&self, mut show: impl FnMut(&[u8], &[Cell]) -> Result<bool, CliError>) -> Result<(), CliError> {
         let mut left = self.args.limit.unwrap_or(u64::MAX);

@@ -20,14 +20,14 @@ const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/d
 /// A place for a result.
 #[derive(Debug, Clone)]
 pub struct Destination {
-    place: Place,
+    place: ResultPlace,
     shown: String,
     /// Whether the reader of it went away.
     closed: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum ResultPlace {
     Stdout,
     /// Written as it is: a pipe, a device, a descriptor.
     Stream(PathBuf),
@@ -42,14 +42,14 @@ impl Destination {
     /// If it names no file, or is in a folder that is not there.
     pub fn of(path: &Path, option: &'static str) -> Result<Self, CliError> {
         let shown = path.display().to_string();
-        let place = if path == Path::new("-") { Place::Stdout } else { place_of(path, option)? };
-        let shown = if place == Place::Stdout { "standard output".to_owned() } else { shown };
+        let place = if path == Path::new("-") { ResultPlace::Stdout } else { place_of(path, option)? };
+        let shown = if place == ResultPlace::Stdout { "standard output".to_owned() } else { shown };
         Ok(Self { place, shown, closed: Arc::default() })
     }
 
     /// Standard output.
     pub fn stdout() -> Self {
-        Self { place: Place::Stdout, shown: "standard output".to_owned(), closed: Arc::default() }
+        Self { place: ResultPlace::Stdout, shown: "standard output".to_owned(), closed: Arc::default() }
     }
 
     /// How messages call it.
@@ -59,24 +59,24 @@ impl Destination {
 
     /// Whether it is standard output, which then has no room for messages.
     pub fn is_stdout(&self) -> bool {
-        self.place == Place::Stdout
+        self.place == ResultPlace::Stdout
     }
 
     /// Whether it is a file, whose name says its form.
     pub fn is_file(&self) -> bool {
-        matches!(self.place, Place::File(_))
+        matches!(self.place, ResultPlace::File(_))
     }
 
     /// Whether a person sees what is written.
     pub fn is_terminal(&self) -> bool {
         match &self.place {
-            Place::Stdout => io::stdout().is_terminal(),
+            ResultPlace::Stdout => io::stdout().is_terminal(),
             // A pipe must not be opened to be looked at: its writer would see a reader come and go.
-            Place::Stream(path) => {
+            ResultPlace::Stream(path) => {
                 let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_char_device());
                 is_device && File::open(path).is_ok_and(|file| file.is_terminal())
             }
-            Place::File(_) => false,
+            ResultPlace::File(_) => false,
         }
     }
 
@@ -95,14 +95,14 @@ impl Destination {
             Box::new(Stream { out: BufWriter::new(out), shown, closed })
         };
         Ok(match &self.place {
-            Place::Stdout => stream(Box::new(io::stdout())),
-            Place::Stream(path) => {
+            ResultPlace::Stdout => stream(Box::new(io::stdout())),
+            ResultPlace::Stream(path) => {
                 let failed = |source| CliError::Folder { path: self.shown.clone(), source };
                 // What a shell does for `> PATH`; it waits for the reader of a pipe.
                 let file = OpenOptions::new().write(true).truncate(true).open(path).map_err(failed)?;
                 stream(Box::new(file))
             }
-            Place::File(path) => {
+            ResultPlace::File(path) => {
                 let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
                 else {
                     return Err(CliError::NoFileName { path: self.shown.clone() });
@@ -114,7 +114,7 @@ impl Destination {
 }
 
 /// Follows the links of a path to what is to be written: the target of a link is, and the link stays.
-fn place_of(path: &Path, option: &'static str) -> Result<Place, CliError> {
+fn place_of(path: &Path, option: &'static str) -> Result<ResultPlace, CliError> {
     let shown = || path.display().to_string();
     let failed = |source| CliError::Folder { path: shown(), source };
     let mut at = std::path::absolute(path).map_err(failed)?;
@@ -125,11 +125,11 @@ fn place_of(path: &Path, option: &'static str) -> Result<Place, CliError> {
         let Some(name) = at.file_name() else { return Err(CliError::NoFileName { path: shown() }) };
         let here = folder.join(name);
         if let Some(descriptor) = descriptor(&folder, name) {
-            return Ok(if descriptor == Some(1) { Place::Stdout } else { Place::Stream(here) });
+            return Ok(if descriptor == Some(1) { ResultPlace::Stdout } else { ResultPlace::Stream(here) });
         }
         let found = match fs::symlink_metadata(&here) {
             Ok(found) => found,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::File(here)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ResultPlace::File(here)),
             Err(error) => return Err(failed(error)),
         };
         let kind = found.file_type();
@@ -138,9 +138,9 @@ fn place_of(path: &Path, option: &'static str) -> Result<Place, CliError> {
         } else if kind.is_dir() {
             return Err(CliError::NoFileName { path: shown() });
         } else if kind.is_file() {
-            return Ok(Place::File(here));
+            return Ok(ResultPlace::File(here));
         } else {
-            return Ok(Place::Stream(here));
+            return Ok(ResultPlace::Stream(here));
         }
     }
     Err(failed(io::Error::other("its links lead in a circle")))
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn place(path: &Path) -> Place {
+    fn place(path: &Path) -> ResultPlace {
         Destination::of(path, "--to").unwrap().place
     }
 
@@ -212,21 +212,21 @@ mod tests {
         let folder = fs::canonicalize(made.path()).unwrap();
         fs::create_dir(folder.join("inside")).unwrap();
         let at = |name: &str| folder.join(name);
-        assert_eq!(place(Path::new("-")), Place::Stdout);
-        assert_eq!(place(&at("new.csv")), Place::File(at("new.csv")));
+        assert_eq!(place(Path::new("-")), ResultPlace::Stdout);
+        assert_eq!(place(&at("new.csv")), ResultPlace::File(at("new.csv")));
         fs::write(at("inside/old.csv"), "x").unwrap();
         symlink("inside/old.csv", at("link.csv")).unwrap();
         symlink("link.csv", at("second.csv")).unwrap();
-        assert_eq!(place(&at("second.csv")), Place::File(at("inside/old.csv")));
+        assert_eq!(place(&at("second.csv")), ResultPlace::File(at("inside/old.csv")));
         symlink("inside/none.csv", at("open.csv")).unwrap();
-        assert_eq!(place(&at("open.csv")), Place::File(at("inside/none.csv")));
+        assert_eq!(place(&at("open.csv")), ResultPlace::File(at("inside/none.csv")));
         // As /dev/stdout is made.
         symlink("/proc/self/fd/1", at("stdout")).unwrap();
-        assert_eq!(place(&at("stdout")), Place::Stdout);
+        assert_eq!(place(&at("stdout")), ResultPlace::Stdout);
         symlink("/dev/fd/2", at("stderr")).unwrap();
-        assert!(matches!(place(&at("stderr")), Place::Stream(_)));
+        assert!(matches!(place(&at("stderr")), ResultPlace::Stream(_)));
         symlink("/dev/null", at("null")).unwrap();
-        assert_eq!(place(&at("null")), Place::Stream(PathBuf::from("/dev/null")));
+        assert_eq!(place(&at("null")), ResultPlace::Stream(PathBuf::from("/dev/null")));
         symlink("circle", at("circle")).unwrap();
         for wrong in ["circle", "inside", "nowhere/x.csv", "inside/.."] {
             assert!(Destination::of(&at(wrong), "--to").is_err(), "{wrong}");

@@ -36,12 +36,12 @@ pub fn stdout() -> BufWriter<StdoutLock<'static>> {
 
 /// A small result: named columns and rows of JSON values.
 #[derive(Debug)]
-pub struct Rows {
+pub struct ResultRows {
     columns: Vec<&'static str>,
     rows: Vec<Vec<Value>>,
 }
 
-impl Rows {
+impl ResultRows {
     /// No rows yet.
     pub fn new(columns: &[&'static str]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
@@ -60,6 +60,16 @@ impl Rows {
     /// How many rows there are.
     pub fn len(&self) -> u64 {
         self.rows.len() as u64
+    }
+
+    /// Writes all rows to standard output.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn print(&self, output: Output) -> Result<(), CliError> {
+        let mut out = stdout();
+        self.write(output, &mut out)?;
+        Ok(out.flush()?)
     }
 
     /// Writes all rows as `output` asks.
@@ -87,6 +97,12 @@ impl Rows {
         writer.finish(out).map(drop)
     }
 }
+
+/// A row of a small result: its values as JSON.
+macro_rules! row {
+    ($($value:expr),* $(,)?) => { vec![$(serde_json::json!($value)),*] };
+}
+pub(crate) use row;
 
 /// What programs call a column.
 pub fn key_of(column: &str) -> String {

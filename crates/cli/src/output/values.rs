@@ -1,6 +1,7 @@
 //! Counts, sizes, days and times as text.
 
-use chrono::{DateTime, NaiveDate, SecondsFormat};
+use chrono::{DateTime, NaiveDate, SecondsFormat, TimeZone};
+use chrono_tz::Tz;
 
 /// `1 row`, `7,200 rows`.
 pub fn count(number: u64, noun: &str) -> String {
@@ -30,6 +31,12 @@ pub fn day(days: i32) -> Option<String> {
 pub fn time(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros);
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+}
+
+/// A time as clocks of a zone show it, with the offset.
+pub fn local_time(zone: Tz, micros: i64) -> Option<String> {
+    let time = zone.timestamp_micros(micros).single();
+    time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
 #[cfg(test)]

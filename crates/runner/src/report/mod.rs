@@ -1,5 +1,5 @@
-//! Looking back, without running anything: how jobs stand, what came from what, what may be cleaned away, and
-//! what is damaged.
+//! Reports on a store, without running anything: status of jobs, lineage, removable files, and
+//! damage.
 
 pub(crate) mod clean;
 pub(crate) mod days;

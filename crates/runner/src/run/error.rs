@@ -179,7 +179,7 @@ pub enum RunError {
     /// The run was asked to stop.
     #[error("interrupted; what was committed and published before stands, run again to go on from there")]
     Interrupted {
-        /// By which signal.
+        /// The number of the signal.
         signal: u8,
     },
     /// Published files without the list of the export.

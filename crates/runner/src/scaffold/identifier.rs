@@ -1,6 +1,6 @@
 //! Names as SQL takes them.
 
-/// Words that SQL does not take for names.
+/// Reserved words of SQL.
 const RESERVED: [&str; 57] = [
     "all",
     "and",
@@ -61,7 +61,7 @@ const RESERVED: [&str; 57] = [
     "where",
 ];
 
-/// A name as SQL takes it.
+/// Quotes a name for SQL if needed.
 pub(crate) fn identifier(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')

@@ -1,4 +1,4 @@
-//! Decides the row key and the columns, by the rules of the schema-design guides.
+//! Decides the row key and the columns, by the rules of Bigtable's schema-design guide.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,20 +9,20 @@ use crate::scaffold::entity::Key;
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::time::{DAY, Time};
 
-/// Cells of a row that is a day of an entity, at most: a reading a second is 86,400.
+/// Most cells of a row with a day of an entity: a reading a second is 86,400.
 const WIDEST: usize = 100_000;
-/// Digits that numbers in keys are padded to, so that they sort as numbers.
+/// Digits to which numbers in keys are padded, so that they sort as numbers.
 const DIGITS: usize = 10;
-/// Rows a day below which a month makes a window.
+/// Rows per day below which windows are months.
 const FEW_A_DAY: usize = 10_000;
 
 const HASHES: &str = "`:percent`, because a value has the `#` that ends it in the key.";
-/// Rows of a part of an export below which there are to be fewer parts, unless there are few.
+/// Rows per part of an export below which parts cover more, unless there are few parts.
 const FEW_IN_A_DAY: usize = 100;
 const FEW_IN_A_MONTH: usize = 15;
 const FEW_PARTS: usize = 31;
 
-/// A layout and why it is that.
+/// A layout with its reasons.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub row_key: String,
@@ -30,9 +30,9 @@ pub(crate) struct Plan {
     pub columns: Vec<Line>,
     pub window: Option<(&'static str, String)>,
     pub micros: bool,
-    /// Columns that are stored as values.
+    /// Columns stored as values.
     pub values: Vec<usize>,
-    /// Whether an entity has several readings a day.
+    /// Whether entities have several readings a day.
     pub often: bool,
     /// What a part of the export covers.
     pub per: Per,
@@ -43,12 +43,12 @@ pub(crate) struct Plan {
 pub(crate) enum Per {
     Day,
     Month,
-    /// All there is.
+    /// All rows.
     Query,
 }
 
 impl Per {
-    /// As the job file says it.
+    /// Its name in the job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -57,7 +57,7 @@ impl Per {
         }
     }
 
-    /// What the name of the export ends in.
+    /// The end of the name of the export.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Day => "DAY",
@@ -67,16 +67,16 @@ impl Per {
     }
 }
 
-/// A column of the family, and what is said of it.
+/// A column of the family, with its comment.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub text: String,
     pub comment: String,
 }
 
-/// Readings of the entities on each day.
+/// Readings per entity and day.
 struct Rate {
-    /// Readings of an entity on a day: on average, and at most.
+    /// On average, and at most.
     average: f64,
     most: usize,
     days: usize,
@@ -158,7 +158,7 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
     plan
 }
 
-/// Rows without a time: what tells them apart is all of the key.
+/// The layout of rows without a time: all distinguishing columns make the key.
 fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
     let fields: Vec<String> = fields(facts, &key.entity).into_iter().chain(fields(facts, &key.ties)).collect();
     let mut key_reasons =
@@ -184,7 +184,7 @@ fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
     }
 }
 
-/// The moment of the day is the qualifier.
+/// A bucketed row: the time of day is the qualifier.
 fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> {
     let (form, example) = match () {
         () if all(60_000_000) => ("%H%M", "1345"),
@@ -197,20 +197,20 @@ fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> 
     }]
 }
 
-/// A column for each column.
+/// A tall table: one cell for each column of the record.
 fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
     let mut lines = Vec::new();
     let columns: Vec<&Column> = values.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let gap = (0..facts.rows).any(|row| columns.iter().all(|column| column.ids.get(row).is_none_or(|id| *id == 0)));
     let always = columns.iter().any(|column| column.nulls == 0);
-    // Cells have no timestamps before 1970; there the key alone says the time.
+    // Cells have no timestamps before 1970; there only the key has the time.
     let zero = time.is_none() || time.before_epoch();
     if gap || !always {
         let timestamp = if zero { "0".to_owned() } else { quoted(&time.name) };
         lines.push(Line {
             text: format!(
                 "{{ qualifier = \"{}\", value = \"{{{}}}\", timestamp = {timestamp} }}",
-                // No other column may be called so.
+                // No other column may have this name.
                 ["T", "TIME", "MOMENT", "T_T"].iter().find(|name| facts.position(name).is_none()).unwrap_or(&"T"),
                 time.name,
             ),
@@ -335,7 +335,7 @@ fn per(rate: &Rate) -> Per {
     }
 }
 
-/// How the table is cut by time, where days would make many small files.
+/// The window of the table, if days would make many small files.
 fn window(rate: &Rate) -> Option<(&'static str, String)> {
     let a_day = rate.rows / rate.days.max(1);
     if rate.days <= 31 || a_day >= FEW_A_DAY {

@@ -1,4 +1,4 @@
-//! The table of a day: a summary of each entity where it has many readings, the readings themselves otherwise.
+//! Writes the query of the export: a summary per entity if it has many readings a day, otherwise the readings.
 
 use tidetable_layout::FieldType;
 
@@ -7,13 +7,13 @@ use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::Per;
 use crate::scaffold::write::Written;
 
-/// Measurements that are summed up; a person adds the others.
+/// Most columns that are summarised.
 const MEASURES: usize = 4;
 
-/// What is published.
+/// The query of the export.
 pub(crate) struct Query {
     pub sql: String,
-    /// Whether it sums up.
+    /// Whether it is a summary.
     pub summary: bool,
 }
 
@@ -72,7 +72,7 @@ fn key_names(written: &Written<'_>) -> String {
     names.collect::<Vec<_>>().join(" and ").replace(['\n', '\r'], " ")
 }
 
-/// Numbers that are neither names nor parts of a calendar.
+/// Whether it has numbers that are neither names nor parts of a date.
 fn measures(column: &Column) -> bool {
     const CALENDAR: [&str; 9] = ["year", "month", "day", "hour", "minute", "second", "week", "id", "code"];
     let spoken = column.words();

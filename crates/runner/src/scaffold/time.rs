@@ -1,4 +1,4 @@
-//! Finds the event time of a sample: one column, the first of several that is there, or one made of parts.
+//! Finds the event time of a sample: one column, the first non-null of several, or one derived from parts.
 
 use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
@@ -15,20 +15,20 @@ pub(crate) const DAY: i64 = 86_400_000_000;
 #[derive(Debug)]
 pub(crate) struct Time {
     pub name: String,
-    /// SQL that makes it.
+    /// SQL that derives it.
     pub derive: Option<String>,
-    /// Columns that say no more than it does.
+    /// Columns that it makes redundant.
     pub parts: Vec<usize>,
     /// Microseconds since the epoch.
     pub micros: Vec<Option<i64>>,
     /// Rows that are rejected because a clock change skips their local time.
     pub skipped: usize,
-    /// Why it is that.
+    /// Why it was chosen.
     pub why: String,
 }
 
 impl Time {
-    /// Whether the rows have no time, and the column stands for all times.
+    /// Whether the rows have no time, and all share a constant.
     pub fn is_none(&self) -> bool {
         self.derive.as_deref() == Some(NO_TIME)
     }
@@ -38,7 +38,7 @@ impl Time {
         self.micros.iter().filter(|micros| micros.is_none()).count() - self.skipped
     }
 
-    /// Whether it tells years apart at most: of many rows with few times it is a property, as a model's year is.
+    /// Whether it only distinguishes years; with many rows of few times it is a property, such as a model year.
     pub fn is_year(&self) -> bool {
         let year = |micros: i64| {
             DateTime::from_timestamp_micros(micros).is_some_and(|time| time.ordinal() == 1 && micros % DAY == 0)
@@ -46,22 +46,22 @@ impl Time {
         self.micros.iter().flatten().copied().all(year)
     }
 
-    /// Whether a row is from before 1970, which timestamps of cells cannot say.
+    /// Whether a row is from before 1970, which cell timestamps cannot express.
     pub fn before_epoch(&self) -> bool {
         self.micros.iter().flatten().any(|micros| *micros < 0)
     }
 }
 
-/// What makes the time of rows that have none.
+/// The constant time of rows without one.
 const NO_TIME: &str = "to_timestamp_seconds(0)";
 
-/// Years that more likely are years than other numbers.
+/// Numbers that are probably years.
 const YEARS: std::ops::Range<i64> = 1678..2262;
 
-/// Names that more likely mean the event than others.
+/// Names that are most likely the event time.
 const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
 
-/// The event time. If there is none, all rows are of one.
+/// The event time. If there is none, all rows share a constant.
 pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
     of_moments(facts)
         .or_else(|| of_day_and_clock(facts, zone))
@@ -71,7 +71,7 @@ pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
         .unwrap_or_else(|| none(facts, "no column holds times: all rows are of one"))
 }
 
-/// The time of rows without one.
+/// The constant time of rows without one.
 pub(crate) fn none(facts: &Facts, why: &str) -> Time {
     Time {
         name: free_name(facts, "epoch"),
@@ -83,7 +83,7 @@ pub(crate) fn none(facts: &Facts, why: &str) -> Time {
     }
 }
 
-/// Columns of times: the best of them, and others where it is null.
+/// Timestamp columns: the best one, and others as fallback where it is null.
 fn of_moments(facts: &Facts) -> Option<Time> {
     let mut found: Vec<(usize, &Column)> = facts
         .columns
@@ -131,7 +131,7 @@ fn alone(column: &Column, why: &str) -> Time {
     };
     let (name, derive) = match column.fits_templates() {
         true => (column.name.clone(), None),
-        // Templates cannot name it: a column that they can, of the same values.
+        // Templates cannot refer to its name: derive a column with the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
     Time { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
@@ -143,7 +143,7 @@ fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option
     Some(alone(best, why))
 }
 
-/// A column with a day and one with a clock's time or an hour.
+/// A column with a day and one with a clock time or an hour.
 fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
@@ -178,7 +178,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     Some(made(facts, parts, seconds, micros, zone, "a day and an hour, put together"))
 }
 
-/// Columns named year, month and day, perhaps hour, minute and second; or a year with or without a month.
+/// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
 fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     let (year_at, year) = named(facts, &["year", "yr", "yyyy"], YEARS)?;
     let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
@@ -220,11 +220,11 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
     Some(made(facts, parts, seconds, micros, zone, "put together from its parts"))
 }
 
-/// Integers that could be times since the epoch, where there is nothing better.
+/// Integers that may be times since the epoch, if there is nothing better.
 fn of_epoch(sample: &Sample, facts: &Facts) -> Option<Time> {
     let (at, unit) = sample.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.maybe_epoch?)))?;
     let column = facts.columns.get(at)?;
-    // What happened is written down in its order, or the other way round.
+    // Events are recorded in ascending or descending order.
     if !column.whole.is_sorted() && !column.whole.is_sorted_by(|a, b| a >= b) {
         return None;
     }
@@ -268,7 +268,7 @@ fn made(
     Time { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
 }
 
-/// SQL of the number of a year, month or day.
+/// SQL for the number of a year, month or day.
 fn number(part: &Column) -> String {
     let name = identifier(&part.name);
     match part.month_names {
@@ -277,7 +277,7 @@ fn number(part: &Column) -> String {
     }
 }
 
-/// The column without nulls whose name is one of `names` and whose values all lie in `range`.
+/// The column without nulls whose name is one of `names` and whose values are in `range`.
 fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> Option<(usize, &'f Column)> {
     whole_column(facts, |column| {
         names.contains(&column.name.to_lowercase().as_str())
@@ -290,7 +290,7 @@ fn whole_column(facts: &Facts, fits: impl Fn(&Column) -> bool) -> Option<(usize,
     facts.columns.iter().enumerate().find(|(_, column)| column.nulls == 0 && fits(column))
 }
 
-/// `wanted`, or something like it that no column is called.
+/// `wanted`, or a similar name that no column has.
 fn free_name(facts: &Facts, wanted: &str) -> String {
     let taken = |name: &str| facts.position(name).is_some();
     let others = ["event_time", "moment", "row_time"].into_iter();

@@ -1,4 +1,4 @@
-//! Says a proposal as a job file, in the manner of those of `jobs/`.
+//! Writes a proposal as a job file.
 
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
@@ -104,7 +104,7 @@ pub(crate) fn job_file(written: &Written<'_>, query_file: &str, summary: bool) -
 
 const SOURCE: &str = "readings";
 
-/// What a person should know of the file.
+/// Notes on the file for the user.
 pub(crate) fn notes(written: &Written<'_>) -> Vec<String> {
     let Written { sample, time, .. } = written;
     let mut notes = Vec::new();
@@ -158,7 +158,7 @@ pub(crate) fn notes(written: &Written<'_>) -> Vec<String> {
     notes
 }
 
-/// Rows that replace others, with the first of them.
+/// Duplicate rows, with an example.
 fn replaced(written: &Written<'_>) -> Option<String> {
     let Written { time, key, facts, .. } = written;
     let (earlier, later) = key.doubles.first?;
@@ -196,7 +196,7 @@ fn shown(sample: &Sample, column: usize, row: usize) -> Option<String> {
     None
 }
 
-/// What was looked at.
+/// What the sample consists of.
 fn seen(written: &Written<'_>) -> String {
     let day = |micros: i64| {
         DateTime::from_timestamp_micros(micros).map_or(String::new(), |time| time.format("%Y-%m-%d").to_string())
@@ -245,7 +245,7 @@ fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String 
     let maybe_epoch = written.sample.columns.get(at).and_then(|found| found.maybe_epoch);
     let (kind, format) = match column.kind {
         FieldType::Date if is_time || aliased => {
-            // Parquet's days need no format, and days of text have one.
+            // Dates of Parquet need no format; dates of text have one.
             let format = column
                 .format
                 .clone()
@@ -268,7 +268,7 @@ fn column_type(written: &Written<'_>, at: usize, column: &ColumnSpec) -> String 
     }
 }
 
-/// What makes a person look at a column twice.
+/// What is unusual about a column.
 fn column_comment(written: &Written<'_>, at: usize) -> String {
     let Some(found) = written.sample.columns.get(at) else { return String::new() };
     match &found.also {
@@ -277,13 +277,13 @@ fn column_comment(written: &Written<'_>, at: usize) -> String {
     }
 }
 
-/// A key, quoted where it must be.
+/// A TOML key, quoted if needed.
 fn key_of(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A comment in lines of a readable width.
+/// A comment, wrapped.
 fn comment(text: &mut String, sentence: &str) {
     let mut width = 0;
     for word in sentence.split_whitespace() {

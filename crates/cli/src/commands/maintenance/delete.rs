@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-use serde_json::json;
 use tidetable_runner::UlidIds;
 use tidetable_store::{DropPlan, DropTarget};
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
-use crate::commands::{day, store};
+use crate::commands::{clock, store};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::count;
-use crate::output::{Rows, stdout};
+use crate::output::values::{count, day};
+use crate::output::{ResultRows, row, stdout};
 
 /// Days named before they are only counted.
 const SHOWN: usize = 8;
@@ -69,7 +68,7 @@ fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Res
     }
     let mut version = snapshot.version().clone();
     if !edit.is_empty() {
-        let now = how.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+        let now = how.now.unwrap_or_else(clock);
         version = snapshot.table().commit(version, &edit, &UlidIds::default(), now)?;
     }
     tell(global, table, &plan, Done::Hidden { version: version.number }, &version.table.job)
@@ -127,8 +126,8 @@ fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) ->
         (output, done) => {
             // None: nothing was done.
             let version = if let Done::Hidden { version } = done { Some(version) } else { None };
-            let mut shown = Rows::of(objects::DELETED);
-            shown.push(vec![json!(table), json!(version), json!(rows), json!(cells), json!(days)]);
+            let mut shown = ResultRows::of(objects::DELETED);
+            shown.push(row![table, version, rows, cells, days]);
             shown.write(output, &mut out)?;
         }
     }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use serde_json::{Value, json};
 use tidetable_layout::time::window_name;
 use tidetable_runner::UlidIds;
 use tidetable_store::{RepairDone, RepairPlan, SstReport};
@@ -12,7 +11,7 @@ use crate::commands::store;
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count, time};
-use crate::output::{Rows, bytes_value, stdout};
+use crate::output::{ResultRows, bytes_value, row, stdout};
 
 /// Takes damaged SSTs out, or says what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
@@ -67,26 +66,26 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
     Ok(())
 }
 
-fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> Rows {
-    let mut rows = Rows::of(objects::LOST_SSTS);
+fn rows(table: &str, plan: &RepairPlan, done: Option<&RepairDone>) -> ResultRows {
+    let mut rows = ResultRows::of(objects::LOST_SSTS);
     for file in &plan.lost {
         let sst = &file.sst;
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
         let windows = file.windows();
         let inputs = plan.inputs.iter().filter(|input| input.windows.iter().any(|start| windows.contains(start)));
-        rows.push(vec![
-            json!(table),
-            json!(sst.id),
-            json!(window(plan, file)),
+        rows.push(row![
+            table,
+            sst.id,
+            window(plan, file),
             bytes_value(&sst.first_key),
             bytes_value(&sst.last_key),
-            json!(sst.min_timestamp.and_then(time)),
-            json!(sst.max_timestamp.and_then(time)),
-            json!(sst.rows),
-            json!(sst.cells),
-            json!(damage.join("; ")),
-            inputs.map(|input| Value::from(input.path.as_str())).collect(),
-            json!(done.map(|done| done.version)),
+            sst.min_timestamp.and_then(time),
+            sst.max_timestamp.and_then(time),
+            sst.rows,
+            sst.cells,
+            damage.join("; "),
+            inputs.map(|input| input.path.as_str()).collect::<Vec<_>>(),
+            done.map(|done| done.version)
         ]);
     }
     rows

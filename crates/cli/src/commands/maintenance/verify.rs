@@ -12,7 +12,7 @@ use crate::commands::{store, table_or_all};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{bytes, count};
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row, stdout};
 
 /// Verifies a table or all of them, the files of exports, or all that the store holds.
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
@@ -20,7 +20,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
     let mut out = stdout();
     let mut damaged = 0;
-    let mut rows = Rows::of(objects::VERIFIED);
+    let mut rows = ResultRows::of(objects::VERIFIED);
     let tables = if args.exports { Vec::new() } else { table_or_all(&store, args.table.as_deref())? };
     for name in tables {
         let table = store.table(&name);
@@ -73,19 +73,7 @@ impl OtherFile {
     }
 
     fn row(&self) -> Vec<Value> {
-        let nothing = || Value::Null;
-        vec![
-            json!(self.of),
-            json!(self.path),
-            json!(self.label),
-            nothing(),
-            json!(self.bytes),
-            nothing(),
-            nothing(),
-            json!(self.is_sound()),
-            json!(self.damage),
-            json!(self.kind),
-        ]
+        row![self.of, self.path, self.label, (), self.bytes, (), (), self.is_sound(), self.damage, self.kind]
     }
 }
 
@@ -194,7 +182,7 @@ fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
+fn add(store: &Store, report: &TableReport, rows: &mut ResultRows) {
     let table = store.table(&report.table);
     let window_of = table.latest().ok().flatten().map(|version| version.table.spec.window);
     for error in report.manifests.iter().chain(&report.rows) {
@@ -202,33 +190,21 @@ fn add(store: &Store, report: &TableReport, rows: &mut Rows) {
             StoreError::Manifest { path, .. } | StoreError::Io { path, .. } => json!(path),
             _ => json!(null),
         };
-        let nothing = || json!(null);
-        rows.push(vec![
-            json!(report.table),
-            file,
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            json!(false),
-            json!(error.to_string()),
-            json!("table"),
-        ]);
+        rows.push(row![report.table, file, (), (), (), (), (), false, error.to_string(), "table"]);
     }
     for file in &report.ssts {
         let damage: Vec<String> = file.damage.iter().map(ToString::to_string).collect();
-        rows.push(vec![
-            json!(report.table),
-            json!(table.sst_path(&file.sst.id)),
-            json!(window_of.map(|window| window_name(window, file.window))),
-            json!(file.version),
-            json!(file.sst.bytes),
-            json!(file.sst.rows),
-            json!(file.sst.cells),
-            json!(damage.is_empty()),
-            json!(damage.join("; ")),
-            json!("table"),
+        rows.push(row![
+            report.table,
+            table.sst_path(&file.sst.id),
+            window_of.map(|window| window_name(window, file.window)),
+            file.version,
+            file.sst.bytes,
+            file.sst.rows,
+            file.sst.cells,
+            damage.is_empty(),
+            damage.join("; "),
+            "table"
         ]);
     }
 }

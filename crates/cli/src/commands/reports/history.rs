@@ -9,13 +9,13 @@ use tidetable_store::Store;
 
 use crate::args::{Global, History, Output, Since};
 use crate::commands::run::summary;
-use crate::commands::{find_run, project_if_any, store};
+use crate::commands::{clock, find_run, project_if_any, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::time;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row, stdout};
 
 /// Lists runs.
 pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
@@ -26,7 +26,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     let root = store.blobs().display();
     let since = args.since.map(|since| match since {
         Since::At(time) => time,
-        Since::Ago(age) => chrono::Utc::now().timestamp_micros().saturating_sub(age),
+        Since::Ago(age) => clock().saturating_sub(age),
     });
     let keys = match objects::HISTORY.split_last() {
         // Errors are sentences: `status JOB` shows the last one.
@@ -34,7 +34,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         _ => objects::HISTORY,
     };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let (mut rows, mut shown) = (Rows::of(keys), 0);
+    let (mut rows, mut shown) = (ResultRows::of(keys), 0);
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(args.job.as_deref())? {
         if shown == limit {
             break;
@@ -61,10 +61,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     if let (Some(job), 0) = (&args.job, shown) {
         known(global, &store, job)?;
     }
-    let mut out = stdout();
-    rows.write(global.output, &mut out)?;
-    out.flush()?;
-    Ok(())
+    rows.print(global.output)
 }
 
 /// How a run ended, or that it goes on.
@@ -83,8 +80,8 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
         write_object(&mut out, stored, objects::RUN)?;
         return Ok(out.flush()?);
     }
-    let mut rows = Rows::new(&["what", "value"]);
-    let mut line = |what: &str, value: serde_json::Value| rows.push(vec![json!(what), value]);
+    let mut rows = ResultRows::new(&["what", "value"]);
+    let mut line = |what: &str, value: serde_json::Value| rows.push(row![what, value]);
     line("run", json!(record.run));
     line("job", json!(record.job));
     line("outcome", json!(state(&store.blobs().display(), record)?));
@@ -136,18 +133,18 @@ fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
 fn row(record: &RunRecord, state: &str) -> Vec<serde_json::Value> {
     let parts = |states: &[PartState]| record.exports.iter().filter(|part| states.contains(&part.state)).count();
     let seconds = record.finished.map(|finished| (finished - record.started) as f64 / 1e6);
-    vec![
-        json!(record.run),
-        json!(record.job),
-        json!(state),
-        json!(time(record.now)),
-        json!(time(record.started)),
-        json!(seconds.map(|seconds| (seconds * 1e3).round() / 1e3)),
-        json!(record.totals().rows_read),
-        json!(record.all_rejected()),
-        json!(parts(&[PartState::Published])),
-        json!(parts(&[PartState::Failed, PartState::Checks])),
-        json!(record.attempts.len()),
-        json!(record.error),
+    row![
+        record.run,
+        record.job,
+        state,
+        time(record.now),
+        time(record.started),
+        seconds.map(|seconds| (seconds * 1e3).round() / 1e3),
+        record.totals().rows_read,
+        record.all_rejected(),
+        parts(&[PartState::Published]),
+        parts(&[PartState::Failed, PartState::Checks]),
+        record.attempts.len(),
+        record.error
     ]
 }

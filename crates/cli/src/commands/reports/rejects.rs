@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::count;
-use crate::output::{FILES_OF_SQL, Rows, stdout};
+use crate::output::{FILES_OF_SQL, ResultRows, row, stdout};
 
 /// A header longer than this is none.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -82,10 +82,10 @@ fn table(
     limit: usize,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let mut shown = Rows::new(&["file", "line", "table", "column", "reason", "raw"]);
+    let mut shown = ResultRows::new(&["file", "line", "table", "column", "reason", "raw"]);
     let limit = if limit == 0 { usize::MAX } else { limit };
     for RejectedRow { file, table, line, column, reason, raw } in rows.iter().take(limit) {
-        shown.push(vec![json!(file), json!(line), json!(table), json!(column), json!(reason), json!(raw)]);
+        shown.push(row![file, line, table, column, reason, raw]);
     }
     shown.write(output, out)?;
     let mut reasons: BTreeMap<(String, &str), u64> = BTreeMap::new();

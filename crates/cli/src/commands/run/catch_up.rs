@@ -1,9 +1,7 @@
 //! `tidetable run JOB --catch-up`: a run for each scheduled moment that is to be made up for, at its logical time.
 
-use std::io::Write;
-
-use chrono::{SecondsFormat, TimeZone};
 use serde_json::json;
+use tidetable_layout::time::DAY;
 use tidetable_runner::{
     Cron, Job, Project, RunOptions, Runs, UlidIds, done_until, minute_of, moments, open_store, to_run,
 };
@@ -14,11 +12,11 @@ use crate::args::{Global, Output};
 use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::{count, time};
-use crate::output::{Rows, stdout};
+use crate::output::values::{count, local_time, time};
+use crate::output::{ResultRows, row};
 
 /// How far the next moment is looked for where nothing is to be run.
-const AHEAD: i64 = 366 * 86_400 * 1_000_000;
+const AHEAD: i64 = 366 * DAY;
 
 /// What a run that catches up goes by.
 struct CatchUp<'a> {
@@ -92,8 +90,7 @@ impl CatchUp<'_> {
 
     /// A moment in the time zone of the job.
     fn shown(&self, moment: i64) -> String {
-        let time = self.job.timezone.timestamp_micros(moment).single();
-        time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)).unwrap_or_default()
+        local_time(self.job.timezone, moment).unwrap_or_default()
     }
 
     /// Says that there is nothing to run, and until when.
@@ -104,16 +101,14 @@ impl CatchUp<'_> {
     }
 
     fn list(&self, global: &Global, found: &[i64]) -> Result<(), CliError> {
-        let mut rows = Rows::of(objects::MOMENTS);
+        let mut rows = ResultRows::of(objects::MOMENTS);
         for moment in found {
             let why = if *moment >= minute_of(self.now) { "due" } else { "missed" };
             // For programs all times are in UTC.
             let time = if global.output == Output::Json { json!(time(*moment)) } else { json!(self.shown(*moment)) };
-            rows.push(vec![json!(self.job.name), time, json!(why)]);
+            rows.push(row![self.job.name, time, why]);
         }
-        let mut out = stdout();
-        rows.write(global.output, &mut out)?;
-        out.flush()?;
+        rows.print(global.output)?;
         if found.is_empty() {
             print_message(global, &self.nothing());
         }

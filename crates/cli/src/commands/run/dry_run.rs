@@ -9,7 +9,7 @@ use crate::args::{Global, Output};
 use crate::error::CliError;
 use crate::objects;
 use crate::output::values::bytes;
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row, stdout};
 
 /// Writes a plan to standard output.
 pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
@@ -23,15 +23,15 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
 }
 
 /// A row for each table, input that is not as it was, and part to publish.
-fn rows(plan: &Plan, output: Output) -> Rows {
-    let mut rows = Rows::of(objects::PLAN);
+fn rows(plan: &Plan, output: Output) -> ResultRows {
+    let mut rows = ResultRows::of(objects::PLAN);
     let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {
         let size = match output {
             _ if size == 0 => Value::Null,
             Output::Json | Output::Csv => json!(size),
             _ => json!(bytes(size)),
         };
-        rows.push(vec![json!(kind), json!(name), json!(of), json!(why), json!(days), size]);
+        rows.push(row![kind, name, of, why, days, size]);
     };
     for table in &plan.tables {
         let why = table.reason.map_or("up to date", |reason| reason.name());

@@ -13,10 +13,11 @@ use tidetable_runner::{Job, RunOptions, UlidIds, plan_job};
 
 use super::project;
 use crate::args::{Global, Run};
+use crate::commands::clock;
 use crate::error::CliError;
 use all::run_all;
 use one::{load, run_one};
-use options::{How, clock, options};
+use options::{How, options};
 
 /// Runs the job, or all of them.
 pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {

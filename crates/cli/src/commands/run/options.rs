@@ -6,6 +6,7 @@ use tidetable_runner::{IfLocked, Only, RunOptions, Stop, UlidIds};
 use tidetable_store::{Ids, LEAST_MEMORY, ulid_text};
 
 use crate::args::{Day, OnlyDays, RunDays, RunHow};
+use crate::commands::clock;
 use crate::error::CliError;
 use crate::signals::stop_on_signals;
 
@@ -74,10 +75,6 @@ pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<Run
         stop: how.stop.clone(),
         looks_only: false,
     })
-}
-
-pub fn clock() -> i64 {
-    chrono::Utc::now().timestamp_micros()
 }
 
 fn days(args: &RunDays, zone: Tz, now: i64) -> Result<Option<std::ops::RangeInclusive<NaiveDate>>, CliError> {

@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::{bytes, count};
-use crate::output::{Rows, stdout};
+use crate::output::{ResultRows, row, stdout};
 
 /// Writes what a run did to standard output, in the form that was asked for.
 pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunReport) -> Result<(), CliError> {
@@ -83,10 +83,10 @@ const COLUMNS: [Shown; 9] = [
 ];
 
 /// A line for each table.
-fn tables(record: &RunRecord) -> Rows {
+fn tables(record: &RunRecord) -> ResultRows {
     let any = |of: fn(&LoadRecord) -> Value| record.loads.iter().any(|load| of(load) != json!(0));
     let columns: Vec<&Shown> = COLUMNS.iter().filter(|(_, always, of)| *always || any(*of)).collect();
-    let mut rows = Rows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
+    let mut rows = ResultRows::new(&columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
     for load in &record.loads {
         rows.push(columns.iter().map(|(.., of)| of(load)).collect());
     }
@@ -134,8 +134,8 @@ const STATES: [InputState; 9] = [
 ];
 
 /// A row for each table, for programs.
-fn counts(record: &RunRecord) -> Rows {
-    let mut rows = Rows::new(&[
+fn counts(record: &RunRecord) -> ResultRows {
+    let mut rows = ResultRows::new(&[
         "table",
         "version_before",
         "version",
@@ -153,7 +153,7 @@ fn counts(record: &RunRecord) -> Rows {
     ]);
     for load in &record.loads {
         let stats = &load.stats;
-        let mut row = vec![json!(load.table)];
+        let mut row = row![load.table];
         let numbers = [
             load.before,
             load.version,
@@ -176,9 +176,9 @@ fn counts(record: &RunRecord) -> Rows {
 }
 
 /// All figures of each table, and what each stage took.
-fn figures(record: &RunRecord) -> Rows {
-    let mut rows = Rows::new(&["what", "value"]);
-    let mut line = |what: &str, value: Value| rows.push(vec![json!(what), value]);
+fn figures(record: &RunRecord) -> ResultRows {
+    let mut rows = ResultRows::new(&["what", "value"]);
+    let mut line = |what: &str, value: Value| rows.push(row![what, value]);
     for load in &record.loads {
         let stats = &load.stats;
         line("table", json!(load.table));

@@ -6,28 +6,29 @@ pub(crate) mod systemd;
 
 use std::io::Write;
 
-use chrono::{SecondsFormat, TimeZone};
 use chrono_tz::Tz;
 use serde_json::json;
+use tidetable_layout::time::DAY;
 use tidetable_runner::{Job, Project, Runs, done_until, is_due, minute_of, missed, moments, open_store, to_run};
 
 use super::{named_root_is_there, project};
 use crate::args::{Format, Global, Output, Schedule};
+use crate::commands::clock;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::time;
-use crate::output::{Rows, stdout};
+use crate::output::values::{local_time, time};
+use crate::output::{ResultRows, row, stdout};
 use entry::{Invocation, Scheduled};
 
 /// Days that `--check` looks ahead.
-const AHEAD: i64 = 7 * 86_400 * 1_000_000;
+const AHEAD: i64 = 7 * DAY;
 /// Moments of a job that a person reads.
 const SHOWN: usize = 14;
 
 /// Prints lines or units, or what is due.
 pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
     let project = project(global)?;
-    let now = args.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let now = args.now.unwrap_or_else(clock);
     if let Some(name) = &args.due {
         let job = Job::load(&project, name)?;
         let cron = job.cron().ok_or_else(|| CliError::NoSchedule { job: name.clone() })?;
@@ -101,7 +102,7 @@ fn machine_zone() -> Option<Tz> {
 fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Result<(), CliError> {
     let store = open_store(project)?;
     let runs = Runs::of(store.blobs().as_ref());
-    let mut rows = Rows::of(objects::SCHEDULED);
+    let mut rows = ResultRows::of(objects::SCHEDULED);
     for Scheduled { job, cron, .. } in jobs {
         let zone = job.timezone;
         let shown = |moment: i64| {
@@ -109,8 +110,7 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
             if global.output == Output::Json {
                 return json!(time(moment));
             }
-            let time = zone.timestamp_micros(moment).single();
-            json!(time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)))
+            json!(local_time(zone, moment))
         };
         let before = runs.last(&job.name)?;
         let done = done_until(runs, &job.name, now)?;
@@ -120,10 +120,10 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
         let mut list = |moments: &[i64], what: &dyn Fn(usize) -> String| {
             let short = if global.output == Output::Table { SHOWN } else { usize::MAX };
             for (at, moment) in moments.iter().enumerate().take(short) {
-                rows.push(vec![json!(job.name), shown(*moment), json!(what(at))]);
+                rows.push(row![job.name, shown(*moment), what(at)]);
             }
             if moments.len() > short {
-                rows.push(vec![json!(job.name), json!(null), json!(format!("and {} more", moments.len() - short))]);
+                rows.push(row![job.name, (), format!("and {} more", moments.len() - short)]);
             }
         };
         if let Some(run) = before {
