@@ -1,13 +1,12 @@
-//! The log of a Delta table beside the Parquet files of an export: other engines see each run as one snapshot.
+//! Delta log beside the Parquet files of an export: other engines see each run as one snapshot.
 //!
-//! Only what such a table needs is written, version 1 of the protocol for readers and 2 for writers:
+//! Writes the minimum of the protocol, reader version 1 and writer version 2:
 //! ```text
 //! _delta_log/00000000000000000000.json   commitInfo, protocol, metaData, add ..
 //! _delta_log/00000000000000000001.json   commitInfo, [metaData], remove .., add ..
 //! ```
-//! The log follows the list of the export and is not read back, but for its last version: whatever the list holds that the
-//! log does not is added, and the reverse removed, so a run that stopped between the two is made good by the next. A file that is replaced
-//! gets a new name, and the old one stays for readers of older snapshots: Delta's own VACUUM removes it.
+//! The log follows the list of the export. Only its last version is read: files that the list has and the log has not
+//! are added, the reverse removed, so the next run completes an interrupted one. A replaced file gets a new name, and the old one stays for readers of older snapshots: Delta's VACUUM removes it.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +19,21 @@ use crate::error::Result;
 
 const LOG: &str = "_delta_log";
 
-/// A file of the table, as the log names it, with its bytes: a file that was replaced under its name is another.
+/// Files of the table by path in the log. A file with other bytes under the same path counts as another.
 type LogFiles = BTreeMap<String, LogFile>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LogFile {
     bytes: u64,
     checksum: String,
-    /// Of the folders it lies in: `dt=2018-01-31`.
+    /// Its Hive partition directories: `dt=2018-01-31`.
     partition: Vec<(String, String)>,
 }
 
-/// Brings the log of an export up to its list. Nothing is written if it is up to date. Returns the version written.
+/// Brings the log of an export up to its list. Writes nothing if it is current. Returns the version written.
 ///
 /// # Errors
-/// If the log cannot be read or written, or a column has a type that Delta has not.
+/// If the log cannot be read or written, or a column has a type that Delta lacks.
 pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i64) -> Result<Option<u64>> {
     let log = format!("exports/{folder}/{LOG}");
     let versions: Vec<u64> =
@@ -52,7 +51,7 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     let schema = schema(published, &files, &columns)?;
     let mut actions = Vec::new();
     let micros_to_millis = |micros: i64| micros.div_euclid(1000);
-    // Times without a zone are a feature of their own, which a reader must know.
+    // Times without a zone are a table feature that readers must support.
     let has_local = |schema: &str| schema.contains("\"timestamp_ntz\"");
     let needs_local = has_local(&schema) && !known.schema.as_deref().is_some_and(has_local);
     if needs_local {
@@ -63,11 +62,11 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     } else if versions.is_empty() {
         actions.push(json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } }));
     }
-    // Without files it is not known which columns are those of folders.
+    // Without files the partition columns are unknown.
     let says_schema = !files.is_empty() || versions.is_empty();
     if says_schema && known.schema.as_deref() != Some(schema.as_str()) {
         let digest = format!("{:032x}", xxh3_128(published.name.as_bytes()));
-        // A UUID by its form, the same for the same export.
+        // In the form of a UUID; stable for an export.
         let id =
             format!("{}-{}-{}-{}-{}", &digest[..8], &digest[8..12], &digest[12..16], &digest[16..20], &digest[20..]);
         actions.push(json!({ "metaData": {
@@ -108,7 +107,7 @@ fn entry(log: &str, version: u64) -> String {
     format!("{log}/{version:020}.json")
 }
 
-/// What a log says.
+/// The table as its log describes it.
 #[derive(Default)]
 struct LogState {
     files: LogFiles,
@@ -137,7 +136,7 @@ impl LogState {
     }
 }
 
-/// The files of an export below `folder`. Their names are never used twice.
+/// The files of an export below `folder`. Their names are never reused.
 fn files_of(published: &Published, folder: &str) -> LogFiles {
     let inside = |part: &Part| {
         let below =
@@ -145,7 +144,7 @@ fn files_of(published: &Published, folder: &str) -> LogFiles {
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Some(part.files().into_iter().map(move |PartFile { file, bytes, checksum, .. }| {
-            // The log names files as URLs do.
+            // Paths in the log are URL-encoded.
             let path = format!("{below}/{file}").trim_start_matches('/').replace('=', "%3D");
             (path, LogFile { bytes, checksum, partition: partition.clone() })
         }))
@@ -153,7 +152,7 @@ fn files_of(published: &Published, folder: &str) -> LogFiles {
     published.parts.values().filter_map(inside).flatten().collect()
 }
 
-/// The columns as Delta says them; those of folders are dates where all of their values are.
+/// The columns in Delta's schema; partition columns are dates if all their values are.
 fn schema(published: &Published, files: &LogFiles, partition: &[String]) -> Result<String, StoreError> {
     let unknown = |kind: &str| StoreError::Manifest {
         path: format!("exports/{}.json", published.name),

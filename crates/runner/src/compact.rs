@@ -11,7 +11,7 @@ use crate::run::Stop;
 const ROUNDS: usize = 8;
 
 /// Number of SSTs, and their bytes.
-type Files = (usize, u64);
+type SstTotals = (usize, u64);
 
 /// Compacts `table` as far as `extent` asks, starting with `first`, a plan of its newest version, until `stop` is set.
 ///
@@ -28,7 +28,7 @@ pub fn compact(
     let (table, now) = (snapshot.table().clone(), plan.asked);
     let mut record = CompactionRecord { table: table.name().to_owned(), ..CompactionRecord::default() };
     (record.before, record.version) = (snapshot.version().number, snapshot.version().number);
-    let mut windows: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
+    let mut windows: BTreeMap<i64, (SstTotals, SstTotals)> = BTreeMap::new();
     for _ in 0..ROUNDS {
         if plan.is_empty() {
             break;
@@ -58,9 +58,9 @@ fn commit(snapshot: &Snapshot, done: &Compaction, plan: &CompactionPlan, ids: &d
 }
 
 /// Sums a round by window: the state before counts from the first round, the state after from the last.
-fn note(windows: &mut BTreeMap<i64, (Files, Files)>, plan: &CompactionPlan, done: &Compaction) {
-    let mut round: BTreeMap<i64, (Files, Files)> = BTreeMap::new();
-    let add = |files: &mut Files, ssts: &[Sst]| {
+fn note(windows: &mut BTreeMap<i64, (SstTotals, SstTotals)>, plan: &CompactionPlan, done: &Compaction) {
+    let mut round: BTreeMap<i64, (SstTotals, SstTotals)> = BTreeMap::new();
+    let add = |files: &mut SstTotals, ssts: &[Sst]| {
         *files = (files.0 + ssts.len(), files.1 + ssts.iter().map(|sst| sst.bytes).sum::<u64>());
     };
     for merge in &plan.merges {

@@ -7,10 +7,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
-
-const MICROS_PER_SECOND: i64 = 1_000_000;
-/// Length of a UTC day.
-pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+use tidetable_layout::time::{DAY, SECOND};
 
 /// The instants of `day` in the time zone `tz`, in microseconds since the epoch: 23 or 25 hours where
 /// clocks change, and none for a date that the zone skipped.
@@ -37,6 +34,12 @@ pub fn days_touched(tz: Tz, range: Range<i64>) -> impl Iterator<Item = NaiveDate
         .filter(move |day| !day_bounds(tz, *day).is_empty())
 }
 
+/// A UTC day, given in days since the epoch.
+pub(crate) fn utc_day(day: i32) -> Range<i64> {
+    let start = i64::from(day) * DAY;
+    start..start + DAY
+}
+
 fn local_date(tz: Tz, micros: i64) -> Option<NaiveDate> {
     DateTime::from_timestamp_micros(micros).map(|utc| utc.with_timezone(&tz).date_naive())
 }
@@ -58,12 +61,12 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
             let (mut before, mut after) = (around - span, around + span);
             while before + 1 < after {
                 let middle = before + (after - before) / 2;
-                match local_date(tz, middle * MICROS_PER_SECOND) {
+                match local_date(tz, middle * SECOND) {
                     Some(date) if date < day => before = middle,
                     _ => after = middle,
                 }
             }
-            after * MICROS_PER_SECOND
+            after * SECOND
         }
     }
 }
@@ -72,9 +75,9 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
 mod tests {
     use chrono_tz::{America, Europe, Pacific};
 
-    use super::*;
+    use tidetable_layout::time::HOUR;
 
-    const HOUR: i64 = 3600 * MICROS_PER_SECOND;
+    use super::*;
 
     fn date(text: &str) -> NaiveDate {
         text.parse().unwrap()

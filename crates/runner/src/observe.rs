@@ -45,7 +45,7 @@ pub enum Event {
     },
     /// A part of an export failed, or was left out.
     Missed {
-        /// Its folder.
+        /// Its directory.
         name: String,
         /// Why.
         reason: String,

@@ -1,15 +1,14 @@
 //! Period of a part: a day or month of the job's time zone, an hour of UTC, or all times.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use chrono_tz::Tz;
 
 use crate::day::{day_bounds, day_of, days_touched};
 use crate::job::Per;
-
-const MICROS_PER_HOUR: i64 = 3_600_000_000;
+use tidetable_layout::time::HOUR;
 
 /// The label of the only part of an export with `per = "query"`.
 pub(crate) const ALL: &str = "all";
@@ -56,12 +55,7 @@ impl Period {
                 day.with_day(1).map(|first| Self { start: first.and_time(NaiveTime::MIN), per }).into_iter().collect()
             }
             Per::Query => vec![Self::all()],
-            Per::Hour => {
-                let bounds = day_bounds(tz, day);
-                let hours = bounds.start.div_euclid(MICROS_PER_HOUR)..=(bounds.end - 1).div_euclid(MICROS_PER_HOUR);
-                let start = |hour: i64| DateTime::from_timestamp_micros(hour * MICROS_PER_HOUR);
-                hours.filter_map(start).map(|start| Self { start: start.naive_utc(), per }).collect()
-            }
+            Per::Hour => Self::touched(per, tz, day_bounds(tz, day)).into_iter().collect(),
         }
     }
 
@@ -69,8 +63,8 @@ impl Period {
     pub(crate) fn touched(per: Per, tz: Tz, range: Range<i64>) -> BTreeSet<Self> {
         match per {
             Per::Hour => {
-                let hours = range.start.div_euclid(MICROS_PER_HOUR)..=(range.end - 1).div_euclid(MICROS_PER_HOUR);
-                let start = |hour: i64| DateTime::from_timestamp_micros(hour * MICROS_PER_HOUR);
+                let hours = range.start.div_euclid(HOUR)..=(range.end - 1).div_euclid(HOUR);
+                let start = |hour: i64| DateTime::from_timestamp_micros(hour * HOUR);
                 hours.filter_map(start).map(|start| Self { start: start.naive_utc(), per }).collect()
             }
             _ => days_touched(tz, range).flat_map(|day| Self::of_day(per, tz, day)).collect(),
@@ -98,7 +92,7 @@ impl Period {
             }
             Per::Hour => {
                 let start = self.start.with_minute(0).unwrap_or(self.start).and_utc().timestamp_micros();
-                start..start + MICROS_PER_HOUR
+                start..start + HOUR
             }
             Per::Query => i64::MIN..i64::MAX,
         }
@@ -119,6 +113,12 @@ impl Period {
             }
             Per::Query => (NaiveDate::MIN, NaiveDate::MAX),
         }
+    }
+
+    /// Whether it overlaps one of `days` of `tz`.
+    pub(crate) fn overlaps(&self, tz: Tz, days: &RangeInclusive<NaiveDate>) -> bool {
+        let (first, last) = self.days(tz);
+        *days.start() <= last && first <= *days.end()
     }
 }
 

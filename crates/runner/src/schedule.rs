@@ -9,9 +9,9 @@ pub(crate) mod done;
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
-use crate::day::MICROS_PER_DAY;
 use crate::job::{CatchUp, Cron, Job};
 pub use done::done_until;
+use tidetable_layout::time::{DAY, MINUTE};
 
 /// Days searched for the next scheduled time: 29 February may be eight years away.
 const FAR: u64 = 366 * 9;
@@ -36,7 +36,7 @@ pub fn moments(cron: &Cron, zone: Tz, after: i64, to: i64) -> Vec<i64> {
         let weekday = date.weekday().num_days_from_sunday();
         let Some(begin) = date.and_hms_opt(0, 0, 0) else { break };
         // No offset from UTC exceeds a day.
-        if begin.and_utc().timestamp_micros().saturating_sub(86_400_000_000) > to || found.len() >= MOST {
+        if begin.and_utc().timestamp_micros().saturating_sub(DAY) > to || found.len() >= MOST {
             break;
         }
         if !cron.takes_day(date.month(), date.day(), weekday) {
@@ -82,7 +82,7 @@ fn latest(cron: &Cron, zone: Tz, after: i64, to: i64) -> Option<i64> {
     let mut end = to;
     while end > after {
         // A day at a time: a longer range may hold too many times to list.
-        let start = after.max(end.saturating_sub(MICROS_PER_DAY));
+        let start = after.max(end.saturating_sub(DAY));
         if let Some(last) = moments(cron, zone, start, end).last() {
             return Some(*last);
         }
@@ -99,7 +99,7 @@ pub fn is_due(cron: &Cron, zone: Tz, now: i64) -> bool {
 
 /// When the minute of `now` began.
 pub fn minute_of(now: i64) -> i64 {
-    now - now.rem_euclid(60_000_000)
+    now - now.rem_euclid(MINUTE)
 }
 
 /// The instants that a local time denotes.

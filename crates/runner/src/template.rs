@@ -40,16 +40,16 @@ impl Word {
     }
 }
 
-/// A text with time placeholders: `SENSOR_{day:%Y%m%d}`; `{day}` alone is `{day:%Y-%m-%d}`. Other braces are literal, as
-/// globs use them.
+/// A text with time placeholders: `SENSOR_{day:%Y%m%d}`; `{day}` alone is `{day:%Y-%m-%d}`. Other braces are literal,
+/// for globs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Time(Word, Vec<Item<'static>>),
 }
@@ -108,13 +108,13 @@ impl TimeTemplate {
             let items = items(word, format)
                 .ok_or_else(|| TimeTemplateError::Format { format: format.to_owned(), at: from..start + close })?;
             if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
+                parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
             }
-            parts.push(Part::Time(word, items));
+            parts.push(TemplatePart::Time(word, items));
             at = start + close + 1;
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(TemplatePart::Literal(literal));
         }
         Ok(Self { text: text.to_owned(), parts })
     }
@@ -126,7 +126,7 @@ impl TimeTemplate {
 
     /// Whether it contains `word`.
     pub fn has(&self, word: Word) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Time(found, _) if *found == word))
+        self.parts.iter().any(|part| matches!(part, TemplatePart::Time(found, _) if *found == word))
     }
 
     /// Whether it contains any placeholder.
@@ -144,9 +144,9 @@ impl TimeTemplate {
         let mut out = String::with_capacity(self.text.len() + 8);
         for part in &self.parts {
             match part {
-                Part::Literal(text) => out.push_str(text),
+                TemplatePart::Literal(text) => out.push_str(text),
                 // `parse` rendered every item once.
-                Part::Time(_, items) => drop(write!(out, "{}", time.format_with_items(items.iter()))),
+                TemplatePart::Time(_, items) => drop(write!(out, "{}", time.format_with_items(items.iter()))),
             }
         }
         out
@@ -160,7 +160,7 @@ impl TimeTemplate {
     /// The text before the first placeholder, in lower case.
     pub(crate) fn literal_prefix(&self) -> String {
         match self.parts.first() {
-            Some(Part::Literal(text)) => text.to_ascii_lowercase(),
+            Some(TemplatePart::Literal(text)) => text.to_ascii_lowercase(),
             _ => String::new(),
         }
     }
@@ -171,8 +171,8 @@ impl TimeTemplate {
         let mut pieces = Vec::new();
         for part in &self.parts {
             match part {
-                Part::Literal(text) => pieces.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
-                Part::Time(_, items) => pieces.extend(items.iter().map(|item| values(item, times))),
+                TemplatePart::Literal(text) => pieces.push(Some(BTreeSet::from([text.to_ascii_lowercase()]))),
+                TemplatePart::Time(_, items) => pieces.extend(items.iter().map(|item| values(item, times))),
             }
         }
         pieces

@@ -9,19 +9,19 @@ use crate::file::format::FileFormat;
 
 const CREATED_BY: &str = "tidetable";
 
-/// What a file is to hold.
+/// Schema, format and properties of a file.
 pub(crate) struct FileSpec<'a> {
     pub(crate) format: FileFormat,
     pub(crate) schema: SchemaRef,
-    /// How its rows are sorted.
+    /// The sort order of its rows.
     pub(crate) sorting: Vec<SortingColumn>,
-    /// Kept in the file as it is, where the form has a place for it.
+    /// Key-value metadata, if the format has a place for it.
     pub(crate) metadata: &'a [(&'a str, &'a str)],
-    /// For [`FileFormat::CbtCsv`]: its columns.
+    /// The columns, for [`FileFormat::CbtCsv`].
     pub(crate) columns: Vec<CellColumn>,
 }
 
-/// Properties of every Parquet file.
+/// Writer properties of every Parquet file.
 pub(crate) fn parquet_properties(metadata: &[(&str, &str)]) -> WriterPropertiesBuilder {
     let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
     WriterProperties::builder().set_created_by(CREATED_BY.to_owned()).set_key_value_metadata(Some(pairs.collect()))

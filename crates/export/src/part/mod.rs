@@ -1,4 +1,4 @@
-//! Publishing one part of an export, and listing it.
+//! Publishes one part of an export, and updates the list.
 
 pub(crate) mod adopt;
 pub(crate) mod files;
@@ -27,11 +27,11 @@ use crate::part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
 use crate::part::settle::settle;
 use crate::part::withdraw::EmptyPart;
 
-/// Runs the query and puts its rows into the part's file, or files. The query runs as one part, so that the same
-/// data makes the same bytes; publish several parts at a time to use all cores.
+/// Runs the query and writes its rows to the files of the part. The query runs in one partition, so that the same
+/// data gives the same bytes; publish several parts at a time to use all cores.
 ///
 /// # Errors
-/// [`ExportError`]; what was published before is still there.
+/// [`ExportError`]; the published part is unchanged.
 pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     let failed = |source: SqlError| ExportError::Query {
         export: request.export.to_owned(),
@@ -47,7 +47,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     let made_from = request.made_from();
     let made = made_fingerprint(&made_from);
     if request.mode != FileMode::Replace && request.previous.is_some() && !request.keep_old {
-        // A run that was stopped may have added the rows without listing that; and what is forced adds none twice.
+        // An interrupted run may have appended the rows without listing them, and `force` must not append them twice.
         if let Some(found) = already_made(request.store, request.folder, request.format, &made)? {
             let part = Part {
                 query: made_from.query.clone(),
@@ -112,7 +112,7 @@ pub async fn publish(request: &PublishRequest<'_>) -> Result<PublishedPart> {
     Ok(published)
 }
 
-/// The part, with how its files are found now.
+/// The part with the current stamps of its files.
 fn stamped(store: &Store, part: Part) -> Result<Part> {
     let mut files = part.files_at();
     for (path, file) in &mut files {
@@ -134,13 +134,13 @@ impl PublishRequest<'_> {
     }
 }
 
-/// Names what a part is made from.
+/// Fingerprint of what a part is made from.
 fn made_fingerprint(made: &MadeFrom) -> String {
     let sources: Vec<String> = made.sources.iter().map(|(table, version)| format!("{table} {version}")).collect();
     format!("{:032x}", xxh3_128(format!("{}\0{}", made.query, sources.join("\0")).as_bytes()))
 }
 
-/// The rows of the part: of its query, and of its file before where those stay.
+/// The rows of the part: those of its query, combined with those published before as the mode says.
 async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, SqlError> {
     let session = request.session.sequential();
     let frame = session.sql_with(request.sql, request.params).await?;
@@ -150,11 +150,11 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
     cells_in_order(frame)
 }
 
-/// Lists `parts` in `published` and saves the list. Call it after each part, or after many: what is published and not
-/// listed is published again. When all are listed, [`sweep`] removes what they left behind.
+/// Adds `parts` to the list `published` and saves it. Call it after each part, or after many: a part that is published
+/// but not listed is published again. When all are listed, [`sweep`] removes obsolete files.
 ///
 /// # Errors
-/// If the list cannot be written; then the list is the old one or the new.
+/// If the list cannot be written; then it is the old one or the new one.
 pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[PublishedPart]) -> Result<()> {
     let Some(last) = parts.last() else { return Ok(()) };
     job.clone_into(&mut published.job);
@@ -174,11 +174,11 @@ pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[Publ
     Ok(())
 }
 
-/// Removes files under former names, unless a list names them: another part, or another export, may have taken the name.
-/// To be called when nothing is being published that is not listed.
+/// Removes files under former names, unless a list names them: another part or export may have taken the name.
+/// Call it only when every published part is listed.
 ///
 /// # Errors
-/// If a file cannot be removed. If a list cannot be read, nothing is.
+/// If a file cannot be removed. If a list cannot be read, nothing is removed.
 pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     if obsolete.is_empty() {
         return Ok(());
@@ -186,7 +186,7 @@ pub fn sweep(store: &Store, obsolete: &[String]) -> Result<()> {
     let blobs = store.blobs().as_ref();
     let (lists, damaged) = Published::readable(blobs)?;
     if !damaged.is_empty() {
-        // What it names nobody knows: `clean` removes what is left over, once it is mended.
+        // The files of a damaged list are unknown: `clean` removes leftovers once it is repaired.
         damaged.iter().for_each(leave_out);
         return Ok(());
     }

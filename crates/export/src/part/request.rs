@@ -11,15 +11,15 @@ use crate::file::format::FileFormat;
 /// A part to publish.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishRequest<'a> {
-    /// Where to.
+    /// The store.
     pub store: &'a Store,
-    /// What the query sees: a session restricted to the part.
+    /// The session of the query, restricted to the part.
     pub session: &'a Session,
     /// Name of the export.
     pub export: &'a str,
     /// The job it belongs to.
     pub job: &'a str,
-    /// Name of the part's folder, such as `SENSOR_20180101`.
+    /// Name of the part's directory, such as `SENSOR_20180101`.
     pub folder: &'a str,
     /// Label of the part, such as `2018-01-01`.
     pub label: &'a str,
@@ -29,7 +29,7 @@ pub struct PublishRequest<'a> {
     pub params: &'a [(&'a str, ScalarValue)],
     /// Fingerprint of the query and its settings.
     pub query: &'a str,
-    /// For each table read, the last version that changed what the part shows.
+    /// For each table read, the last version that changed the records of the part.
     pub sources: &'a BTreeMap<String, u64>,
     /// Logical time of the run, microseconds.
     pub now: i64,
@@ -37,28 +37,28 @@ pub struct PublishRequest<'a> {
     pub run: &'a str,
     /// The part as it was listed before.
     pub previous: Option<&'a Part>,
-    /// The form of the file.
+    /// The file format.
     pub format: FileFormat,
     /// Bytes after which another file begins.
     pub file_size: u64,
     /// What becomes of the rows that were published before.
     pub mode: FileMode<'a>,
-    /// Whether a file that changed gets a new name, and the one before stays for those who read older snapshots.
+    /// Whether changed files get new names, and old ones stay for readers of older snapshots.
     pub keep_old: bool,
 }
 
-/// What publishing did.
+/// The result of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// There was no such part before.
+    /// The part is new.
     Created,
-    /// What it was before was replaced.
+    /// The part was replaced.
     Replaced,
-    /// Its files hold these very bytes already, and were not touched.
+    /// The files already have the same bytes, and were not touched.
     Unchanged,
-    /// The query gave no row and there was no such part: nothing was written.
+    /// The query returned no row and the part did not exist: nothing was written.
     Skipped,
-    /// There are no rows any more: the files of before are gone.
+    /// The part has no rows any more: its files were removed.
     Withdrawn,
 }
 
@@ -67,9 +67,9 @@ pub enum Outcome {
 pub struct PublishedPart {
     /// Label of the part.
     pub label: String,
-    /// What was done.
+    /// The result.
     pub outcome: Outcome,
-    /// What to list; `None` if it has no rows.
+    /// The entry for the list; `None` without rows.
     pub part: Option<Part>,
     /// What it was made from.
     pub made_from: MadeFrom,
@@ -82,11 +82,11 @@ pub struct PublishedPart {
 /// What becomes of the rows that were published before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FileMode<'a> {
-    /// They go.
+    /// They are dropped.
     #[default]
     Replace,
     /// They stay, before those of the query.
     Append,
-    /// Those stay that no row of the query has the same of in these columns.
+    /// Those stay whose values in these columns occur in no row of the query.
     Upsert(&'a [String]),
 }

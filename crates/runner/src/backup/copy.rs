@@ -36,7 +36,7 @@ impl Vault {
     /// older backup is removed.
     ///
     /// # Errors
-    /// If something cannot be read or written. Then there is no new backup, but files copied so far are reused by the next.
+    /// If something cannot be read or written. Then there is no new backup, but the next one reuses the copied files.
     pub fn backup(
         &self,
         store: &Store,
@@ -105,8 +105,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Copies the published files of an export. A list that changes meanwhile is read again; if it keeps changing, a part
-    /// with other files is left out.
+    /// Copies the published files of an export. A list that changes meanwhile is read again; if it keeps changing,
+    /// a part with other files is left out.
     fn export(&mut self, export: &str) -> Result<(), BackupError> {
         let list_path = format!("exports/{export}.json");
         for round in 1..=ROUNDS {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_spanned::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::job::keys::{Key, Section, Shape};
+use crate::job::keys::{Key, Section, ValueShape};
 use crate::job::problem::{Mistake, Problem};
 use crate::job::words::nearest;
 
@@ -97,7 +97,7 @@ pub(crate) struct Named<'a> {
 
 /// Whether `value` has the type of `key`; notes a mismatch.
 fn fits(reader: &mut Reader<'_>, key: &Key, value: &Spanned<DeValue<'_>>) -> bool {
-    let mut wrong = |shape: Shape, value: &Spanned<DeValue<'_>>| {
+    let mut wrong = |shape: ValueShape, value: &Spanned<DeValue<'_>>| {
         let found = value.get_ref().type_str();
         reader.refuse(value.span(), Mistake::WrongType { key: key.name.to_owned(), shape, found });
     };
@@ -163,7 +163,7 @@ impl<'a> Fields<'a> {
             None => {
                 let found = value.get_ref().type_str();
                 let key = reader.text.get(at).unwrap_or(section.noun).to_owned();
-                reader.refuse(value.span(), Mistake::WrongType { key, shape: Shape::Table, found });
+                reader.refuse(value.span(), Mistake::WrongType { key, shape: ValueShape::Table, found });
                 None
             }
         }

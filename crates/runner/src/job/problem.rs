@@ -10,7 +10,7 @@ use tidetable_layout::error::LayoutError;
 use tidetable_source::FormatFault;
 use tidetable_sql::{ExpressionError, QueryError};
 
-use crate::job::keys::{Section, Shape};
+use crate::job::keys::{Section, ValueShape};
 use crate::job::names::Id;
 use crate::job::words::listed;
 use crate::template::TimeTemplateError;
@@ -142,7 +142,7 @@ pub(crate) enum Mistake {
     #[error("unknown key `{key}` in {}", with_article(.section.noun))]
     UnknownKey { key: String, section: &'static Section, near: Option<String> },
     #[error("`{key}` takes {}, not {}", .shape.wanted(), with_article(.found))]
-    WrongType { key: String, shape: Shape, found: &'static str },
+    WrongType { key: String, shape: ValueShape, found: &'static str },
     #[error("the {} has no `{key}`", .section.noun)]
     MissingKey { key: &'static str, section: &'static Section },
     #[error("`{key}` is empty")]

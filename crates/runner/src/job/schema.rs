@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::job::keys::{
     CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, QUERY, SECRET,
-    SOURCE, STAGE, STAGES, STORAGE, Section, Shape, TABLE,
+    SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
 };
 
-/// What a key holds, where its [`Shape`] does not say it all.
+/// What a key holds, where its [`ValueShape`] does not say it all.
 enum Holds {
     /// A table with the keys of this section.
     One(&'static Section),
@@ -135,21 +135,21 @@ fn value_of(section: &Section, key: &Key) -> Value {
         Some(Holds::List(section)) => json!({ "type": "array", "items": table_of(section) }),
     };
     match key.shape {
-        Shape::TextOrTable => json!({ "anyOf": [{ "type": "string" }, held] }),
+        ValueShape::TextOrTable => json!({ "anyOf": [{ "type": "string" }, held] }),
         _ => held,
     }
 }
 
-fn of_shape(shape: Shape) -> Value {
+fn of_shape(shape: ValueShape) -> Value {
     match shape {
-        Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Limit => json!({ "type": ["number", "string"] }),
-        Shape::Table => json!({ "type": "object" }),
-        Shape::Tables => json!({ "type": "array", "items": { "type": "object" } }),
-        Shape::Text => json!({ "type": "string" }),
-        Shape::TextOrTable => json!({ "type": ["string", "object"] }),
-        Shape::TextOrWhole => json!({ "type": ["string", "integer"] }),
-        Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Shape::Whole => json!({ "type": "integer" }),
+        ValueShape::Flag => json!({ "type": "boolean" }),
+        ValueShape::Limit => json!({ "type": ["number", "string"] }),
+        ValueShape::Table => json!({ "type": "object" }),
+        ValueShape::Tables => json!({ "type": "array", "items": { "type": "object" } }),
+        ValueShape::Text => json!({ "type": "string" }),
+        ValueShape::TextOrTable => json!({ "type": ["string", "object"] }),
+        ValueShape::TextOrWhole => json!({ "type": ["string", "integer"] }),
+        ValueShape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ValueShape::Whole => json!({ "type": "integer" }),
     }
 }

@@ -11,17 +11,15 @@ use tidetable_store::{Published, Store, StoreError};
 
 use crate::job::Job;
 use crate::project::Project;
+use crate::report::LEAST_AGE;
 use crate::run::RunError;
-
-/// Minimum age of files that a running process may be about to refer to. Microseconds.
-const LEAST_AGE: i64 = 3_600_000_000;
 
 /// Options of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CleanOptions {
     /// Remove only what is older than this, microseconds since the epoch.
     pub before: i64,
-    /// The clock, microseconds since the epoch: half-written files and exports are kept for an hour whatever `before` is.
+    /// The clock, microseconds since the epoch: half-written files and exports are kept for an hour at least.
     pub clock: i64,
     /// Number of newest records of each job that are kept whatever their age.
     pub keep: usize,

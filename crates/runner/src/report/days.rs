@@ -6,9 +6,9 @@ use std::ops::Range;
 use chrono::{Days, Months, TimeDelta};
 use chrono_tz::Tz;
 
-use crate::day::MICROS_PER_DAY;
 use crate::job::Per;
 use crate::period::Period;
+use tidetable_layout::time::DAY;
 
 /// Parses the label of a period of any kind.
 pub(crate) fn period_of(label: &str) -> Option<Period> {
@@ -50,7 +50,7 @@ pub(crate) fn utc_days(time: &Range<i64>) -> Range<i64> {
     if time.is_empty() {
         return 0..0;
     }
-    time.start.div_euclid(MICROS_PER_DAY)..(time.end - 1).div_euclid(MICROS_PER_DAY) + 1
+    time.start.div_euclid(DAY)..(time.end - 1).div_euclid(DAY) + 1
 }
 
 #[cfg(test)]
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_day_is_as_old_as_its_end_is_past() {
-        let end = 10 * MICROS_PER_DAY;
-        let hour = MICROS_PER_DAY / 24;
+        let end = 10 * DAY;
+        let hour = DAY / 24;
         assert!(!is_stale(end + 26 * hour, 26 * hour, Some(end)));
         assert!(is_stale(end + 26 * hour + 1, 26 * hour, Some(end)));
         assert!(!is_stale(end - hour, 0, Some(end)), "a day that is not over is fresh");

@@ -6,6 +6,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::Serialize;
+use tidetable_layout::time::HOUR;
 use tidetable_record::{Failures, Outcome, PartState, RunRecord, Runs, state_of, unrecorded};
 use tidetable_store::{Published, Store, Version};
 
@@ -16,7 +17,7 @@ use crate::report::days::{age, gaps, is_stale, period_of};
 use crate::run::RunError;
 
 /// Tolerated difference between clocks. Microseconds.
-pub(crate) const CLOCK_SKEW: i64 = 3_600_000_000;
+pub(crate) const CLOCK_SKEW: i64 = HOUR;
 
 /// Days of an export or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +37,7 @@ pub struct Status {
     pub last: Option<RunRecord>,
     /// Its outcome, `running`, or `killed`.
     pub state: Option<&'static str>,
-    /// The latest logical time of a successful run, microseconds. If that time was in the future when the run began, the
+    /// The latest logical time of a successful run, microseconds. If that was in the future when the run began, the
     /// start of the run.
     pub good: Option<i64>,
     /// End of the newest UTC day with events in its tables, microseconds.
@@ -90,7 +91,7 @@ pub fn statuses(
 ) -> Result<Statuses, RunError> {
     let credible = clock.saturating_add(CLOCK_SKEW);
     let mut found = Statuses::default();
-    let mut jobs: BTreeMap<String, Known> = BTreeMap::new();
+    let mut jobs: BTreeMap<String, JobFacts> = BTreeMap::new();
     for name in project.map(Project::jobs).unwrap_or_default() {
         let known = jobs.entry(name.clone()).or_default();
         if let Some(job) = project.and_then(|project| Job::load(project, &name).ok()) {
@@ -162,7 +163,7 @@ fn from_the_future(record: &RunRecord, credible: i64) -> String {
 
 /// What is known of a job.
 #[derive(Default)]
-struct Known {
+struct JobFacts {
     tz: Tz,
     /// Its exports, if its job file is readable.
     exports: Option<Vec<(String, Per)>>,
@@ -176,7 +177,7 @@ struct Known {
     sealed: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Known {
+impl JobFacts {
     /// Adds runs, the newest first; those that began after `credible` do not count for ages.
     fn note(&mut self, record: RunRecord, credible: i64) {
         let began = record.started <= credible;
@@ -310,11 +311,11 @@ fn rejected(tables: &[(String, Version)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::day::MICROS_PER_DAY;
+    use tidetable_layout::time::DAY;
 
     #[test]
     fn what_is_behind_makes_a_job_stale() {
-        let day = MICROS_PER_DAY;
+        let day = DAY;
         let status = Status { good: Some(10 * day), data_until: Some(10 * day), ..Status::default() };
         assert!(!status.is_stale(11 * day, day));
         assert!(status.is_stale(11 * day + 1, day));
@@ -339,7 +340,7 @@ mod tests {
             error: None,
         };
         let run = |now, outcome, exports| RunRecord { now, outcome, exports, ..RunRecord::default() };
-        let mut known = Known::default();
+        let mut known = JobFacts::default();
         known.note(run(3, Outcome::Partial, vec![part("b", PartState::Failed), part("c", PartState::Sealed)]), 9);
         known.note(run(1, Outcome::Ok, vec![part("a", PartState::Published), part("b", PartState::Published)]), 9);
         known.note(run(2, Outcome::Ok, vec![part("a", PartState::Failed)]), 9);
@@ -358,7 +359,7 @@ mod tests {
             outcome,
             ..RunRecord::default()
         };
-        let mut known = Known::default();
+        let mut known = JobFacts::default();
         known.note(run("3", 900, 900, Outcome::Ok), 100);
         known.note(run("2", 50, 50, Outcome::Failed), 100);
         known.note(run("1", 40, 800, Outcome::Ok), 100);

@@ -9,11 +9,11 @@ use tidetable_store::{Feed, FeedEnd, FileFeed, Piece, Result};
 /// The files that differed so far, by kind of difference: the first file, and their number.
 #[derive(Debug, Default)]
 pub(crate) struct OtherColumns {
-    seen: Mutex<BTreeMap<(String, String), Files>>,
+    seen: Mutex<BTreeMap<(String, String), DifferingFiles>>,
 }
 
 #[derive(Debug)]
-struct Files {
+struct DifferingFiles {
     first: String,
     last: String,
     count: usize,
@@ -27,7 +27,7 @@ impl OtherColumns {
             SchemaMode::Evolve | SchemaMode::Freeze => "what is missing is null, what is not declared is not read",
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = seen.entry((source.name.clone(), diff)).or_insert_with(|| Files {
+        let files = seen.entry((source.name.clone(), diff)).or_insert_with(|| DifferingFiles {
             first: input.path.clone(),
             last: String::new(),
             count: 0,
@@ -43,8 +43,8 @@ impl OtherColumns {
     /// A note for each difference.
     pub(crate) fn notes(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let note = |((_, diff), files): (&(String, String), &Files)| {
-            let Files { first, count, what_follows, .. } = files;
+        let note = |((_, diff), files): (&(String, String), &DifferingFiles)| {
+            let DifferingFiles { first, count, what_follows, .. } = files;
             let others = match count {
                 1 => String::new(),
                 2 => " (and 1 other file)".to_owned(),
@@ -58,12 +58,12 @@ impl OtherColumns {
 
 /// The files of a source; checks the columns of each.
 #[derive(Debug)]
-pub(crate) struct Looking<'a> {
+pub(crate) struct ColumnDiffFeed<'a> {
     pub(crate) feed: FileFeed<'a>,
     pub(crate) others: &'a OtherColumns,
 }
 
-impl Feed for Looking<'_> {
+impl Feed for ColumnDiffFeed<'_> {
     fn read(
         &self,
         input: &InputFile,

@@ -9,7 +9,7 @@ use tidetable_sql::{QueryShape, Session, SessionOptions, check_query, read_by};
 use tidetable_store::{Grown, InputPlan};
 
 use super::{Run, RunOptions};
-use crate::day::{MICROS_PER_DAY, day_bounds, days_touched};
+use crate::day::{day_bounds, days_touched, utc_day};
 use crate::job::{Export, Job, Table, TableInput};
 use crate::period::Period;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason};
@@ -17,13 +17,13 @@ use crate::readable::ReadableTables;
 use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::params::probe_params;
-use crate::run::parts::{Part, Wanted};
-use crate::run::publish::{Looked, LookedAt, PublishStage, check_keys, tables_read};
+use crate::run::parts::{StalePart, Wanted};
+use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_keys, tables_read};
 use crate::run::stages::load::{Planned, PlannedSource, taken_out};
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
-    pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, LookedAt<'_>), RunError> {
+    pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, ComparedExports<'_>), RunError> {
         let mut plan = Plan { job: self.job.name.clone(), ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);
@@ -35,13 +35,13 @@ impl Run<'_> {
             });
         }
         let failures = self.failures()?;
-        let (stage, mut all) = (self.publish_stage(), LookedAt::new());
+        let (stage, mut all) = (self.publish_stage(), ComparedExports::new());
         let mut read = HashSet::new();
         for export in &self.job.exports {
             let reads = self.reads(export)?;
-            let (planned, looked) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
+            let (planned, compared) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
             plan.exports.push(planned);
-            all.extend(looked.map(|looked| (export.name.clone(), looked)));
+            all.extend(compared.map(|compared| (export.name.clone(), compared)));
             read.extend(reads);
         }
         for table in self.checks_unread(&read) {
@@ -152,7 +152,7 @@ impl Run<'_> {
         (stage, export): (&PublishStage<'a>, &'a Export),
         reads: &[String],
         (tables, failures): (&[TablePlan], &Failures),
-    ) -> Result<(ExportPlan, Option<Looked<'a>>), RunError> {
+    ) -> Result<(ExportPlan, Option<ComparedExport<'a>>), RunError> {
         let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
         let mut unchanged = 0;
         let mut there = Vec::new();
@@ -170,10 +170,10 @@ impl Run<'_> {
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let mut sealed = Vec::new();
         let is_there = there.len() == reads.len();
-        let looked = is_there.then(|| stage.look(export, &there, &wanted, published.clone())).transpose()?;
-        if let Some(looked) = &looked {
-            unchanged = looked.unchanged;
-            for Part { label, folder, reason, sealed: stays, .. } in looked.parts.iter().cloned() {
+        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose()?;
+        if let Some(compared) = &compared {
+            unchanged = compared.unchanged;
+            for StalePart { label, folder, reason, sealed: stays, .. } in compared.parts.iter().cloned() {
                 let planned = PlannedPart { label: label.clone(), part: folder, reason };
                 match stays {
                     true => sealed.push(planned),
@@ -201,7 +201,7 @@ impl Run<'_> {
         }
         unknown &= wanted.may_take_unknown();
         let parts: Vec<PlannedPart> = parts.into_values().collect();
-        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, looked))
+        Ok((ExportPlan { export: export.name.clone(), parts, sealed, unchanged, unknown }, compared))
     }
 
     /// The tables that the query of an export reads, found by planning it over the tables of the job and the store.
@@ -221,9 +221,8 @@ impl Run<'_> {
 }
 
 /// The days of the job's time zone that overlap a UTC day.
-pub(crate) fn local_days(job: &Job, utc_day: i32) -> impl Iterator<Item = NaiveDate> {
-    let start = i64::from(utc_day) * MICROS_PER_DAY;
-    days_touched(job.timezone, start..start + MICROS_PER_DAY)
+pub(crate) fn local_days(job: &Job, day: i32) -> impl Iterator<Item = NaiveDate> {
+    days_touched(job.timezone, utc_day(day))
 }
 
 /// Days of the job's time zone for which a table holds records.

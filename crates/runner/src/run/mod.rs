@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_store::{Ids, LocalBlobs, RejectedRow, Store};
@@ -46,12 +47,12 @@ use crate::plan::Plan;
 use crate::project::Project;
 use columns::OtherColumns;
 use lock::Lock;
-use post_run::After;
+use post_run::PostRun;
 use stages::load::LoadStage;
 use stages::retry::Retry;
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
-const AHEAD: i64 = 3_600_000_000;
+const AHEAD: i64 = HOUR;
 
 /// The record of a run, and some of the rows it rejected.
 #[derive(Debug)]
@@ -89,7 +90,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, RunError> {
 /// # Errors
 /// What would stop the run before it begins.
 pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Ids) -> Result<Plan, RunError> {
-    let options = &RunOptions { looks_only: true, ..options.clone() };
+    let options = &RunOptions { plan_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
     let storage = &secrets::storage(project, job, runtime.handle(), options)?;
     let seen = &Seen::default();
@@ -176,7 +177,7 @@ pub fn run(
         lock.tell_failure(&record);
     }
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
-    After { project, job, options, observer, blobs, exit_code, is_recorded }.follow(&mut record);
+    PostRun { project, job, options, observer, blobs, exit_code, is_recorded }.follow(&mut record);
     Ok(Some(RunReport { rejected: done?, record }))
 }
 
@@ -239,7 +240,7 @@ fn not_begun(
         return;
     }
     let blobs = LocalBlobs::new(PathBuf::from(&project.root));
-    let after = After { project, job, options, observer, blobs: &blobs, exit_code, is_recorded: false };
+    let after = PostRun { project, job, options, observer, blobs: &blobs, exit_code, is_recorded: false };
     after.follow(&mut record);
 }
 
@@ -297,10 +298,10 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
-        let (plan, looked, rejected) = self.load(record)?;
+        let (plan, compared, rejected) = self.load(record)?;
         self.derive(record)?;
         let clock = Instant::now();
-        self.publish(&plan, looked, record)?;
+        self.publish(&plan, compared, record)?;
         took(record, "publish", clock);
         // Last: publishing reads a day from its own files, before compaction joins them into months.
         self.compact(record)?;

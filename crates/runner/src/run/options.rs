@@ -49,7 +49,7 @@ pub struct RunOptions {
     /// Stops the run on request.
     pub stop: Stop,
     /// Plan only: write nothing.
-    pub looks_only: bool,
+    pub plan_only: bool,
 }
 
 /// States of parts that a run may be limited to.

@@ -13,7 +13,7 @@ use crate::run::options::{Only, RunOptions};
 
 /// A part to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct StalePart {
     pub(crate) period: Period,
     /// Such as `2018-01-01`.
     pub(crate) label: String,
@@ -58,8 +58,7 @@ impl<'a> Wanted<'a> {
 
     /// Whether a day of `period` is in the requested range.
     pub(crate) fn is_in_range(&self, period: &Period, tz: Tz) -> bool {
-        let (first, last) = period.days(tz);
-        self.days.is_none_or(|days| *days.start() <= last && first <= *days.end())
+        self.days.is_none_or(|days| period.overlaps(tz, days))
     }
 
     /// Whether the part of `period` is requested; `missing` if it was never published.

@@ -13,11 +13,11 @@ pub(crate) struct RejectLog<'a> {
     path: String,
     /// Rows that it already contains, as written.
     known: HashSet<String>,
-    state: Mutex<State>,
+    state: Mutex<RejectLogState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RejectLogState {
     file: Option<Box<dyn BlobWriter>>,
     error: Option<StoreError>,
     rows: u64,
@@ -55,7 +55,7 @@ impl<'a> RejectLog<'a> {
         }
     }
 
-    fn write(&self, state: &mut State, row: &RejectedRow) -> Result<()> {
+    fn write(&self, state: &mut RejectLogState, row: &RejectedRow) -> Result<()> {
         let file = match &mut state.file {
             Some(file) => file,
             // Replaces what an earlier attempt may have left.
@@ -67,7 +67,7 @@ impl<'a> RejectLog<'a> {
     }
 
     /// Makes the file durable. Returns a summary if there are rows.
-    pub(crate) fn finish(self) -> Result<Option<Kept>> {
+    pub(crate) fn finish(self) -> Result<Option<RejectFile>> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.error {
             return Err(error);
@@ -75,7 +75,7 @@ impl<'a> RejectLog<'a> {
         match state.file {
             Some(file) => {
                 file.finish()?;
-                Ok(Some(Kept { path: self.path, rows: state.rows, first: state.first }))
+                Ok(Some(RejectFile { path: self.path, rows: state.rows, first: state.first }))
             }
             None => Ok(None),
         }
@@ -83,7 +83,7 @@ impl<'a> RejectLog<'a> {
 }
 
 /// Rejected rows on disk.
-pub(crate) struct Kept {
+pub(crate) struct RejectFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
     /// The first rows.

@@ -88,7 +88,7 @@ impl World {
             fail_fast: false,
             if_locked: IfLocked::Fail,
             stop: Stop::default(),
-            looks_only: false,
+            plan_only: false,
         }
     }
 

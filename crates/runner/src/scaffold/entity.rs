@@ -7,7 +7,7 @@ use tidetable_layout::FieldType;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::scaffold::facts::{Column, Facts};
-use crate::scaffold::time::Time;
+use crate::scaffold::time::EventTime;
 
 /// Longest value, in bytes, of a column in the key.
 const LONGEST: usize = 200;
@@ -115,18 +115,18 @@ const COUNTERS: [&str; 13] =
 
 /// The fields of a row key.
 #[derive(Debug, Default)]
-pub(crate) struct Key {
+pub(crate) struct RowKey {
     /// The entity, from the general to the specific.
     pub entity: Vec<usize>,
     /// Columns that distinguish readings of the same time.
     pub ties: Vec<usize>,
     /// Rows that share all of these and the time with an earlier row.
-    pub doubles: Doubles,
+    pub doubles: Duplicates,
 }
 
 /// Rows that would replace earlier ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Doubles {
+pub(crate) struct Duplicates {
     pub count: usize,
     /// The first of them, and the earlier row.
     pub first: Option<(usize, usize)>,
@@ -134,7 +134,7 @@ pub(crate) struct Doubles {
 
 /// The key that leaves the fewest duplicates. Uniqueness of (entity, time) decides: measured categories repeat as
 /// names do. If the time alone is unique, only a column with an entity's name is one.
-pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
+pub(crate) fn find(facts: &Facts, time: &EventTime) -> RowKey {
     let usable = |at: &usize| {
         facts.columns.get(*at).is_some_and(|column| {
             column.nulls == 0 && column.name != time.name && column.fits_templates() && !time.parts.contains(at)
@@ -154,7 +154,7 @@ pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
             *at,
         )
     });
-    let mut key = Key { entity: best.into_iter().collect(), ..Key::default() };
+    let mut key = RowKey { entity: best.into_iter().collect(), ..RowKey::default() };
     let mut left = doubles(facts, time, &key.entity).count;
     // Further names first; then row numbers.
     let ties = all.iter().copied().filter(|at| !names.contains(at));
@@ -181,7 +181,7 @@ pub(crate) fn find(facts: &Facts, time: &Time) -> Key {
 
 /// Whether a column that reduces the duplicates from `before` to `then` belongs in the key. A few duplicates, such as
 /// those of a repeated hour, do not justify a measured value in the key.
-fn worth(facts: &Facts, time: &Time, (before, then): (usize, usize), tier: usize, at: usize) -> bool {
+fn worth(facts: &Facts, time: &EventTime, (before, then): (usize, usize), tier: usize, at: usize) -> bool {
     let Some(column) = facts.columns.get(at) else { return false };
     // Numbers are usually measured values.
     let rare = if column.is_number() { RARE_NUMBERS } else { RARE };
@@ -193,12 +193,12 @@ fn worth(facts: &Facts, time: &Time, (before, then): (usize, usize), tier: usize
 }
 
 /// Rows equal to an earlier one in every column.
-pub(crate) fn copies(facts: &Facts, time: &Time) -> usize {
+pub(crate) fn copies(facts: &Facts, time: &EventTime) -> usize {
     doubles(facts, time, &(0..facts.columns.len()).collect::<Vec<_>>()).count
 }
 
 /// Removes columns that turn out not to be needed; the first column is the entity.
-fn prune(facts: &Facts, time: &Time, key: &mut Key, least: usize) {
+fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
     for at in key.entity.iter().skip(1).chain(&key.ties).copied().collect::<Vec<_>>() {
         let without: Vec<usize> = key.entity.iter().chain(&key.ties).copied().filter(|other| *other != at).collect();
         if doubles(facts, time, &without).count == least {
@@ -209,10 +209,10 @@ fn prune(facts: &Facts, time: &Time, key: &mut Key, least: usize) {
 }
 
 /// Rows that share the columns and the time with an earlier row.
-fn doubles(facts: &Facts, time: &Time, columns: &[usize]) -> Doubles {
+fn doubles(facts: &Facts, time: &EventTime, columns: &[usize]) -> Duplicates {
     let columns: Vec<&Column> = columns.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut seen: HashMap<u128, usize> = HashMap::with_capacity(facts.rows);
-    let mut doubles = Doubles::default();
+    let mut doubles = Duplicates::default();
     let mut bytes = Vec::new();
     for (row, micros) in time.micros.iter().enumerate() {
         let Some(micros) = micros else { continue };

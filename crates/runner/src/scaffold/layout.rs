@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Datelike};
 use tidetable_layout::FieldType;
+use tidetable_layout::time::{DAY, MINUTE, SECOND};
 
-use crate::scaffold::entity::Key;
+use crate::scaffold::entity::RowKey;
 use crate::scaffold::facts::{Column, Facts};
-use crate::scaffold::time::{DAY, Time};
+use crate::scaffold::time::EventTime;
 
 /// Most cells of a row with a day of an entity: a reading a second is 86,400.
 const WIDEST: usize = 100_000;
@@ -24,7 +25,7 @@ const FEW_PARTS: usize = 31;
 
 /// A layout with its reasons.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LayoutPlan {
     pub row_key: String,
     pub key_reasons: Vec<String>,
     pub columns: Vec<Line>,
@@ -85,7 +86,7 @@ struct Rate {
     rows: usize,
 }
 
-pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
+pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan {
     let in_key = |at: &usize| key.entity.contains(at) || key.ties.contains(at);
     let is_time = |column: &Column| column.name == time.name;
     let values: Vec<usize> = (0..facts.columns.len())
@@ -101,7 +102,7 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
     let micros = !all(1000);
     let entity = fields(facts, &key.entity);
     let ties = fields(facts, &key.ties);
-    let mut plan = Plan {
+    let mut plan = LayoutPlan {
         row_key: String::new(),
         key_reasons: Vec::new(),
         columns: Vec::new(),
@@ -134,7 +135,7 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
         reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push("In digits of the calendar, since numbers since the epoch cannot say times before it.".to_owned());
         let form = match () {
-            () if all(1_000_000) => "%Y%m%dT%H%M%S",
+            () if all(SECOND) => "%Y%m%dT%H%M%S",
             () if !micros => "%Y%m%dT%H%M%S%3f",
             () => "%Y%m%dT%H%M%S%6f",
         };
@@ -159,7 +160,7 @@ pub(crate) fn plan(facts: &Facts, time: &Time, key: &Key) -> Plan {
 }
 
 /// The layout of rows without a time: all distinguishing columns make the key.
-fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
+fn timeless(facts: &Facts, time: &EventTime, key: &RowKey, values: Vec<usize>) -> LayoutPlan {
     let fields: Vec<String> = fields(facts, &key.entity).into_iter().chain(fields(facts, &key.ties)).collect();
     let mut key_reasons =
         vec!["A reference table: one row for each key, and a later row replaces an earlier one.".to_owned()];
@@ -172,7 +173,7 @@ fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
     if all.iter().filter_map(|at| facts.columns.get(*at)).any(|column| column.has_hash) {
         key_reasons.push(HASHES.to_owned());
     }
-    Plan {
+    LayoutPlan {
         row_key: fields.join("#"),
         key_reasons,
         columns: tall(facts, time, key, &values),
@@ -187,8 +188,8 @@ fn timeless(facts: &Facts, time: &Time, key: &Key, values: Vec<usize>) -> Plan {
 /// A bucketed row: the time of day is the qualifier.
 fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> {
     let (form, example) = match () {
-        () if all(60_000_000) => ("%H%M", "1345"),
-        () if all(1_000_000) => ("%H%M%S", "134530"),
+        () if all(MINUTE) => ("%H%M", "1345"),
+        () if all(SECOND) => ("%H%M%S", "134530"),
         () => ("%H%M%S%3f", "134530250"),
     };
     vec![Line {
@@ -198,7 +199,7 @@ fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> 
 }
 
 /// A tall table: one cell for each column of the record.
-fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
+fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<Line> {
     let mut lines = Vec::new();
     let columns: Vec<&Column> = values.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let gap = (0..facts.rows).any(|row| columns.iter().all(|column| column.ids.get(row).is_none_or(|id| *id == 0)));
@@ -240,7 +241,7 @@ fn tall(facts: &Facts, time: &Time, key: &Key, values: &[usize]) -> Vec<Line> {
 }
 
 /// Why the key starts as it does.
-fn entity_reasons(facts: &Facts, key: &Key) -> Vec<String> {
+fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     let names: Vec<_> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut reasons = Vec::new();
     match names.as_slice() {
@@ -298,7 +299,7 @@ fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
         .collect()
 }
 
-fn rate(time: &Time, facts: &Facts, key: &Key) -> Rate {
+fn rate(time: &EventTime, facts: &Facts, key: &RowKey) -> Rate {
     let ids: Vec<&Column> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut counts: HashMap<(i64, Vec<u32>), usize> = HashMap::new();
     let (mut days, mut rows) = (HashMap::new(), 0);

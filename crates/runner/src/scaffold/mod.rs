@@ -98,7 +98,7 @@ pub fn propose(
     }
     let plan = layout::plan(&facts, &time, &key);
     let table = table_name(project, job);
-    let written = write::Written {
+    let draft = write::Draft {
         job,
         table: &table,
         pattern: &pattern,
@@ -109,14 +109,14 @@ pub fn propose(
         plan: &plan,
         zone,
     };
-    let query = query::of(&written);
+    let query = query::of(&draft);
     let ending = plan.per.ending().to_lowercase();
     let query_file = format!("{}_{ending}.sql", job.replace(['-', '.'], "_").to_lowercase());
-    let text = write::job_file(&written, &query_file, query.summary);
+    let text = write::job_file(&draft, &query_file, query.summary);
     Ok(Proposal {
         job: job.to_owned(),
         row_key: plan.row_key.clone(),
-        notes: write::notes(&written),
+        notes: write::notes(&draft),
         table,
         text,
         queries: vec![(query_file, query.sql)],

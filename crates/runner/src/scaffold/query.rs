@@ -5,7 +5,7 @@ use tidetable_layout::FieldType;
 use crate::scaffold::facts::Column;
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::Per;
-use crate::scaffold::write::Written;
+use crate::scaffold::write::Draft;
 
 /// Most columns that are summarised.
 const MEASURES: usize = 4;
@@ -17,8 +17,8 @@ pub(crate) struct Query {
     pub summary: bool,
 }
 
-pub(crate) fn of(written: &Written<'_>) -> Query {
-    let Written { facts, key, plan, time, table, .. } = written;
+pub(crate) fn of(draft: &Draft<'_>) -> Query {
+    let Draft { facts, key, plan, time, table, .. } = draft;
     let entity: Vec<String> =
         key.entity.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(&column.name)).collect();
     let measures: Vec<&Column> =
@@ -36,7 +36,7 @@ pub(crate) fn of(written: &Written<'_>) -> Query {
         let sql = format!("-- {what}, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {order}\n");
         return Query { sql, summary };
     }
-    let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(written)) };
+    let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(draft)) };
     let mut sql =
         format!("-- One row{each}: how many readings the day has, and how low, high and common its values are.\n");
     if measures.len() > MEASURES {
@@ -66,9 +66,9 @@ pub(crate) fn of(written: &Written<'_>) -> Query {
     Query { sql, summary }
 }
 
-fn key_names(written: &Written<'_>) -> String {
+fn key_names(draft: &Draft<'_>) -> String {
     let names =
-        written.key.entity.iter().filter_map(|at| written.facts.columns.get(*at)).map(|column| column.name.as_str());
+        draft.key.entity.iter().filter_map(|at| draft.facts.columns.get(*at)).map(|column| column.name.as_str());
     names.collect::<Vec<_>>().join(" and ").replace(['\n', '\r'], " ")
 }
 

@@ -3,17 +3,15 @@
 use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_layout::time::LocalTime;
+use tidetable_layout::time::{DAY, HOUR, LocalTime, SECOND};
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::facts::{Column, Facts, MONTHS};
 use crate::scaffold::identifier::identifier;
 
-pub(crate) const DAY: i64 = 86_400_000_000;
-
 /// The event time of each row.
 #[derive(Debug)]
-pub(crate) struct Time {
+pub(crate) struct EventTime {
     pub name: String,
     /// SQL that derives it.
     pub derive: Option<String>,
@@ -27,7 +25,7 @@ pub(crate) struct Time {
     pub why: String,
 }
 
-impl Time {
+impl EventTime {
     /// Whether the rows have no time, and all share a constant.
     pub fn is_none(&self) -> bool {
         self.derive.as_deref() == Some(NO_TIME)
@@ -62,7 +60,7 @@ const YEARS: std::ops::Range<i64> = 1678..2262;
 const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
 
 /// The event time. If there is none, all rows share a constant.
-pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
+pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> EventTime {
     of_moments(facts)
         .or_else(|| of_day_and_clock(facts, zone))
         .or_else(|| of_one(sample, facts, FieldType::Date, "the only column with a day"))
@@ -72,8 +70,8 @@ pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Time {
 }
 
 /// The constant time of rows without one.
-pub(crate) fn none(facts: &Facts, why: &str) -> Time {
-    Time {
+pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
+    EventTime {
         name: free_name(facts, "epoch"),
         derive: Some(NO_TIME.to_owned()),
         parts: Vec::new(),
@@ -84,7 +82,7 @@ pub(crate) fn none(facts: &Facts, why: &str) -> Time {
 }
 
 /// Timestamp columns: the best one, and others as fallback where it is null.
-fn of_moments(facts: &Facts) -> Option<Time> {
+fn of_moments(facts: &Facts) -> Option<EventTime> {
     let mut found: Vec<(usize, &Column)> = facts
         .columns
         .iter()
@@ -114,7 +112,7 @@ fn of_moments(facts: &Facts) -> Option<Time> {
     }
     let names: Vec<_> = used.iter().map(|column| identifier(&column.name)).collect();
     let why = "no column has a time in every row: it is the first that is there";
-    Some(Time {
+    Some(EventTime {
         name: free_name(facts, "event_time"),
         derive: Some(format!("coalesce({})", names.join(", "))),
         parts: Vec::new(),
@@ -124,7 +122,7 @@ fn of_moments(facts: &Facts) -> Option<Time> {
     })
 }
 
-fn alone(column: &Column, why: &str) -> Time {
+fn alone(column: &Column, why: &str) -> EventTime {
     let micros = match column.kind {
         FieldType::Date => column.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect(),
         _ => column.whole.clone(),
@@ -134,17 +132,17 @@ fn alone(column: &Column, why: &str) -> Time {
         // Templates cannot refer to its name: derive a column with the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
-    Time { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
+    EventTime { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
 }
 
-fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<Time> {
+fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<EventTime> {
     let column = facts.columns.iter().filter(|column| column.kind == kind && column.fits_templates());
     let best = column.min_by_key(|column| column.nulls).filter(|column| column.nulls < facts.rows)?;
     Some(alone(best, why))
 }
 
 /// A column with a day and one with a clock time or an hour.
-fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
     if let Some((clock_at, clock)) = whole_column(facts, |column| column.clock.is_some())
@@ -154,7 +152,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
         let sizes = ["3600 * ", "60 * ", ""].iter().enumerate().take(*parts);
         let terms: String = sizes.map(|(at, size)| format!(" + {size}{}", part(at + 1))).collect();
         let moment =
-            |(day, second): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*second)? * 1_000_000);
+            |(day, second): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*second)? * SECOND);
         let micros = day.whole.iter().zip(seconds).map(moment).collect();
         let why = "a day and a time of day, put together";
         return Some(made(facts, vec![day_at, clock_at], format!("{start}{terms}"), micros, zone, why));
@@ -168,7 +166,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
         .whole
         .iter()
         .zip(&hour.whole)
-        .map(|(day, hour)| Some((*day)?.checked_mul(DAY)? + (*hour)? * 3_600_000_000))
+        .map(|(day, hour)| Some((*day)?.checked_mul(DAY)? + (*hour)? * HOUR))
         .collect();
     if let Some((at, minute)) = minute {
         seconds.push_str(&format!(" + 60 * {}", identifier(&minute.name)));
@@ -179,7 +177,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
 }
 
 /// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
-fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
+fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (year_at, year) = named(facts, &["year", "yr", "yyyy"], YEARS)?;
     let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
     let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
@@ -221,7 +219,7 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<Time> {
 }
 
 /// Integers that may be times since the epoch, if there is nothing better.
-fn of_epoch(sample: &Sample, facts: &Facts) -> Option<Time> {
+fn of_epoch(sample: &Sample, facts: &Facts) -> Option<EventTime> {
     let (at, unit) = sample.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.maybe_epoch?)))?;
     let column = facts.columns.get(at)?;
     // Events are recorded in ascending or descending order.
@@ -229,18 +227,18 @@ fn of_epoch(sample: &Sample, facts: &Facts) -> Option<Time> {
         return None;
     }
     let scale = |value: i64| match unit {
-        "s" => value.checked_mul(1_000_000),
+        "s" => value.checked_mul(SECOND),
         "ms" => value.checked_mul(1000),
         "us" => Some(value),
         _ => Some(value.div_euclid(1000)),
     };
     let micros = column.whole.iter().map(|value| scale((*value)?)).collect();
-    Some(Time { micros, ..alone(column, "its numbers are of the size of times since the epoch") })
+    Some(EventTime { micros, ..alone(column, "its numbers are of the size of times since the epoch") })
 }
 
 fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {
     for (moment, part) in micros.iter_mut().zip(&column.whole) {
-        *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * 1_000_000);
+        *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * SECOND);
     }
 }
 
@@ -251,13 +249,13 @@ fn made(
     micros: Vec<Option<i64>>,
     zone: Option<Tz>,
     why: &str,
-) -> Time {
+) -> EventTime {
     let local = format!("to_timestamp_seconds({seconds})");
     let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
         Some(zone) => {
             let moment = |local: Option<i64>| {
                 let written = DateTime::from_timestamp_micros(local?)?.naive_utc();
-                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * 1_000_000)
+                Some(local? - i64::from(LocalTime::of(&zone, &written).offset()?) * SECOND)
             };
             let moments = micros.iter().map(|local| moment(*local)).collect();
             (format!("{local} at time zone '{}'", zone.name()), moments)
@@ -265,7 +263,7 @@ fn made(
         None => (local, micros),
     };
     let skipped = micros.iter().filter(|micros| micros.is_none()).count();
-    Time { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
+    EventTime { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
 }
 
 /// SQL for the number of a year, month or day.

@@ -4,7 +4,7 @@ fn micros(text: &str) -> i64 {
     DateTime::parse_from_rfc3339(text).unwrap().timestamp_micros()
 }
 
-/// The moments of a schedule between two times, in its own zone.
+/// The times of a schedule between two times, in its own zone.
 fn shown(schedule: &str, zone: Tz, after: &str, to: &str) -> Vec<String> {
     let cron = Cron::parse(schedule).unwrap();
     let text = |moment| zone.timestamp_micros(moment).unwrap().format("%m-%dT%H:%M%:z").to_string();
@@ -86,7 +86,7 @@ fn what_is_run_now() {
         // A run that a person began in the minute counts.
         assert!(hourly(catch_up, Some("2026-05-02T12:00:00Z"), "2026-05-02T12:00:01Z").is_empty());
     }
-    // Of more moments than are listed, the last; and one that lies far back.
+    // Of more times than are listed, the last; and one far back.
     let last = Some("2026-01-01T00:00:00Z");
     assert_eq!(shown("* * * * *", CatchUp::Latest, 24 * 365, last, "2026-05-02T12:00:01Z"), ["02T12:00"]);
     assert_eq!(shown("0 0 3 2 *", CatchUp::Latest, 24 * 365, last, "2026-05-02T12:00:01Z"), ["03T00:00"]);

@@ -73,7 +73,7 @@ pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<Run
         fail_fast: how.fail_fast,
         if_locked: how.if_locked,
         stop: how.stop.clone(),
-        looks_only: false,
+        plan_only: false,
     })
 }
 

@@ -1,5 +1,7 @@
 //! Reads `catch_up` and `catch_up_window`.
 
+use tidetable_layout::time::{DAY, HOUR, MINUTE};
+
 use crate::job::fields::{Fields, Reader};
 use crate::job::problem::Mistake;
 
@@ -16,7 +18,7 @@ pub enum CatchUp {
 }
 
 /// Default window: a week covers a machine that is off over a long weekend.
-const WINDOW: i64 = 7 * 86_400 * 1_000_000;
+const WINDOW: i64 = 7 * DAY;
 
 pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i64) {
     let choices = [("all", CatchUp::All), ("latest", CatchUp::Latest), ("none", CatchUp::None)];
@@ -31,10 +33,10 @@ pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i6
 
 /// `7d`, `36h` or `90m` in microseconds.
 fn window(text: &str) -> Option<i64> {
-    let units = [('d', 86_400), ('h', 3_600), ('m', 60)];
-    let (number, seconds) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, *seconds)))?;
+    let units = [('d', DAY), ('h', HOUR), ('m', MINUTE)];
+    let (number, micros) = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(*unit)?, *micros)))?;
     let number = i64::from(number.parse::<u16>().ok()?);
-    (number > 0).then_some(number * seconds * 1_000_000)
+    (number > 0).then_some(number * micros)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tidetable_sql::Derive;
 use toml::de::DeValue;
 
 use crate::job::fields::{Fields, Named, Reader, Text};
-use crate::job::keys::{COLUMN_TYPE, CSV, SOURCE, Shape};
+use crate::job::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
 use crate::job::names::Id;
 use crate::job::problem::Mistake;
 use crate::job::sections::storage;
@@ -198,7 +198,7 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ColumnSpec> {
     }
     if !named.value.get_ref().is_table() {
         let found = named.value.get_ref().type_str();
-        let mistake = Mistake::WrongType { key: name, shape: Shape::TextOrTable, found };
+        let mistake = Mistake::WrongType { key: name, shape: ValueShape::TextOrTable, found };
         reader.refuse(named.value.span(), mistake);
         return None;
     }
@@ -263,7 +263,7 @@ fn derived(reader: &mut Reader<'_>, fields: &Fields<'_>, columns: &[ColumnSpec])
         let at = named.value.span();
         let Some(sql) = named.value.get_ref().as_str() else {
             let found = named.value.get_ref().type_str();
-            reader.refuse(at, Mistake::WrongType { key: named.name.to_owned(), shape: Shape::Text, found });
+            reader.refuse(at, Mistake::WrongType { key: named.name.to_owned(), shape: ValueShape::Text, found });
             continue;
         };
         derived.written.push((named.name.to_owned(), sql.to_owned()));

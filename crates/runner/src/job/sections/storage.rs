@@ -38,22 +38,22 @@ enum Service {
 use Service::{Azure, Gcs, S3};
 
 /// A known key: its services, whether it is secret, its `object_store` options.
-struct Known {
+struct KnownSetting {
     key: &'static str,
     services: &'static [Service],
     secret: bool,
     options: &'static [&'static str],
 }
 
-const fn open(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> Known {
-    Known { key, services, secret: false, options }
+const fn open(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> KnownSetting {
+    KnownSetting { key, services, secret: false, options }
 }
 
-const fn secret(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> Known {
-    Known { key, services, secret: true, options }
+const fn secret(key: &'static str, services: &'static [Service], options: &'static [&'static str]) -> KnownSetting {
+    KnownSetting { key, services, secret: true, options }
 }
 
-static KNOWN: [Known; 15] = [
+static KNOWN: [KnownSetting; 15] = [
     open("region", &[S3], &["region"]),
     open("endpoint", &[S3, Gcs, Azure], &["endpoint", "base_url"]),
     open("allow_http", &[S3, Gcs, Azure], &["allow_http"]),

@@ -13,11 +13,10 @@ use tidetable_store::{Blobs, Published, Store, StoreError, TableHealth};
 
 use crate::job::Job;
 use crate::project::Project;
+use crate::report::LEAST_AGE;
 use crate::report::status::CLOCK_SKEW;
 use crate::run::RunError;
 
-/// Minimum age of a half-written file; a younger one may have a writer. Microseconds.
-const LEAST_AGE: i64 = 3_600_000_000;
 /// Directory of damaged files.
 const QUARANTINE: &str = "quarantine";
 
@@ -97,8 +96,8 @@ impl FindingKind {
 }
 
 impl Diagnosis {
-    /// Reads all small files of `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and published
-    /// files are only checked for existence. `now` is the clock, microseconds since the epoch.
+    /// Reads all small files of `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and
+    /// published files are only checked for existence. `now` is the clock, microseconds since the epoch.
     ///
     /// # Errors
     /// If the store cannot be listed, or a file cannot be read for another reason than its content.

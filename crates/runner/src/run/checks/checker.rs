@@ -24,7 +24,7 @@ const SAMPLE: usize = 5;
 const SAMPLES: usize = 1000;
 
 /// The session for the rows of a day, and the parameters of its queries.
-pub(crate) struct DayOf<'a> {
+pub(crate) struct CheckScope<'a> {
     pub(crate) session: &'a Session,
     pub(crate) label: &'a str,
     pub(crate) params: &'a [(&'a str, ScalarValue)],
@@ -43,7 +43,7 @@ impl<'a> Checker<'a> {
     /// Evaluates the checks of an export on `relation`, its published rows.
     pub(crate) async fn published(
         &self,
-        day: &DayOf<'_>,
+        day: &CheckScope<'_>,
         export: &Export,
         relation: &str,
     ) -> Result<Vec<CheckRecord>, SqlError> {
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
     /// Evaluates the checks of a part: those of its export and of the tables it reads.
     pub(crate) async fn part(
         &self,
-        day: &DayOf<'_>,
+        day: &CheckScope<'_>,
         export: &Export,
         tables: &[String],
     ) -> Result<Vec<CheckRecord>, SqlError> {
@@ -69,7 +69,7 @@ impl<'a> Checker<'a> {
     pub(crate) fn queries(&self, export: &Export, tables: &[String]) -> Vec<String> {
         let of = |on: &str, relation: &str| -> Vec<String> {
             let checks = self.job.checks.iter().filter(|check| check.on == on);
-            checks.flat_map(|check| asked(check, relation)).map(|asked| asked.sql).collect()
+            checks.flat_map(|check| rule_queries(check, relation)).map(|asked| asked.sql).collect()
         };
         let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &name(table))).collect();
         queries.extend(of(&export.name, &in_parentheses(&export.sql)));
@@ -78,7 +78,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Evaluates the checks of a table for a day.
-    pub(crate) async fn table(&self, day: &DayOf<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
+    pub(crate) async fn table(&self, day: &CheckScope<'_>, table: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let key = (table.to_owned(), day.label.to_owned());
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(known) = known {
@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
         Ok(found)
     }
 
-    async fn measure(&self, day: &DayOf<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
+    async fn measure(&self, day: &CheckScope<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let mut found = Vec::new();
         for check in self.job.checks.iter().filter(|check| check.on == on) {
             let record = |rule: &Rule, measured: i64| CheckRecord {
@@ -101,7 +101,7 @@ impl<'a> Checker<'a> {
                 measured,
                 passed: holds(rule, measured),
             };
-            for Asked { rules, sql } in asked(check, relation) {
+            for RuleQuery { rules, sql } in rule_queries(check, relation) {
                 let mut measured = numbers(day.session, &sql, day.params).await?;
                 measured.resize(rules.len(), 0);
                 for (rule, measured) in rules.into_iter().zip(measured) {
@@ -119,7 +119,13 @@ impl<'a> Checker<'a> {
 
 impl Checker<'_> {
     /// Adds rows that broke a rule to the sample.
-    async fn sample(&self, day: &DayOf<'_>, rule: &Rule, record: &CheckRecord, relation: &str) -> Result<(), SqlError> {
+    async fn sample(
+        &self,
+        day: &CheckScope<'_>,
+        rule: &Rule,
+        record: &CheckRecord,
+        relation: &str,
+    ) -> Result<(), SqlError> {
         let kept = || self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(sql) = broken_rows(rule, relation).filter(|_| kept().len() < SAMPLES) else { return Ok(()) };
         let rows = first_rows(&day.session.sequential(), &sql, day.params, SAMPLE).await?;
@@ -154,22 +160,22 @@ fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
 }
 
 /// A query of a check; its first row has a count for each rule.
-struct Asked<'a> {
+struct RuleQuery<'a> {
     rules: Vec<&'a Rule>,
     sql: String,
 }
 
 /// The queries of a check on a relation.
-fn asked<'a>(check: &'a Check, relation: &str) -> Vec<Asked<'a>> {
+fn rule_queries<'a>(check: &'a Check, relation: &str) -> Vec<RuleQuery<'a>> {
     // Counts that can share one pass do.
     let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| counted(rule).is_some());
     let mut asked = Vec::new();
     if !together.is_empty() {
         let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
         let sql = format!("SELECT {} FROM {relation} AS t", numbered(&counts));
-        asked.push(Asked { rules: together, sql });
+        asked.push(RuleQuery { rules: together, sql });
     }
-    asked.extend(alone.into_iter().map(|rule| Asked { rules: vec![rule], sql: lone(rule, relation) }));
+    asked.extend(alone.into_iter().map(|rule| RuleQuery { rules: vec![rule], sql: lone(rule, relation) }));
     asked
 }
 

@@ -12,7 +12,7 @@ use crate::day::day_bounds;
 use crate::job::{Job, Per};
 use crate::period::Period;
 use crate::project::Project;
-use crate::run::checks::checker::{Checker, DayOf};
+use crate::run::checks::checker::{CheckScope, Checker};
 use crate::run::checks::presence::holds_records;
 use crate::run::compare::local_days;
 use crate::run::error::RunError;
@@ -53,18 +53,14 @@ pub fn check_data(
             .iter()
             .filter_map(|(label, part)| Some((Period::of_label(export.per, label)?, label, part)));
         for (period, label, part) in parts {
-            let (first, last) = period.days(job.timezone);
-            let in_range = |days: &RangeInclusive<NaiveDate>| {
-                period.per != Per::Query && *days.start() <= last && first <= *days.end()
-            };
-            if !days.is_none_or(in_range) {
+            if !days.is_none_or(|days| period.per != Per::Query && period.overlaps(job.timezone, days)) {
                 continue;
             }
             let bounds = period.bounds(job.timezone);
             let params = period_params(&period, &bounds, now);
             // Queries of checks see the records of the period only.
             let restricted = session.restricted(bounds);
-            let day = DayOf { session: &restricted, label, params: &params };
+            let day = CheckScope { session: &restricted, label, params: &params };
             let relation = format!("exports.{}", name(&part.folder));
             found.extend(runtime.block_on(checker.published(&day, export, &relation)).map_err(failed)?);
         }
@@ -85,7 +81,7 @@ pub fn check_data(
                     return Ok(Vec::new());
                 }
                 let restricted = session.restricted(bounds);
-                checker.table(&DayOf { session: &restricted, label: &label, params: &[] }, table).await
+                checker.table(&CheckScope { session: &restricted, label: &label, params: &[] }, table).await
             });
             found.extend(measured.map_err(failed)?);
         }

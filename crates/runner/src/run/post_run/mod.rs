@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
+use tidetable_layout::time::SECOND;
 use tidetable_store::{Blobs, LocalBlobs, Published, StoreError};
 
 use crate::day::day_bounds;
@@ -22,14 +23,13 @@ use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, text};
 use crate::run::stop::Stop;
 use tidetable_record::{Outcome, RunRecord, Runs};
 
-const MICROS: i64 = 1_000_000;
 /// Exit code if another run holds the lock.
 const LOCKED: u8 = 75;
 /// Allocation unit of a file on disk.
 const BLOCK: u64 = 4096;
 
 /// A run that has ended, or that did not begin.
-pub(crate) struct After<'a> {
+pub(crate) struct PostRun<'a> {
     pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
     pub(crate) options: &'a RunOptions,
@@ -41,7 +41,7 @@ pub(crate) struct After<'a> {
     pub(crate) is_recorded: bool,
 }
 
-impl After<'_> {
+impl PostRun<'_> {
     /// Writes the metrics, sends the heartbeat, runs the hooks, and adds their failures to the record.
     pub(crate) fn follow(&self, record: &mut RunRecord) {
         let mut notes = Vec::new();
@@ -128,7 +128,7 @@ impl After<'_> {
             let Ok(Published { parts, .. }) = Published::load(self.blobs, &export.name) else { continue };
             let day = parts.keys().filter_map(|label| label.parse::<NaiveDate>().ok()).max();
             if let Some(day) = day {
-                let start = day_bounds(self.job.timezone, day).start.div_euclid(MICROS);
+                let start = day_bounds(self.job.timezone, day).start.div_euclid(SECOND);
                 newest.push(NewestDay { export: export.name.clone(), start });
             }
         }

@@ -11,12 +11,12 @@ use crate::job::{Export, ExportMode, Per};
 use crate::period::Period;
 use crate::run::checks::presence::{holds_records, surely_holds};
 use crate::run::error::RunError;
-use crate::run::parts::{Part, Wanted};
-use crate::run::publish::decide::{Compared, Decided, Made};
+use crate::run::parts::{StalePart, Wanted};
+use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
 use crate::run::publish::stage::{Others, PublishStage};
 
 /// An export compared with its tables.
-pub(crate) struct Looked<'a> {
+pub(crate) struct ComparedExport<'a> {
     pub(crate) export: &'a Export,
     pub(crate) session: Session,
     /// The tables it reads.
@@ -28,9 +28,9 @@ pub(crate) struct Looked<'a> {
     pub(crate) query: String,
     pub(crate) others: Arc<Others>,
     /// The parts to publish or withdraw.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<StalePart>,
     /// Parts without records that were never published.
-    pub(crate) empty: Vec<Part>,
+    pub(crate) empty: Vec<StalePart>,
     /// Labels that failed before and have no records any more.
     pub(crate) gone: Vec<String>,
     /// Notes on its files.
@@ -40,9 +40,9 @@ pub(crate) struct Looked<'a> {
 }
 
 /// Compared exports by name.
-pub(crate) type LookedAt<'a> = HashMap<String, Looked<'a>>;
+pub(crate) type ComparedExports<'a> = HashMap<String, ComparedExport<'a>>;
 
-impl Looked<'_> {
+impl ComparedExport<'_> {
     /// Whether its tables are unchanged since the comparison.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Looked<'_> {
 
 /// The state of the files of an export.
 #[derive(Default)]
-struct Mended {
+struct FileAudit {
     /// Labels of parts with a damaged file; they are published again.
     damaged: HashSet<String>,
     /// Notes.
@@ -71,51 +71,51 @@ struct Mended {
 
 impl<'a> PublishStage<'a> {
     /// Compares `export` with `tables`, those it reads, and with its list `published`.
-    pub(crate) fn look(
+    pub(crate) fn compare(
         &self,
         export: &'a Export,
         tables: &[String],
         wanted: &Wanted<'_>,
         mut published: Published,
-    ) -> Result<Looked<'a>, RunError> {
+    ) -> Result<ComparedExport<'a>, RunError> {
         let query_error = |error| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
         let snapshots: Vec<Snapshot> =
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
         let blobs = self.store.blobs().as_ref();
         let others = self.check_owner(export, &published)?;
-        let compared = Compared { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
-        let query = compared.fingerprint();
+        let inputs = ExportInputs { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
+        let query = inputs.fingerprint();
         if published.parts.is_empty() && published.empty.is_empty() {
-            self.found_without_list(export, &compared.periods(&published), &query, &mut published)?;
+            self.found_without_list(export, &inputs.periods(&published), &query, &mut published)?;
         }
         let before = published.clone();
-        let mended = self.mend(&compared, &mut published)?;
-        if mended.is_other && !self.options.looks_only {
+        let audit = self.audit(&inputs, &mut published)?;
+        if audit.is_other && !self.options.plan_only {
             // For queries that add to published rows. Parts to publish again stay listed until then.
             let mut list = published.clone();
-            let again = before.parts.into_iter().filter(|(label, _)| mended.damaged.contains(label));
+            let again = before.parts.into_iter().filter(|(label, _)| audit.damaged.contains(label));
             list.parts.extend(again);
             list.save(blobs)?;
         }
-        let Decided { mut parts, others: unchanged, mut gone } = compared.parts(&published, &query, wanted);
+        let PartDecision { mut parts, others: unchanged, mut gone } = inputs.parts(&published, &query, wanted);
         for part in parts.iter_mut().filter(|part| part.period.per != Per::Query && !part.sealed) {
             let bounds = part.period.bounds(self.job.timezone);
             part.is_empty = !snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds))
                 && !self.runtime.block_on(holds_records(&session, tables, bounds)).map_err(query_error)?;
         }
-        let empty: Vec<Part> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
+        let empty: Vec<StalePart> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
         gone.extend(empty.iter().map(|part| part.label.clone()));
         for part in &mut parts {
             if part.is_empty {
                 "no records left".clone_into(&mut part.reason);
-            } else if mended.damaged.contains(&part.label) {
+            } else if audit.damaged.contains(&part.label) {
                 "its file is not as published".clone_into(&mut part.reason);
             }
         }
         let tables = tables.to_vec();
-        let notes = mended.notes;
-        Ok(Looked {
+        let notes = audit.notes;
+        Ok(ComparedExport {
             export,
             session,
             tables,
@@ -135,14 +135,14 @@ impl<'a> PublishStage<'a> {
     fn found_without_list(
         &self,
         export: &Export,
-        made: &[Made],
+        made: &[SourcePeriod],
         query: &str,
         published: &mut Published,
     ) -> Result<(), RunError> {
         if self.options.rebuild {
             return Ok(());
         }
-        for Made { period, sources } in made {
+        for SourcePeriod { period, sources } in made {
             let (folder, label) = (export.name_template.render_at(period.start), period.label());
             let Some(found) = adopt(self.store, &export.name, &folder, &label, export.format)? else { continue };
             if !self.options.adopt {
@@ -159,7 +159,7 @@ impl<'a> PublishStage<'a> {
             };
             published.parts.insert(label, part);
         }
-        if !published.parts.is_empty() && !self.options.looks_only {
+        if !published.parts.is_empty() && !self.options.plan_only {
             published.save(self.store.blobs().as_ref())?;
         }
         Ok(())
@@ -168,10 +168,10 @@ impl<'a> PublishStage<'a> {
     /// Compares the files of all parts with the list. A part with a damaged or missing file counts
     /// as unpublished, unless it can no longer be made from the tables. A part with other valid files than listed, as
     /// an interrupted run leaves it, is adopted.
-    fn mend(&self, compared: &Compared<'_>, published: &mut Published) -> Result<Mended, RunError> {
-        let export = compared.export;
+    fn audit(&self, inputs: &ExportInputs<'_>, published: &mut Published) -> Result<FileAudit, RunError> {
+        let export = inputs.export;
         let blobs = self.store.blobs().as_ref();
-        let mut mended = Mended::default();
+        let mut audit = FileAudit::default();
         let (mut gone, mut touched) = (Vec::new(), Vec::new());
         for (label, part) in &published.parts {
             let mut files = part.files();
@@ -182,7 +182,7 @@ impl<'a> PublishStage<'a> {
                 match state {
                     FileState::SameBytes(stamp) => {
                         // A list of an earlier build without stamps is not rewritten just to add them.
-                        mended.is_other |= file.stamp.is_some();
+                        audit.is_other |= file.stamp.is_some();
                         file.stamp = stamp;
                     }
                     FileState::Changed => damaged = Some(path),
@@ -207,22 +207,22 @@ impl<'a> PublishStage<'a> {
                 }
                 _ => {}
             }
-            let sealed = || Period::of_label(export.per, label).is_some_and(|period| compared.is_sealed(&period));
+            let sealed = || Period::of_label(export.per, label).is_some_and(|period| inputs.is_sealed(&period));
             let stays = there > 0 && !self.options.force && sealed();
             match damaged {
-                Some(path) if stays => mended.notes.push(format!(
+                Some(path) if stays => audit.notes.push(format!(
                     "{path} is damaged, and cells of its day have passed their retention: put it back from a backup, or publish \
                      what is left with --force"
                 )),
                 Some(_) => {
-                    mended.damaged.insert(label.clone());
+                    audit.damaged.insert(label.clone());
                     gone.push((label.clone(), None));
                 }
                 None if stays => {}
                 None => gone.push((label.clone(), found_instead(self.store, (&export.name, label), part)?)),
             }
         }
-        mended.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
+        audit.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
         published.parts.extend(touched);
         for (label, instead) in gone {
             match instead {
@@ -230,7 +230,7 @@ impl<'a> PublishStage<'a> {
                 None => drop(published.parts.remove(&label)),
             }
         }
-        Ok(mended)
+        Ok(audit)
     }
 
     /// The list of an export of the job.

@@ -5,31 +5,32 @@ use std::ops::Range;
 
 use chrono_tz::Tz;
 use tidetable_export::{Reason, stale};
+use tidetable_layout::time::DAY;
 use tidetable_record::PartState;
 use tidetable_store::{GcRule, Published, Snapshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::day::MICROS_PER_DAY;
+use crate::day::utc_day;
 use crate::job::stored_names::export_form;
 use crate::job::{Export, ExportMode, FILE_SIZE, Per};
 use crate::period::Period;
 use crate::run::error::RunError;
-use crate::run::parts::{Part, Wanted};
+use crate::run::parts::{StalePart, Wanted};
 
 /// The stored form of an export with default settings.
 const PLAIN: &str = "Day Parquet Replace []";
 
 /// A period in which tables have cells.
-pub(crate) struct Made {
+pub(crate) struct SourcePeriod {
     pub(crate) period: Period,
     /// For each table, the last version that changed it.
     pub(crate) sources: BTreeMap<String, u64>,
 }
 
 /// The decision on the parts of an export.
-pub(crate) struct Decided {
+pub(crate) struct PartDecision {
     /// Those to publish.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<StalePart>,
     /// Number of other parts.
     pub(crate) others: usize,
     /// Failed labels that no longer have records.
@@ -37,7 +38,7 @@ pub(crate) struct Decided {
 }
 
 /// An export with the state of the tables it reads.
-pub(crate) struct Compared<'a> {
+pub(crate) struct ExportInputs<'a> {
     pub(crate) export: &'a Export,
     /// The time zone of days.
     pub(crate) zone: Tz,
@@ -47,9 +48,9 @@ pub(crate) struct Compared<'a> {
     pub(crate) now: i64,
 }
 
-impl Compared<'_> {
+impl ExportInputs<'_> {
     /// Decides on the parts. `query` is the fingerprint of the export.
-    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> Decided {
+    pub(crate) fn parts(&self, published: &Published, query: &str, wanted: &Wanted<'_>) -> PartDecision {
         let Self { export, zone, .. } = *self;
         let mut made = self.periods(published);
         let there: HashSet<String> = made.iter().map(|made| made.period.label()).collect();
@@ -60,7 +61,7 @@ impl Compared<'_> {
         let stale: BTreeMap<String, Reason> =
             stale(published, &labelled, query).into_iter().map(|stale| (stale.label, stale.reason)).collect();
         let total = made.len();
-        let parts = made.into_iter().filter_map(|Made { period, sources }| {
+        let parts = made.into_iter().filter_map(|SourcePeriod { period, sources }| {
             let label = period.label();
             let reason = match stale.get(&label) {
                 Some(reason) => why(reason),
@@ -75,14 +76,14 @@ impl Compared<'_> {
             let folder = export.name_template.render_at(period.start);
             let sealed = previous.is_some() && !wanted.force && self.is_sealed(&period);
             let takes = wanted.takes(&export.name, &period, zone, previous.is_none());
-            takes.then_some(Part { period, label, folder, reason, sources, previous, sealed, is_empty: false })
+            takes.then_some(StalePart { period, label, folder, reason, sources, previous, sealed, is_empty: false })
         });
-        let parts: Vec<Part> = parts.collect();
-        Decided { others: total - parts.len(), parts, gone }
+        let parts: Vec<StalePart> = parts.collect();
+        PartDecision { others: total - parts.len(), parts, gone }
     }
 
     /// Candidate periods: those in which tables have cells, and published ones.
-    pub(crate) fn periods(&self, published: &Published) -> Vec<Made> {
+    pub(crate) fn periods(&self, published: &Published) -> Vec<SourcePeriod> {
         let (per, zone) = (self.export.per, self.zone);
         let mut periods: BTreeSet<Period> =
             published.parts.keys().filter_map(|label| Period::of_label(per, label)).collect();
@@ -99,12 +100,12 @@ impl Compared<'_> {
         }
         let sources = |period: &Period| {
             let bounds = period.bounds(zone);
-            let day = |micros: i64| i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok();
+            let day = |micros: i64| i32::try_from(micros.div_euclid(DAY)).ok();
             let utc = day(bounds.start).unwrap_or(i32::MIN)..=day(bounds.end - 1).unwrap_or(i32::MAX);
             let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
             changed.iter().filter_map(|(table, by_day)| Some(((*table).to_owned(), version(by_day)?))).collect()
         };
-        periods.into_iter().map(|period| Made { sources: sources(&period), period }).collect()
+        periods.into_iter().map(|period| SourcePeriod { sources: sources(&period), period }).collect()
     }
 
     /// Whether cells of `period` may have expired, so that the published part holds more than the tables.
@@ -183,11 +184,6 @@ fn why(reason: &Reason) -> String {
         Reason::QueryChanged => "query changed".to_owned(),
         Reason::SourceChanged { table } => format!("{table} changed"),
     }
-}
-
-fn utc_day(day: i32) -> Range<i64> {
-    let start = i64::from(day) * MICROS_PER_DAY;
-    start..start + MICROS_PER_DAY
 }
 
 fn changes_by_utc_day(snapshot: &Snapshot) -> BTreeMap<i32, u64> {

@@ -4,9 +4,9 @@
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod outcome;
+pub(crate) mod passes;
 pub(crate) mod share;
 pub(crate) mod stage;
-pub(crate) mod together;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,18 +20,18 @@ use tidetable_store::Published;
 use crate::job::ExportMode;
 use crate::observe::{Event, Unit};
 use crate::period::Period;
-use crate::run::checks::checker::{Checker, DayOf, may_publish};
+use crate::run::checks::checker::{CheckScope, Checker, may_publish};
 use crate::run::error::RunError;
 use crate::run::params::period_params;
 use crate::run::parts::Part;
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
 use compare::owned;
-pub(crate) use compare::{Looked, LookedAt};
+pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_keys, tables_read};
-use outcome::{Tried, as_empty, as_sealed, event_of, made_from, part_record};
+use outcome::{PartResult, as_empty, as_sealed, event_of, made_from, part_record};
+use passes::PassMember;
 pub(crate) use stage::PublishStage;
-use together::Together;
 
 /// The results of the parts of an export, also if publishing was stopped.
 #[derive(Default)]
@@ -42,19 +42,19 @@ pub(crate) struct PublishDone {
 
 /// One pass over some parts of an export.
 struct Round<'a> {
-    looked: &'a Looked<'a>,
+    compared: &'a ComparedExport<'a>,
     checker: &'a Checker<'a>,
     /// Indexes of the parts.
     places: &'a [usize],
     /// Shared scans by index.
-    together: BTreeMap<usize, Together>,
+    passes: BTreeMap<usize, PassMember>,
     /// Whether transient failures are retried in another round.
     more: bool,
 }
 
 /// What remains after a round.
 #[derive(Default)]
-struct Left {
+struct RoundResult {
     /// Files under former names.
     obsolete: Vec<String>,
     /// Parts to try again, with the error.
@@ -66,28 +66,28 @@ impl PublishStage<'_> {
     /// after them if the error is transient.
     pub(crate) fn publish(
         &self,
-        looked: &Looked<'_>,
+        compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
         (done, attempts): (&mut PublishDone, &mut Vec<AttemptRecord>),
     ) -> Result<(), RunError> {
-        let Looked { parts, empty, .. } = looked;
+        let ComparedExport { parts, empty, .. } = compared;
         for part in parts {
-            if let Some(owner) = looked.others.get(&part.folder) {
-                return Err(owned(looked.export, &part.folder, owner));
+            if let Some(owner) = compared.others.get(&part.folder) {
+                return Err(owned(compared.export, &part.folder, owner));
             }
         }
-        let mut published = looked.published.clone();
-        let known: Vec<_> = empty.iter().map(|part| as_empty(looked, part)).collect();
+        let mut published = compared.published.clone();
+        let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
         record(self.store, &mut published, &self.job.name, &known)?;
         let mut places: Vec<usize> = (0..parts.len()).collect();
         loop {
-            let name = format!("publish {}", looked.export.name);
+            let name = format!("publish {}", compared.export.name);
             self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
-            let together = self.together(looked, checker, &places);
-            let round = Round { looked, checker, places: &places, together, more: retry.has_more() };
+            let passes = self.passes(compared, checker, &places);
+            let round = Round { compared, checker, places: &places, passes, more: retry.has_more() };
             let left = self.round(&round, &mut published, done)?;
-            self.tell_passes(looked, &round.together);
+            self.note_passes(compared, &round.passes);
             sweep(self.store, &left.obsolete)?;
             self.options.stop.check()?;
             places = left.again.keys().copied().collect();
@@ -97,8 +97,8 @@ impl PublishStage<'_> {
             let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
             retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
         }
-        if looked.export.delta && (!published.parts.is_empty() || !looked.published.parts.is_empty()) {
-            let template = looked.export.name_template.as_str();
+        if compared.export.delta && (!published.parts.is_empty() || !compared.published.parts.is_empty()) {
+            let template = compared.export.name_template.as_str();
             let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
             write_log(self.store.blobs().as_ref(), &published, folder, self.options.now)?;
         }
@@ -106,7 +106,12 @@ impl PublishStage<'_> {
     }
 
     /// Tries parts concurrently.
-    fn round(&self, round: &Round<'_>, published: &mut Published, done: &mut PublishDone) -> Result<Left, RunError> {
+    fn round(
+        &self,
+        round: &Round<'_>,
+        published: &mut Published,
+        done: &mut PublishDone,
+    ) -> Result<RoundResult, RunError> {
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -115,13 +120,14 @@ impl PublishStage<'_> {
                 scope.spawn(move || {
                     while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
                         let place = round.places.get(next.fetch_add(1, Ordering::Relaxed));
-                        let Some((place, part)) = place.and_then(|at| Some((*at, round.looked.parts.get(*at)?))) else {
+                        let Some((place, part)) = place.and_then(|at| Some((*at, round.compared.parts.get(*at)?)))
+                        else {
                             return;
                         };
                         let mut found = Vec::new();
                         let work = self.try_part(round, (place, part), &mut found);
                         let tried = self.runtime.block_on(work);
-                        let stays = !matches!(tried, Tried::Published(_)) && !round.tries_again(&tried);
+                        let stays = !matches!(tried, PartResult::Published(_)) && !round.tries_again(&tried);
                         if self.options.fail_fast && stays {
                             halt.store(true, Ordering::Relaxed);
                         }
@@ -142,32 +148,32 @@ impl PublishStage<'_> {
     fn collect(
         &self,
         round: &Round<'_>,
-        receiver: &mpsc::Receiver<(usize, Tried, Vec<CheckRecord>)>,
+        receiver: &mpsc::Receiver<(usize, PartResult, Vec<CheckRecord>)>,
         published: &mut Published,
         done: &mut PublishDone,
-    ) -> Result<Left, RunError> {
-        let looked = round.looked;
-        let mut left = Left::default();
+    ) -> Result<RoundResult, RunError> {
+        let compared = round.compared;
+        let mut left = RoundResult::default();
         while let Ok(first) = receiver.recv() {
             let (mut listed, mut records) = (Vec::new(), Vec::new());
             // Others that are ready are listed in the same write.
             for (place, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
-                let Some(part) = looked.parts.get(place) else { continue };
-                if let Tried::Failed(RunError::Interrupted { .. }) = &tried {
+                let Some(part) = compared.parts.get(place) else { continue };
+                if let PartResult::Failed(RunError::Interrupted { .. }) = &tried {
                     continue;
                 }
-                let record = part_record(looked.export, part, &tried);
+                let record = part_record(compared.export, part, &tried);
                 match &tried {
-                    Tried::Failed(error) if round.tries_again(&tried) => {
+                    PartResult::Failed(error) if round.tries_again(&tried) => {
                         left.again.insert(place, error.to_string());
                     }
                     _ => self.observer.event(event_of(&record)),
                 }
                 records.push((part.period.clone(), (record, found)));
                 match tried {
-                    Tried::Published(part) => listed.push(*part),
-                    Tried::Sealed => listed.extend(as_sealed(looked, part)),
-                    Tried::Refused | Tried::Failed(_) => {}
+                    PartResult::Published(part) => listed.push(*part),
+                    PartResult::Sealed => listed.extend(as_sealed(compared, part)),
+                    PartResult::Refused | PartResult::Failed(_) => {}
                 }
             }
             record(self.store, published, &self.job.name, &listed)?;
@@ -178,30 +184,35 @@ impl PublishStage<'_> {
     }
 
     /// Checks and publishes one part.
-    async fn try_part(&self, round: &Round<'_>, (place, part): (usize, &Part), found: &mut Vec<CheckRecord>) -> Tried {
-        let (looked, together) = (round.looked, round.together.get(&place));
+    async fn try_part(
+        &self,
+        round: &Round<'_>,
+        (place, part): (usize, &StalePart),
+        found: &mut Vec<CheckRecord>,
+    ) -> PartResult {
+        let (compared, member) = (round.compared, round.passes.get(&place));
         let work = async {
-            let (export, options) = (looked.export, self.options);
+            let (export, options) = (compared.export, self.options);
             if part.sealed {
-                return Ok(Tried::Sealed);
+                return Ok(PartResult::Sealed);
             }
             if part.is_empty {
                 // Appended rows of earlier runs stay.
-                let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(looked, part));
-                let done = stays.map_or_else(|| self.withdraw(looked, part), Ok)?;
-                return Ok(Tried::Published(Box::new(done)));
+                let stays = Some(part).filter(|_| export.accumulates()).and_then(|part| as_sealed(compared, part));
+                let done = stays.map_or_else(|| self.withdraw(compared, part), Ok)?;
+                return Ok(PartResult::Published(Box::new(done)));
             }
             let bounds = part.period.bounds(self.job.timezone);
             let params = period_params(&part.period, &bounds, options.now);
-            let restricted = match together {
-                Some(Together { pass, at }) => looked.session.in_pass(pass, *at),
-                None => looked.session.restricted(bounds),
+            let restricted = match member {
+                Some(PassMember { pass, at }) => compared.session.in_pass(pass, *at),
+                None => compared.session.restricted(bounds),
             };
             let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
-            let day = DayOf { session: &restricted, label: &part.label, params: &params };
-            *found = round.checker.part(&day, export, &looked.tables).await.map_err(failed)?;
+            let day = CheckScope { session: &restricted, label: &part.label, params: &params };
+            *found = round.checker.part(&day, export, &compared.tables).await.map_err(failed)?;
             if !may_publish(found) {
-                return Ok(Tried::Refused);
+                return Ok(PartResult::Refused);
             }
             let request = PublishRequest {
                 store: self.store,
@@ -212,7 +223,7 @@ impl PublishStage<'_> {
                 label: &part.label,
                 sql: &export.sql,
                 params: &params,
-                query: &looked.query,
+                query: &compared.query,
                 sources: &part.sources,
                 now: options.now,
                 run: &options.run,
@@ -227,39 +238,39 @@ impl PublishStage<'_> {
                 },
                 keep_old: export.delta,
             };
-            Ok(Tried::Published(Box::new(publish(&request).await?)))
+            Ok(PartResult::Published(Box::new(publish(&request).await?)))
         };
-        let done: Result<Tried, RunError> = tokio::select! {
+        let done: Result<PartResult, RunError> = tokio::select! {
             done = work => done,
             stopped = self.options.stop.wait() => Err(stopped),
         };
-        if let Some(Together { pass, at }) = together {
+        if let Some(PassMember { pass, at }) = member {
             pass.finish(*at);
             if self.options.stop.asked().is_some() {
                 pass.stop();
             }
         }
-        done.unwrap_or_else(Tried::Failed)
+        done.unwrap_or_else(PartResult::Failed)
     }
 }
 
 impl PublishStage<'_> {
     /// Withdraws the published files of a part that has no records any more.
-    fn withdraw(&self, looked: &Looked<'_>, part: &Part) -> Result<PublishedPart, RunError> {
+    fn withdraw(&self, compared: &ComparedExport<'_>, part: &StalePart) -> Result<PublishedPart, RunError> {
         let empty = EmptyPart {
             store: self.store,
-            export: &looked.export.name,
+            export: &compared.export.name,
             label: &part.label,
-            made_from: made_from(looked, part),
+            made_from: made_from(compared, part),
             previous: part.previous.as_ref(),
-            keep_old: looked.export.delta,
+            keep_old: compared.export.delta,
         };
         Ok(empty.withdraw()?)
     }
 }
 
 impl Round<'_> {
-    fn tries_again(&self, tried: &Tried) -> bool {
-        matches!(tried, Tried::Failed(error) if self.more && is_transient(error))
+    fn tries_again(&self, tried: &PartResult) -> bool {
+        matches!(tried, PartResult::Failed(error) if self.more && is_transient(error))
     }
 }

@@ -8,10 +8,10 @@ use crate::job::Export;
 use crate::observe::Event;
 use crate::run::error::RunError;
 use crate::run::parts::Part;
-use crate::run::publish::compare::Looked;
+use crate::run::publish::compare::ComparedExport;
 
 /// The result of trying a part.
-pub(crate) enum Tried {
+pub(crate) enum PartResult {
     Published(Box<PublishedPart>),
     /// Its checks failed.
     Refused,
@@ -21,25 +21,25 @@ pub(crate) enum Tried {
 }
 
 /// The entry of a part in the run record.
-pub(crate) fn part_record(export: &Export, part: &Part, tried: &Tried) -> ExportRecord {
+pub(crate) fn part_record(export: &Export, part: &StalePart, tried: &PartResult) -> ExportRecord {
     let state = match tried {
-        Tried::Published(done) => match done.outcome {
+        PartResult::Published(done) => match done.outcome {
             Outcome::Created | Outcome::Replaced => PartState::Published,
             Outcome::Unchanged => PartState::Unchanged,
             Outcome::Skipped => PartState::Empty,
             Outcome::Withdrawn => PartState::Withdrawn,
         },
-        Tried::Refused => PartState::Checks,
-        Tried::Sealed => PartState::Sealed,
-        Tried::Failed(_) => PartState::Failed,
+        PartResult::Refused => PartState::Checks,
+        PartResult::Sealed => PartState::Sealed,
+        PartResult::Failed(_) => PartState::Failed,
     };
     let listed = match tried {
-        Tried::Published(done) => done.part.as_ref(),
+        PartResult::Published(done) => done.part.as_ref(),
         _ => None,
     };
     let (rows, bytes) = listed.map_or((0, 0), |part| (part.rows, part.bytes));
     let error = match tried {
-        Tried::Failed(error) => Some(error.to_string()),
+        PartResult::Failed(error) => Some(error.to_string()),
         _ => None,
     };
     ExportRecord {
@@ -70,25 +70,25 @@ pub(crate) fn event_of(record: &ExportRecord) -> Event {
 }
 
 /// The versions and query that a part is made from.
-pub(crate) fn made_from(looked: &Looked<'_>, part: &Part) -> MadeFrom {
-    MadeFrom { query: looked.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
+pub(crate) fn made_from(compared: &ComparedExport<'_>, part: &StalePart) -> MadeFrom {
+    MadeFrom { query: compared.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
 }
 
 /// A part without records that was never published; it is listed so that it is not compared again.
-pub(crate) fn as_empty(looked: &Looked<'_>, part: &Part) -> PublishedPart {
+pub(crate) fn as_empty(compared: &ComparedExport<'_>, part: &StalePart) -> PublishedPart {
     PublishedPart {
         label: part.label.clone(),
         outcome: Outcome::Skipped,
         part: None,
-        made_from: made_from(looked, part),
+        made_from: made_from(compared, part),
         columns: Vec::new(),
         obsolete: Vec::new(),
     }
 }
 
 /// A sealed part stays as published and is listed as current, so that it is reported once.
-pub(crate) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPart> {
-    let made_from = made_from(looked, part);
+pub(crate) fn as_sealed(compared: &ComparedExport<'_>, part: &StalePart) -> Option<PublishedPart> {
+    let made_from = made_from(compared, part);
     let previous = part.previous.clone()?;
     let listed = ListedPart { query: made_from.query.clone(), sources: made_from.sources.clone(), ..previous };
     Some(PublishedPart {
@@ -96,7 +96,7 @@ pub(crate) fn as_sealed(looked: &Looked<'_>, part: &Part) -> Option<PublishedPar
         outcome: Outcome::Unchanged,
         part: Some(listed),
         made_from,
-        columns: looked.published.columns.clone(),
+        columns: compared.published.columns.clone(),
         obsolete: Vec::new(),
     })
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 /// The files that a part reads of a table: for each scan range, the SSTs as one string.
-pub(crate) type Files = Vec<String>;
+pub(crate) type PartSsts = Vec<String>;
 
 /// Groups of parts that have a file in common, in their order; parts without one are in no group.
-pub(crate) fn sharing(parts: &[Files]) -> Vec<Vec<usize>> {
+pub(crate) fn sharing(parts: &[PartSsts]) -> Vec<Vec<usize>> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
     let mut run_of: HashMap<&str, usize> = HashMap::new();
     for (at, files) in parts.iter().enumerate() {
@@ -46,7 +46,7 @@ pub(crate) fn groups(parts: &[usize], bytes: u64, memory: u64) -> Vec<Vec<usize>
 mod tests {
     use super::*;
 
-    fn files(parts: &[&[&str]]) -> Vec<Files> {
+    fn files(parts: &[&[&str]]) -> Vec<PartSsts> {
         parts.iter().map(|files| files.iter().map(|file| (*file).to_owned()).collect()).collect()
     }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use futures::StreamExt;
 use tidetable_layout::spec::TimestampSpec;
+use tidetable_layout::time::DAY;
 use tidetable_layout::time::{window_bounds, window_name, window_of};
 use tidetable_layout::{Field, KeyRange, Projection, Window};
 use tidetable_source::{ContentHash, InputFile, MaxRejected};
@@ -17,7 +18,6 @@ use tidetable_store::{
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::day::MICROS_PER_DAY;
 use crate::job::Table;
 use crate::run::error::RunError;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
@@ -222,7 +222,7 @@ fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
     let Some(whole) = snapshot.whole(&KeyRange::all()) else { return Ok(days) };
     for block in snapshot.scan(&whole, &projection)? {
         for times in block?.groups.iter().flatten().filter_map(|group| group.timestamps.as_ref()) {
-            days.extend(times.iter().map(|time| time.div_euclid(MICROS_PER_DAY) as i32));
+            days.extend(times.iter().map(|time| time.div_euclid(DAY) as i32));
         }
     }
     Ok(days)

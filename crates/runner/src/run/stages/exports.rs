@@ -10,20 +10,20 @@ use tidetable_sql::{Session, SessionOptions};
 use crate::day::day_bounds;
 use crate::job::{Export, Stage};
 use crate::plan::Plan;
-use crate::run::checks::checker::{Checker, DayOf};
+use crate::run::checks::checker::{CheckScope, Checker};
 use crate::run::checks::presence::holds_records;
 use crate::run::error::RunError;
 use crate::run::parts::Wanted;
-use crate::run::publish::{Looked, LookedAt, PublishDone, PublishStage};
+use crate::run::publish::{ComparedExport, ComparedExports, PublishDone, PublishStage};
 use crate::run::stages::retry::Retry;
 use crate::run::{Run, compare};
 
 impl Run<'_> {
-    /// Publishes the stale parts after the tables have changed. `looked` are the exports as planned.
+    /// Publishes the stale parts after the tables have changed. `compared` are the exports as planned.
     pub(crate) fn publish<'a>(
         &'a self,
         plan: &Plan,
-        mut looked: LookedAt<'a>,
+        mut compared: ComparedExports<'a>,
         record: &mut RunRecord,
     ) -> Result<(), RunError> {
         let stage = self.publish_stage();
@@ -36,7 +36,7 @@ impl Run<'_> {
             let mut done = PublishDone::default();
             let published = loop {
                 let about = (&mut done, &mut failures, &mut *record);
-                let before = looked.remove(&export.name);
+                let before = compared.remove(&export.name);
                 match self.publish_one((&stage, export, before), plan, &checker, &mut retry, about) {
                     Ok(reads) => break Ok(reads),
                     // Parts that are listed are not tried again.
@@ -90,7 +90,7 @@ impl Run<'_> {
     /// changed since it was planned.
     fn publish_one<'a>(
         &'a self,
-        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<Looked<'a>>),
+        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<ComparedExport<'a>>),
         plan: &Plan,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
@@ -98,23 +98,23 @@ impl Run<'_> {
     ) -> Result<Vec<String>, RunError> {
         let wanted = Wanted::new(self.options, failures.labels(&export.name));
         let reads = self.reads(export)?;
-        let looked = match before {
-            Some(looked) if looked.is_current()? => looked,
-            _ => stage.look(export, &reads, &wanted, stage.published(export)?)?,
+        let compared = match before {
+            Some(compared) if compared.is_current()? => compared,
+            _ => stage.compare(export, &reads, &wanted, stage.published(export)?)?,
         };
-        looked.notes.iter().for_each(|note| self.note(record, note.clone()));
-        looked.gone.iter().for_each(|label| failures.clear(&export.name, label));
+        compared.notes.iter().for_each(|note| self.note(record, note.clone()));
+        compared.gone.iter().for_each(|label| failures.clear(&export.name, label));
         let planned = plan.exports.iter().find(|planned| planned.export == export.name);
         if let Some(planned) = planned.filter(|planned| !planned.unknown) {
             let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
-            let labels = looked.parts.iter().map(|part| part.label.as_str());
+            let labels = compared.parts.iter().map(|part| part.label.as_str());
             let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
             if !others.is_empty() {
                 let days = crate::plan::ranges(&others);
                 self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
             }
         }
-        stage.publish(&looked, checker, retry, (done, &mut record.attempts))?;
+        stage.publish(&compared, checker, retry, (done, &mut record.attempts))?;
         Ok(reads)
     }
 
@@ -151,7 +151,7 @@ impl Run<'_> {
                         return Ok(Vec::new());
                     }
                     let restricted = session.restricted(bounds);
-                    let day = DayOf { session: &restricted, label: &label, params: &[] };
+                    let day = CheckScope { session: &restricted, label: &label, params: &[] };
                     checker.table(&day, table).await
                 };
                 let checks = self.runtime.block_on(measure).map_err(failed)?;

@@ -13,7 +13,7 @@ use tidetable_store::{
 use crate::job::{Job, Source, Table, TableInput};
 use crate::observe::{Event, Observer, Unit};
 use crate::run::RunOptions;
-use crate::run::columns::{Looking, OtherColumns};
+use crate::run::columns::{ColumnDiffFeed, OtherColumns};
 use crate::run::error::RunError;
 use crate::run::stop::Stoppable;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, Seen};
@@ -139,7 +139,7 @@ impl<'a> LoadStage<'a> {
         for PlannedSource { source, tables, .. } in sources {
             let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
             let feed = FileFeed { storage: self.storage, source: &source.spec };
-            let feed = Looking { feed, others: &self.others };
+            let feed = ColumnDiffFeed { feed, others: &self.others };
             match self.load_planned(&source.spec.name, &feed, derive, tables) {
                 Ok(loaded) => pending.extend(loaded),
                 Err(error) => {

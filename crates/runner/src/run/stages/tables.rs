@@ -14,7 +14,7 @@ use crate::job::{Stage, Table, TableInput};
 use crate::observe::{Event, Unit};
 use crate::plan::Plan;
 use crate::run::error::RunError;
-use crate::run::publish::LookedAt;
+use crate::run::publish::ComparedExports;
 use crate::run::rejects::RejectLog;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, check_rejected};
@@ -23,9 +23,12 @@ use crate::run::{Run, took};
 impl Run<'_> {
     /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared
     /// for it, and the first rejected rows.
-    pub(crate) fn load(&self, record: &mut RunRecord) -> Result<(Plan, LookedAt<'_>, Vec<RejectedRow>), RunError> {
+    pub(crate) fn load(
+        &self,
+        record: &mut RunRecord,
+    ) -> Result<(Plan, ComparedExports<'_>, Vec<RejectedRow>), RunError> {
         let names: Vec<&str> = self.job.sources.iter().map(|source| source.spec.name.as_str()).collect();
-        let (mut told, mut looked) = (None, LookedAt::new());
+        let (mut told, mut compared) = (None, ComparedExports::new());
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
             // Loads that an earlier attempt committed are kept.
             record.loads.retain(|load| load.version != load.before);
@@ -39,7 +42,7 @@ impl Run<'_> {
                 Some(plan) => Plan::clone(plan),
                 None => {
                     let (plan, all) = self.plan(&sources)?;
-                    looked = all;
+                    compared = all;
                     self.observer.event(Event::Plan(plan.clone()));
                     told.insert(plan).clone()
                 }
@@ -73,7 +76,7 @@ impl Run<'_> {
             took(record, "commit", clock);
             done.map(|()| (plan, rejected))
         })?;
-        Ok((plan, looked, rejected))
+        Ok((plan, compared, rejected))
     }
 
     /// Commits loads one after the other, up to the first that fails.

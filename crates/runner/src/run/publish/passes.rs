@@ -13,12 +13,12 @@ use crate::observe::Event;
 use crate::run::checks::checker::Checker;
 use crate::run::params::period_params;
 use crate::run::parts::Part;
-use crate::run::publish::compare::Looked;
-use crate::run::publish::share::{Files, groups, sharing};
+use crate::run::publish::compare::ComparedExport;
+use crate::run::publish::share::{PartSsts, groups, sharing};
 use crate::run::publish::stage::PublishStage;
 
 /// A part that takes part in a shared scan.
-pub(crate) struct Together {
+pub(crate) struct PassMember {
     pub(crate) pass: Arc<SharedScan>,
     /// Its index among the periods of the scan.
     pub(crate) at: usize,
@@ -26,31 +26,31 @@ pub(crate) struct Together {
 
 impl PublishStage<'_> {
     /// The shared scans for the parts at `places`, by place.
-    pub(crate) fn together(
+    pub(crate) fn passes(
         &self,
-        looked: &Looked<'_>,
+        compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
         places: &[usize],
-    ) -> BTreeMap<usize, Together> {
-        let may_share = |snapshot: &&Snapshot| may_share(snapshot, looked.export.per);
-        let shares: Vec<&Snapshot> = looked.snapshots.iter().filter(may_share).collect();
-        let mut together = BTreeMap::new();
+    ) -> BTreeMap<usize, PassMember> {
+        let may_share = |snapshot: &&Snapshot| may_share(snapshot, compared.export.per);
+        let shares: Vec<&Snapshot> = compared.snapshots.iter().filter(may_share).collect();
+        let mut passes = BTreeMap::new();
         if shares.is_empty() || places.len() < 2 {
-            return together;
+            return passes;
         }
-        let parts: Vec<(usize, &Part, Range<i64>)> = places
+        let parts: Vec<(usize, &StalePart, Range<i64>)> = places
             .iter()
-            .filter_map(|place| Some((*place, looked.parts.get(*place)?)))
+            .filter_map(|place| Some((*place, compared.parts.get(*place)?)))
             .filter(|(_, part)| !part.sealed)
             .map(|(place, part)| (place, part, part.period.bounds(self.job.timezone)))
             .collect();
-        let files: Vec<Files> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
+        let files: Vec<PartSsts> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
         // Half: the last parts of a scan may still be written while the next one reads.
         let memory = self.options.memory / 2;
         for run in sharing(&files) {
             let ends = run.iter().take(2).filter_map(|at| parts.get(*at));
             let asked: Result<Vec<Asked>, SqlError> =
-                ends.map(|(_, part, bounds)| self.asked(looked, checker, part, bounds)).collect();
+                ends.map(|(_, part, bounds)| self.asked(compared, checker, part, bounds)).collect();
             // An invalid query fails when it is run.
             let Ok([one, other]) = asked.as_deref() else { continue };
             let asked = one.alike(other);
@@ -61,42 +61,42 @@ impl PublishStage<'_> {
                 let members: Vec<_> = group.iter().filter_map(|at| parts.get(*at)).collect();
                 let times = members.iter().map(|(_, _, bounds)| bounds.clone()).collect();
                 let pass = Arc::new(SharedScan::new(&asked, times, memory));
-                let member = |(at, (place, _, _)): (usize, &&(usize, &Part, Range<i64>))| {
-                    (*place, Together { pass: Arc::clone(&pass), at })
+                let member = |(at, (place, _, _)): (usize, &&(usize, &StalePart, Range<i64>))| {
+                    (*place, PassMember { pass: Arc::clone(&pass), at })
                 };
-                together.extend(members.iter().enumerate().map(member));
+                passes.extend(members.iter().enumerate().map(member));
             }
         }
-        together
+        passes
     }
 
     /// The scans of the queries of a part: that of the export, and those of its checks.
     fn asked(
         &self,
-        looked: &Looked<'_>,
+        compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
-        part: &Part,
+        part: &StalePart,
         bounds: &Range<i64>,
     ) -> Result<Asked, SqlError> {
-        let session = looked.session.restricted(bounds.clone());
+        let session = compared.session.restricted(bounds.clone());
         let params = period_params(&part.period, bounds, self.options.now);
         let mut asked = Asked::default();
-        for query in checker.queries(looked.export, &looked.tables) {
+        for query in checker.queries(compared.export, &compared.tables) {
             asked = asked.and(self.runtime.block_on(session.asked(&query, &params))?);
         }
         Ok(asked)
     }
 
     /// Reports how often files were read for several parts.
-    pub(crate) fn tell_passes(&self, looked: &Looked<'_>, together: &BTreeMap<usize, Together>) {
+    pub(crate) fn note_passes(&self, compared: &ComparedExport<'_>, passes: &BTreeMap<usize, PassMember>) {
         let (mut parts, mut reads) = (0, 0);
-        for Together { pass, at } in together.values() {
+        for PassMember { pass, at } in passes.values() {
             parts += u64::from(pass.counts().read > 0);
             // Count each scan once.
             reads += if *at == 0 { pass.counts().read } else { 0 };
         }
         if reads > 0 {
-            self.observer.event(Event::ReadTogether { export: looked.export.name.clone(), parts, reads });
+            self.observer.event(Event::ReadTogether { export: compared.export.name.clone(), parts, reads });
         }
     }
 }
@@ -116,7 +116,7 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
 }
 
 /// The files that hold a period of tables.
-fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> Files {
+fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> PartSsts {
     let slices = |snapshot: &&Snapshot| snapshot.slices(&[KeyRange::all()], bounds);
     snapshots.iter().flat_map(slices).map(|slice| slice.ssts.join(" ")).collect()
 }
