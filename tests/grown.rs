@@ -111,7 +111,7 @@ fn what_a_later_file_wrote_is_not_hidden_by_one_that_grows() {
     assert_eq!(project.files("data/tables"), before);
     fs::rename(project.path("gone.csv"), project.path("in/b.csv")).unwrap();
     let said = said(&project, &["run", "j"]);
-    assert!(said.contains("in/a.csv changed: the windows it touches are built anew"), "{said}");
+    assert!(said.contains("in/a.csv changed: the windows it touches are rebuilt"), "{said}");
     assert_eq!(cells(&project), "x#01=5 x#02=5 y#01=1");
     settled(&project);
     // The same value makes no difference.

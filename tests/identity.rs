@@ -114,7 +114,7 @@ fn an_input_that_is_left_out_counts_for_nothing() {
     project.ok(&["run", "j"]);
     rename(&project, "in/a.csv", "a.csv");
     let told = said(&project, &["run", "j", "--without", "in/a.csv"]);
-    assert!(told.contains("in/a.csv is gone: its rows are taken out for good"), "{told}");
+    assert!(told.contains("in/a.csv is gone: its rows are removed for good"), "{told}");
     assert_eq!(cells(&project), "y#20200101=1");
     rename(&project, "a.csv", "in/new.csv");
     project.ok(&["run", "j"]);

@@ -51,7 +51,7 @@ Exit codes:
     2  wrong use, or a mistake in the job file
     3  checks failed: what they look at was not published, the rest was
     4  partial: some days could not be published, the others were
-   75  another run of the job goes on
+   75  another run of the job is active
   130  interrupted (Ctrl-C); 143 by SIGTERM";
 
 /// What to do.
@@ -59,23 +59,23 @@ Exit codes:
 pub enum Command {
     /// Run a job: load what is new, publish the days that changed
     Run(Run),
-    /// Say what a run of a job would do, and why
+    /// Show what a run of a job would do, and why
     Plan(Plan),
-    /// Try again what a run left: the days it could not publish, or all of a run that did not come to its end
+    /// Retry what a run left over: days it could not publish, or all of an unfinished run
     Retry(Retry),
-    /// Say how jobs stand: last runs, how new their days are, gaps, failed days, rejected rows
+    /// Show the status of jobs: last runs, age of their days, gaps, failed days, rejected rows
     Status(Status),
-    /// List runs, the newest first
+    /// List runs, newest first
     History(History),
-    /// Say what came from what: inputs, tables, published days
+    /// Show what tables and published days were made from, and what an input went into
     Lineage(Lineage),
     /// Show the rows that a run rejected
     Rejects(Rejects),
-    /// Read the inputs of a run's rejected rows again, after they or the job were mended
+    /// Read the inputs of a run's rejected rows again, after they or the job were fixed
     Replay(Replay),
-    /// Remove old records of runs, and files that nothing names; says what that would be unless --yes is given
+    /// Remove old records of runs, and unreferenced files; a dry run unless --yes is given
     Clean(Clean),
-    /// Ask SQL of the tables and exports
+    /// Query tables and exports with SQL
     #[command(disable_version_flag = true)]
     Sql(Sql),
     /// Read rows of a table, cell by cell
@@ -90,17 +90,17 @@ pub enum Command {
     Inspect(Inspect),
     /// Print a .proto that reads the protobuf cells of a table
     Proto(Proto),
-    /// Check a job file, its SQL, and what its layouts give back
+    /// Check a job file, its SQL and its layouts
     Check(Check),
-    /// Propose a job for a CSV or Parquet file: its columns, a layout with the reasons, a table a day
+    /// Propose a job for a CSV or Parquet file: columns, a layout with reasons, an export
     New(New),
     /// Print the jobs' schedules for cron or systemd, or what is due
     Schedule(Schedule),
     /// Print the JSON Schema of job files
     Schema(Schema),
-    /// Print what completes commands, jobs and tables in a shell
+    /// Print the script by which a shell completes commands, jobs and tables
     Completions(Completions),
-    /// Print what the last of the words of a line may become
+    /// Print completions of the last word of a line
     #[command(hide = true)]
     Complete(Complete),
     /// Print the manual page, or write those of all commands
@@ -109,19 +109,19 @@ pub enum Command {
     Delete(Delete),
     /// Delete all rows of a table whose key begins with a prefix
     DropRows(DropRows),
-    /// Merge the files of each window of a table, and take out what was deleted or has expired
+    /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
-    /// Take damaged SSTs out of a table, so that they are loaded again; says what is lost unless told to
+    /// Remove damaged SSTs from a table, so that their inputs are loaded again; a dry run without --yes or --drop
     Repair(Repair),
-    /// Remove old versions and what killed runs left; says what that would be unless --yes is given
+    /// Remove old versions and leftovers of killed runs; a dry run unless --yes is given
     Vacuum(Vacuum),
-    /// Read tables or exports back, every byte, and say whether they are whole
+    /// Verify every byte of tables or exports
     Verify(Verify),
-    /// Copy the store into a folder of backups, verified, while jobs run; what is there from before is not copied again
+    /// Copy the store into a folder of backups, verified, while jobs run; copies only what is new
     Backup(Backup),
-    /// Restore a backup into a root that is not there yet
+    /// Restore a backup into a new root
     Restore(Restore),
-    /// Find damaged records, lists and manifests, say what that costs, and set them aside if asked to
+    /// Find damaged records, lists and manifests, and move them to quarantine with --fix
     Doctor(Doctor),
 }
 

@@ -6,7 +6,8 @@
 //! _delta_log/00000000000000000001.json   commitInfo, [metaData], remove .., add ..
 //! ```
 //! The log follows the list of the export. Only its last version is read: files that the list has and the log has not
-//! are added, the reverse removed, so the next run completes an interrupted one. A replaced file gets a new name, and the old one stays for readers of older snapshots: Delta's VACUUM removes it.
+//! are added, the reverse removed, so the next run completes an interrupted one. A replaced file
+//! gets a new name, and the old one stays for readers of older snapshots: Delta's VACUUM removes it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;
 
-const LOG: &str = "_delta_log";
+/// Directory of the log of a Delta table, beside the files.
+pub const DELTA_LOG: &str = "_delta_log";
 
 /// Files of the table by path in the log. A file with other bytes under the same path counts as another.
 type LogFiles = BTreeMap<String, LogFile>;
@@ -35,7 +37,7 @@ struct LogFile {
 /// # Errors
 /// If the log cannot be read or written, or a column has a type that Delta lacks.
 pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i64) -> Result<Option<u64>> {
-    let log = format!("exports/{folder}/{LOG}");
+    let log = format!("exports/{folder}/{DELTA_LOG}");
     let versions: Vec<u64> =
         blobs.list(&log)?.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
     let mut known = LogState::default();

@@ -99,7 +99,7 @@ impl QueryFile<'_> {
     }
 }
 
-/// RowSink that go elsewhere than into a file of this crate.
+/// Passes rows to a function instead of a file.
 struct Sink<F>(F);
 
 impl<F: FnMut(&RecordBatch) -> Result<(), ArrowError>> RowSink for Sink<F> {

@@ -1,8 +1,8 @@
 //! Publication of query results as files, by period or as a whole.
 //!
-//! [`publish`] runs the query of one part and writes its rows to one file, or to several above a size
-//! limit. They appear or are replaced atomically, and a part without rows has no file ([`EmptyPart`]). [`record`] adds parts
-//! to the list; [`stale`] says which parts are out of date. Readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
+//! [`publish`] runs the query of one part and writes its rows to one file, or to several above a size limit. They
+//! appear or are replaced atomically, and a part without rows has no file ([`EmptyPart`]). [`record`] adds parts to the
+//! list; [`stale`] says which parts are out of date. Readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
 //!
 //! [`write_log`] writes a Delta log beside them.
 //! [`QueryFile`] writes the rows of a query to a file anywhere.
@@ -17,7 +17,7 @@ mod file;
 mod part;
 mod stale;
 
-pub use delta::write_log;
+pub use delta::{DELTA_LOG, write_log};
 pub use error::{ExportError, Result};
 pub use file::QueryFile;
 pub use file::format::FileFormat;

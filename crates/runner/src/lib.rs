@@ -1,4 +1,4 @@
-//! Job files, and running them.
+//! Jobs: job files, plans, runs, schedules and reports.
 //!
 //! - [`Project`] finds the project directory, its store and its jobs.
 //! - [`Job`] is a validated job file; [`JobError`] lists everything that is wrong with one.

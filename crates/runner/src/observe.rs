@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 
-/// Something a run did or is about to do.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -59,7 +59,7 @@ pub enum Event {
         /// Number of scans.
         reads: u64,
     },
-    /// A sentence for the user.
+    /// A note for the user.
     Note(String),
 }
 

@@ -97,7 +97,7 @@ pub fn is_due(cron: &Cron, zone: Tz, now: i64) -> bool {
     !moments(cron, zone, minute - 1, minute).is_empty()
 }
 
-/// When the minute of `now` began.
+/// The start of the minute of `now`.
 pub fn minute_of(now: i64) -> i64 {
     now - now.rem_euclid(MINUTE)
 }

@@ -28,7 +28,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let advice = || "write a number and a unit, as in 512MiB, 1GiB or 2GB".to_owned();
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(advice)?;
     let number: u64 = number.parse().map_err(|_| advice())?;
-    number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that is no usable size".to_owned())
+    number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that size is out of range".to_owned())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// A shell that asks for completions.
+/// A supported shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     /// Bash.

@@ -10,21 +10,21 @@ use clap::{Args, ValueEnum};
     override_usage = "tidetable export [OPTIONS] --to <FILE> <TABLE>\n       tidetable export [OPTIONS] --to <FILE> -c <QUERY>"
 )]
 pub struct Export {
-    /// The table, of which all cells are written
+    /// The table whose cells are written
     #[arg(required_unless_present = "query")]
     pub table: Option<String>,
-    /// Instead, the rows of this query
+    /// Write the rows of this query instead
     #[arg(short = 'c', long = "command", value_name = "QUERY", conflicts_with = "table")]
     pub query: Option<String>,
-    /// The form of the file [default: what the ending of its name says, parquet where it has none to say it]
+    /// The format of the file [default: by the ending of its name, else parquet]
     #[arg(long, value_enum)]
     pub format: Option<ExportForm>,
-    /// The file; one that is there is replaced when all is written. - is standard output
+    /// The file; an existing one is replaced when the new one is complete. - is standard output
     #[arg(long, short = 'O', value_name = "FILE")]
     pub to: PathBuf,
 }
 
-/// Forms of files.
+/// File formats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ExportForm {
     /// Parquet.
@@ -36,8 +36,8 @@ pub enum ExportForm {
     Json,
     /// Arrow IPC.
     Arrow,
-    /// The Parquet that Dataflow's template "Parquet to Cloud Bigtable" loads.
+    /// Parquet for Dataflow's template "Parquet to Cloud Bigtable".
     BigtableParquet,
-    /// The CSV that `cbt import .. timestamp=value-encoded` reads.
+    /// CSV for `cbt import .. timestamp=value-encoded`.
     CbtCsv,
 }

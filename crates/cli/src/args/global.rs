@@ -17,16 +17,16 @@ pub struct Global {
     /// How messages are written to standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     pub log: Log,
-    /// Say more: causes of errors, steps taken, all figures of a run
+    /// Show more: causes of errors, steps taken, all figures of a run
     #[arg(long, short, global = true)]
     pub verbose: bool,
-    /// Say only what went wrong: no progress, no notes, no summary of a run
+    /// Show only errors and warnings: no progress, no notes, no summary of a run
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Work in this folder, as if the command was called there
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Whether `output` was asked for, and is not what is usual.
+    /// Whether `--output` was given.
     #[arg(skip)]
     pub output_given: bool,
 }

@@ -8,9 +8,9 @@ use super::parse::parse_zone;
 /// `tidetable new`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Looks at the first 32 MiB of the file: how it is written, the types of its columns, which of them is the time and which
-name what the readings are of. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of what is published: a
-table a day, a month, or one of all rows. A file without times becomes a reference table.")]
+Reads the first 32 MiB of the file to find its format, the types of its columns, the event time, and the entity of the \
+readings. Writes jobs/JOB/job.toml with the reasons as comments, and the SQL of an export: per day, per month, or of all \
+rows. A file without times becomes a reference table.")]
 pub struct New {
     /// Name of the new job
     pub job: String,
@@ -20,7 +20,7 @@ pub struct New {
     /// Time zone of times that are written without an offset, and of days [default: UTC]
     #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
     pub timezone: Option<Tz>,
-    /// Write over a job that is there
+    /// Overwrite an existing job
     #[arg(long)]
     pub force: bool,
     /// Only show what would be written

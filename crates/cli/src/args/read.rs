@@ -31,16 +31,16 @@ pub struct Read {
     /// Only rows whose whole key this regular expression matches
     #[arg(long, value_name = "REGEX", help_heading = ROWS, value_parser = parse_regex)]
     pub regex: Option<Regex>,
-    /// At most so many rows
+    /// At most this many rows
     #[arg(long, visible_alias = "count", value_name = "N", help_heading = ROWS)]
     pub limit: Option<u64>,
     /// From the last row to the first
     #[arg(long, visible_alias = "reversed", help_heading = ROWS)]
     pub reverse: bool,
-    /// Only cells of these columns; several by commas or by repeating it, `\,` is a comma of a name
+    /// Only cells of these columns, separated by commas; may be given more than once. `\,` is a comma in a name
     #[arg(long, value_name = "FAMILY[:QUALIFIER]", help_heading = CELLS, value_parser = parse_columns)]
     pub columns: Vec<Columns>,
-    /// Of each column of a row, only the newest cells, so many
+    /// At most this many cells of each column of a row, the newest
     #[arg(long, value_name = "N", help_heading = CELLS)]
     pub cells_per_column: Option<u64>,
     /// Only cells with a timestamp from this time on
@@ -52,13 +52,13 @@ pub struct Read {
     /// Row keys without cells
     #[arg(long, help_heading = CELLS)]
     pub keys_only: bool,
-    /// Also cells that the table's rules show no more, as far as they are still stored
+    /// Also cells that garbage-collection rules hide, as far as they are still stored
     #[arg(long, help_heading = CELLS)]
     pub include_expired: bool,
-    /// The logical time at which rules are judged [default: that of the last commit]
+    /// The logical time for garbage-collection rules [default: that of the last commit]
     #[arg(long, value_name = "TIME", help_heading = CELLS, allow_hyphen_values = true, value_parser = parse_time, conflicts_with = "include_expired")]
     pub now: Option<i64>,
-    /// Lines of a table that are shown at most; 0 for all [default: 1000 on a terminal, else all]
+    /// Most lines of a table to show; 0 for all [default: 1000 on a terminal, else all]
     #[arg(long, value_name = "N", help_heading = SHOWN)]
     pub max_rows: Option<u64>,
 }

@@ -12,13 +12,13 @@ use super::parse::{parse_time, parse_zone};
 #[command(after_help = "\
 Jobs are those of jobs/ with a `schedule`, which is meant in their `timezone`. Cron knows one time zone, the machine's: \
 a job of another one is started in every hour, and asks whether it is due. Lines and units call `run JOB --catch-up`, \
-which makes up for missed moments as `catch_up` of the job file says.
+which makes up for missed runs as `catch_up` of the job file says.
 
   tidetable schedule                                     lines to add with: crontab -e
   tidetable schedule --format systemd --write ~/.config/systemd/user
   systemctl --user daemon-reload && systemctl --user enable --now tidetable-JOB.timer")]
 pub struct Schedule {
-    /// For which scheduler
+    /// The scheduler
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
     /// Write the units of systemd into this folder instead of printing them
@@ -36,7 +36,7 @@ pub struct Schedule {
     /// Exit with 0 if the job is due in this minute, with 1 if not
     #[arg(long, value_name = "JOB")]
     pub due: Option<String>,
-    /// The time it is [default: the clock]
+    /// The current time [default: the clock]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
 }

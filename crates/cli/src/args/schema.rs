@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 An editor that knows TOML completes and checks a job file that names the schema in its first line:
   #:schema ../job.schema.json")]
 pub struct Schema {
-    /// Of which file
+    /// The kind of file
     #[arg(value_enum)]
     pub of: File,
 }

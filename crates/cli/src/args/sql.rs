@@ -13,7 +13,8 @@ const VERSIONS: &str = "Older versions";
 /// `tidetable sql`
 #[derive(Debug, Args)]
 pub struct Sql {
-    /// Statements, each ended by a semicolon. Without them they come from standard input, at a prompt if that is a terminal
+    /// Statements, each ended by a semicolon. Without them, they are read from standard input, with a prompt on a
+    /// terminal
     #[arg(conflicts_with_all = ["query", "file"])]
     pub statements: Option<String>,
     /// The same
@@ -22,22 +23,22 @@ pub struct Sql {
     /// File with statements
     #[arg(short = 'f', long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Memory that sorting, grouping and joining may take, about, such as 1GiB, on one core: what is more is written to the
-    /// folder for temporary files [default: no limit]
+    /// Approximate memory budget of sorting, grouping and joining, such as 1GiB, on one core; what exceeds it spills to
+    /// temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
-    /// Write the rows into this file, in the form that --output or the ending of its name says; one that is there is replaced
-    /// when all is written. - is standard output
+    /// Write the rows to this file, in the format of --output or of the ending of its name; an existing file is
+    /// replaced when the new one is complete. - is standard output
     #[arg(short = 'O', long, value_name = "FILE", help_heading = SHOWN)]
     pub to: Option<PathBuf>,
-    /// Rows of a table that are shown at most; 0 for all [default: 1000 on a terminal, else all]
+    /// Most rows of a table to show; 0 for all [default: 1000 on a terminal, else all]
     #[arg(long, value_name = "N", help_heading = SHOWN)]
     pub max_rows: Option<u64>,
-    /// Say after each statement how long it took
+    /// Show the time of each statement
     #[arg(long, help_heading = SHOWN)]
     pub timing: bool,
-    /// Read an older version of a table; may be given more than once. The table's name may be left out where the query
-    /// reads one only
+    /// Read an older version of a table; may be given more than once. The table's name may be left out if the query
+    /// reads only one
     #[arg(long, value_name = "[TABLE=]N", help_heading = VERSIONS, value_parser = parse_version)]
     pub version: Vec<(Option<String>, u64)>,
     /// Read the versions that were the newest at this logical time

@@ -1,5 +1,5 @@
-//! `tidetable check`: a job file, its SQL, and what its layouts give back, which writes nothing; with `--data` its checks on
-//! what is there.
+//! `tidetable check`: validates a job file, its SQL and its layouts, without writing; with `--data` evaluates its
+//! checks on the existing data.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -21,15 +21,15 @@ use crate::objects;
 use crate::output::values::count;
 use crate::output::{ResultRows, row, stdout};
 
-/// Columns named before they are only counted.
+/// Most columns that are named; the rest is counted.
 const SHOWN: usize = 8;
-/// Tables that an instance of Bigtable holds.
+/// Most tables of a Bigtable instance.
 const MOST_TABLES: usize = 1000;
 
-/// Checks the job, or all of them: then each mistake is told, and the exit code is that of the first.
+/// Checks a job, or all of them: then every mistake is reported, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
-    // Those with mistakes tell them when they are checked themselves.
+    // Invalid ones are reported when they are checked themselves.
     let jobs = || project.jobs().iter().filter_map(|name| Job::load(&project, name).ok()).collect();
     let jobs: Vec<Job> = if args.data { Vec::new() } else { jobs() };
     let check_one = |name: &str| match args.data {
@@ -53,7 +53,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
         }
     }
     check_count(global, tables.len())?;
-    // Circles, and jobs that are not there.
+    // Reports cycles and unknown jobs.
     if failed.is_empty() {
         crate::commands::reports::jobs::in_order(&project)?;
     }
@@ -63,7 +63,7 @@ pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     }
 }
 
-/// Warns of more tables than Bigtable takes.
+/// Warns of more tables than Bigtable allows.
 fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
     if tables <= MOST_TABLES {
         return Ok(());
@@ -77,7 +77,7 @@ fn check_count(global: &Global, tables: usize) -> Result<(), CliError> {
     rows.print(global.output)
 }
 
-/// Measures the checks of a job on what is there.
+/// Evaluates the checks of a job on the existing data.
 fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate>) -> Result<(), CliError> {
     let job = Job::load(project, name)?;
     let days = day.map(|day| day..=day);
@@ -105,7 +105,7 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     }
 }
 
-/// Checks one job beside the others. Returns the tables of the store and of the job.
+/// Checks one job together with the others. Returns the tables of the store and of the job.
 fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Result<BTreeSet<String>, CliError> {
     let job = Job::load(project, name)?;
     let store = open_store(project)?;
@@ -153,7 +153,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
             not_stored.push(format!("{} of {name}", listed(&absent)));
         }
     }
-    // One line: tables that take a part of a wide source lack most of it.
+    // One line: tables with a part of a wide source omit most of its columns.
     if !not_stored.is_empty() {
         let finding = format!("no key, qualifier or value holds {}", not_stored.join("; "));
         rows.push(row!["warning", "columns", finding]);
@@ -174,7 +174,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     Ok(all)
 }
 
-/// The first names, and how many more there are.
+/// The first names, and the number of the others.
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {

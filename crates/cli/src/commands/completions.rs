@@ -1,5 +1,5 @@
-//! `tidetable completions`: what makes a shell ask this command for completions, job and table names among them; and
-//! `tidetable complete`, which answers.
+//! `tidetable completions`: shell scripts that call `tidetable complete`, which returns candidates, including names of
+//! jobs and tables.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::args::{self, Complete, Completions, Man, Shell};
 use crate::error::CliError;
 use crate::output::stdout;
 
-// Where nothing is offered, each shell offers files.
+// Without candidates, each shell completes file names.
 const BASH: &str = r#"_tidetable() {
     local words=("${COMP_WORDS[@]:1:COMP_CWORD}")
     local IFS=$'\n'
@@ -46,7 +46,7 @@ pub fn completions(asked: &Completions) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints what the last word may become, a line each.
+/// Prints the candidates for the last word, one per line.
 pub fn complete(asked: &Complete) -> Result<(), CliError> {
     let mut command = args::command();
     command.build();
@@ -59,7 +59,7 @@ pub fn complete(asked: &Complete) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What `typed` may become after the words `before`.
+/// The candidates for `typed` after the words `before`.
 fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
     let mut command = root;
     let mut places = 0;
@@ -86,7 +86,7 @@ fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
         visible.map(|sub| sub.get_name().to_owned()).collect()
     } else {
         match command.get_positionals().nth(places) {
-            // The name of a new job is nobody's yet.
+            // The name of a new job has no candidates.
             Some(arg) if command.get_name() != "new" => values(arg),
             _ => Vec::new(),
         }
@@ -94,7 +94,7 @@ fn candidates(root: &Command, before: &[String], typed: &str) -> Vec<String> {
     all.into_iter().filter(|candidate| candidate.starts_with(typed)).collect()
 }
 
-/// The option that a word such as `--from` or `-c` names.
+/// The option for a word such as `--from` or `-c`.
 fn option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
     let name = word.split('=').next().unwrap_or(word);
     command.get_arguments().find(|arg| {
@@ -108,7 +108,7 @@ fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// The words that an argument takes, or the names there are; nothing for files and all else.
+/// The values or names that an argument takes; empty for files and others.
 fn values(arg: &Arg) -> Vec<String> {
     let words: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     match arg.get_id().as_str() {
@@ -122,7 +122,7 @@ fn values(arg: &Arg) -> Vec<String> {
     }
 }
 
-/// The project around the current folder; without one there is nothing to offer, and nobody to tell.
+/// The project of the current directory. Errors are ignored: there are no candidates then.
 fn here() -> Option<Project> {
     let folder = std::env::current_dir().ok()?;
     let root = std::env::var("TIDETABLE_ROOT").ok();

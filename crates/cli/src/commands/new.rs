@@ -1,4 +1,4 @@
-//! `tidetable new`: proposes a job for a file, and writes it.
+//! `tidetable new`: proposes a job for a data file, and writes it.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::objects;
 use crate::objects::write_object;
 use crate::output::{ResultRows, stdout};
 
-/// Proposes the job, writes it, and says what to do next.
+/// Proposes the job, writes it, and shows the next steps.
 pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     let project = project(global)?;
     let runtime = runtime()?;
@@ -36,7 +36,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         return Ok(());
     }
     let files = proposal.write(&project, args.force)?;
-    // What was written is read as every job file is.
+    // Validates the written file.
     Job::load(&project, &proposal.job)?;
     let files: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
     if global.output == Output::Table {

@@ -1,4 +1,4 @@
-//! `tidetable schema`: what a job file may hold, for editors.
+//! `tidetable schema`: the JSON Schema of job files.
 
 use std::io::Write;
 

@@ -1,11 +1,11 @@
-//! The keys of an object, and the kinds of their values.
+//! Keys of objects, and the types of their values.
 
-/// A key of an object. It is there in every object of its kind.
+/// A key of an object. Every object of its kind has it.
 #[derive(Debug)]
 pub struct Key {
-    /// What programs call it, in snake_case.
+    /// Its name in output, in snake_case.
     pub name: &'static str,
-    /// What holds it in what is stored.
+    /// Its name in stored JSON.
     pub(super) stored: &'static str,
     pub(super) kind: Kind,
     #[cfg_attr(not(test), expect(dead_code, reason = "the reference is written by a test"))]
@@ -29,9 +29,9 @@ pub enum Kind {
     Day,
     /// Text where it is UTF-8, else `{"base64": ".."}`; stored in hexadecimal.
     Bytes,
-    /// The value, or null where there is none.
+    /// The value, or null.
     OrNull(&'static Kind),
-    /// Values of a kind.
+    /// A list.
     List(&'static Kind),
     /// An object with these keys.
     Object(&'static [Key]),
@@ -44,7 +44,7 @@ pub(super) const fn key(name: &'static str, kind: Kind, says: &'static str) -> K
 }
 
 impl Key {
-    /// The same, of a field that has another name where it is stored.
+    /// The same key with another name in stored JSON.
     pub(super) const fn stored_as(self, stored: &'static str) -> Self {
         Self { stored, ..self }
     }

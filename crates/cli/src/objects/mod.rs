@@ -1,8 +1,8 @@
-//! The objects that commands print with `--output json`: the keys of each, with their types and what they say.
+//! The objects that commands print with `--output json`: their keys with types and descriptions.
 //!
-//! These lists are what is promised. Rows of results have their columns from them, what is stored is brought into their
-//! form by [`shaped`], and `docs/reference/json-output.md` is written from them. So a stored format may change while what
-//! is printed stays.
+//! These lists are the contract. They define the columns of results; [`shaped`] converts stored JSON to
+//! them; `docs/reference/json-output.md` is generated from them. So a stored format may change while the
+//! output stays.
 
 pub(crate) mod files;
 pub(crate) mod key;
@@ -15,4 +15,4 @@ pub(crate) mod tests;
 pub use files::{INSPECTION, MANIFEST};
 pub use record::{COMPACTION, RUN};
 pub use rows::*;
-pub use shape::{shaped, write_object};
+pub use shape::write_object;

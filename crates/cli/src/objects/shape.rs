@@ -1,4 +1,4 @@
-//! Brings what is stored into the form that is printed.
+//! Converts stored JSON to the form that is printed.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::output::values::{day, time};
 use crate::output::{bytes_value, key_of};
 
-/// The object with these keys that says what a stored one says.
+/// Converts a stored object to one with these keys.
 pub fn shaped(stored: Value, keys: &[Key]) -> Value {
     let mut fields = if let Value::Object(fields) = stored { fields } else { Map::new() };
     let shape = |key: &Key| {
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// What a field that is not stored says.
+    /// The value of a missing field.
     fn nothing(&self) -> Value {
         match self {
             Self::Text => json!(""),

@@ -22,18 +22,18 @@ pub fn bytes(number: u64) -> String {
     indicatif::HumanBytes(number).to_string()
 }
 
-/// A UTC day as results show it, days since the epoch.
+/// A UTC day, given in days since the epoch.
 pub fn day(days: i32) -> Option<String> {
     NaiveDate::from_epoch_days(days).map(|day| day.to_string())
 }
 
-/// A moment as results show it, microseconds since the epoch.
+/// A time in RFC 3339, given in microseconds since the epoch.
 pub fn time(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros);
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
-/// A time as clocks of a zone show it, with the offset.
+/// A time in a zone, with the offset.
 pub fn local_time(zone: Tz, micros: i64) -> Option<String> {
     let time = zone.timestamp_micros(micros).single();
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true))

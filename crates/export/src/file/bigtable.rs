@@ -44,7 +44,7 @@ pub(crate) struct BigtableParquet<W: Write + Send> {
     rows: RowBuffer,
 }
 
-/// RowBuffer that wait to be written, all but the last of them whole.
+/// Buffered rows, all but the last of them complete.
 #[derive(Default)]
 struct RowBuffer {
     keys: Vec<ByteArray>,

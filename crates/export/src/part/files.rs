@@ -1,8 +1,8 @@
 //! Writes the files of a part: one, or several above a size limit.
 //!
-//! A single file is replaced by a rename. Several are written into a staging directory that is swapped with that of the part,
-//! so that a listing shows either the old files or the new ones. With [`keep_old`], which preserves files for readers of
-//! older snapshots, new files get new names beside the old ones; the Delta log says which belong together.
+//! A single file is replaced by a rename. Several are written into a staging directory that is swapped with that of the
+//! part, so that a listing shows either the old files or the new ones. With [`keep_old`], which preserves files for
+//! readers of older snapshots, new files get new names beside the old ones; the Delta log says which belong together.
 //!
 //! [`keep_old`]: PublishRequest::keep_old
 
@@ -35,7 +35,7 @@ pub(crate) const FILES: &str = "tidetable.files";
 
 /// Written files that are not visible yet.
 pub(crate) enum WrittenPart {
-    /// No rows, and no file.
+    /// No rows, so no file.
     Nothing,
     /// One file.
     One(WrittenFile),

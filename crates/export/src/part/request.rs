@@ -1,4 +1,4 @@
-//! A part to publish, and what publishing it did.
+//! A part to publish, and the result of publishing.
 
 use std::collections::BTreeMap;
 
@@ -35,13 +35,13 @@ pub struct PublishRequest<'a> {
     pub now: i64,
     /// The run.
     pub run: &'a str,
-    /// The part as it was listed before.
+    /// The part as listed before.
     pub previous: Option<&'a Part>,
     /// The file format.
     pub format: FileFormat,
     /// Bytes after which another file begins.
     pub file_size: u64,
-    /// What becomes of the rows that were published before.
+    /// What happens to the rows published before.
     pub mode: FileMode<'a>,
     /// Whether changed files get new names, and old ones stay for readers of older snapshots.
     pub keep_old: bool,
@@ -79,7 +79,7 @@ pub struct PublishedPart {
     pub obsolete: Vec<String>,
 }
 
-/// What becomes of the rows that were published before.
+/// What happens to the rows published before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FileMode<'a> {
     /// They are dropped.

@@ -93,7 +93,7 @@ impl Backup {
         }
         let backup: Self = serde_json::from_str(envelope.backup.get()).map_err(|error| error.to_string())?;
         match backup.files.iter().find(|file| !file.is_inside()) {
-            Some(file) => Err(format!("it names {}, which is no file of a store", file.path)),
+            Some(file) => Err(format!("it names {}, which is not a file of a store", file.path)),
             None => Ok(backup),
         }
     }

@@ -1,9 +1,9 @@
 //! Verified backups of a store, made while jobs run: [`Vault::backup`] and [`Vault::restore`].
 //!
 //! ```text
-//! vault.json                     tells that the folder holds backups
+//! vault.json                     marks the directory as a vault
 //! backups/ID.json                a backup: each file of the store by its path, length and checksum
-//! objects/ab/abcd..-LENGTH       what files hold, by checksum and length
+//! objects/ab/abcd..-LENGTH       contents of files, by checksum and length
 //! ```
 //!
 //! Contents are written before the catalog that names them, and never changed. So an interrupted backup damages no

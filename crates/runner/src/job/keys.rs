@@ -114,7 +114,7 @@ pub(crate) static SOURCE: Section = Section {
     noun: "source",
     keys: &[
         key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them."),
-        key("format", ValueShape::Text).says("Form of the files: `csv` or `parquet`. By default the names say it."),
+        key("format", ValueShape::Text).says("Format of the files: `csv` or `parquet`; by default, from their names."),
         key("csv", ValueShape::Table).says("How CSV files are written."),
         key("time", ValueShape::Text).says("The column that holds the time of the event."),
         key("max_rejected", ValueShape::TextOrWhole).says("Rows that may be rejected before the load fails: a number, or a share such as `1%`."),
@@ -169,13 +169,13 @@ pub(crate) static HOOKS: Section = Section {
         key("success", ValueShape::Texts).says("Command, with its arguments, after a run that did all it should."),
         key("warning", ValueShape::Texts)
             .says("Command after a run with warnings: rejected rows, or checks that only warn."),
-        key("failure", ValueShape::Texts).says("Command after a run that failed, or did a part."),
+        key("failure", ValueShape::Texts).says("Command after a run that failed or was partial."),
         key("interrupt", ValueShape::Texts).says("Command after a run that was interrupted."),
         key("finish", ValueShape::Texts).says("Command after every run."),
         key("error", ValueShape::Texts).says("Command after a run that could not begin: exit codes 2 and 75."),
         key("timeout", ValueShape::Text).says("How long a command may take, such as `30s`."),
         key("heartbeat", ValueShape::TextOrTable).says(
-            "URL that is asked for after each run, as a dead man's switch; `/fail` is added after a run that failed.",
+            "URL that is requested after each run, as a dead man's switch; `/fail` is added after a run that failed.",
         ),
     ],
 };
@@ -185,7 +185,7 @@ pub(crate) static STAGES: Section = Section {
     noun: "`stages`",
     keys: &[
         key("load", ValueShape::Table).says("Reading the sources into their tables."),
-        key("derive", ValueShape::Table).says("Bringing tables made from tables up to date."),
+        key("derive", ValueShape::Table).says("Updating derived tables."),
         key("publish", ValueShape::Table).says("Publishing the exports."),
         key("compact", ValueShape::Table).says("Compacting what is due."),
     ],
@@ -194,7 +194,7 @@ pub(crate) static STAGES: Section = Section {
 pub(crate) static STAGE: Section = Section {
     noun: "stage",
     keys: &[
-        key("retries", ValueShape::Whole).says("How often the stage is tried again after a failure that may pass."),
+        key("retries", ValueShape::Whole).says("How often the stage is retried after a transient error."),
         key("wait", ValueShape::Text)
             .says("Time before the first retry, `10s` by default; each is twice as long as the one before."),
     ],
@@ -292,11 +292,11 @@ pub(crate) static EXPORT: Section = Section {
         key("per", ValueShape::Text)
             .says("What one published part covers: a `day`, `hour`, `month`, or the whole `query`."),
         key("name", ValueShape::Text).says("Template of the names of parts, such as `SENSOR_{day:%Y%m%d}`."),
-        key("format", ValueShape::Text).says("Form of the files; `parquet` by default."),
+        key("format", ValueShape::Text).says("Format of the files; `parquet` by default."),
         key("mode", ValueShape::Text)
             .says("What a part does to the one before: `replace` it, `append` to it, or `upsert` by `keys`."),
         key("keys", ValueShape::Texts).says("Columns that identify a row of an upsert."),
-        key("file_size", ValueShape::Text).says("Size at which a part goes on in another file, such as `512MiB`."),
+        key("file_size", ValueShape::Text).says("Size at which a part continues in another file, such as `512MiB`."),
         key("delta", ValueShape::Flag).says("Whether a Delta log is kept beside the files."),
         key("query", ValueShape::Table).says("The query whose rows are published."),
     ],
@@ -314,7 +314,7 @@ pub(crate) static CHECK: Section = Section {
     noun: "check",
     keys: &[
         key("on", ValueShape::Text).says("The export that is checked."),
-        key("severity", ValueShape::Text).says("`error` keeps the part from being published, `warn` only tells."),
+        key("severity", ValueShape::Text).says("`error` keeps the part from being published, `warn` only reports."),
         key("not_null", ValueShape::Texts).says("Columns that hold no null."),
         key("unique", ValueShape::Texts).says("Columns whose values together occur once."),
         key("range", ValueShape::Table).says("Limits of the values of columns, by name."),

@@ -1,4 +1,4 @@
-//! Loads a job: reads its file and checks it to the last key.
+//! Loads a job: parses and validates its file.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

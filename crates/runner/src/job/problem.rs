@@ -200,7 +200,7 @@ pub(crate) enum Mistake {
     RowLimits,
     #[error("`{key}` names no program")]
     NoProgram { key: &'static str },
-    #[error("`{key}` is no URL")]
+    #[error("`{key}` is not a URL")]
     NoUrl { key: &'static str },
     #[error("`timeout` cannot be `{value}`")]
     Timeout { value: String },
@@ -208,7 +208,7 @@ pub(crate) enum Mistake {
     Retries { value: i64, most: i64 },
     #[error("`wait` cannot be `{value}`")]
     Wait { value: String },
-    #[error("`{value}` is no path of a file")]
+    #[error("`{value}` is not a path of a file")]
     NoFileName { value: String },
     #[error("`storage` is for files in object stores, and the source has none there")]
     NoObjectStore,
@@ -293,7 +293,7 @@ pub(crate) enum Mistake {
     CellsPerQuery,
     #[error("`file_size` is for files of rows")]
     CellsInOneFile,
-    #[error("`{value}` is no size")]
+    #[error("`{value}` is not a size")]
     NotASize { key: &'static str, value: String, problem: String },
     #[error("the export `{other}` publishes under this name too")]
     PublishedTwice { other: String },

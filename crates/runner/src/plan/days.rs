@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use chrono::{Days as Step, NaiveDate};
+use chrono::NaiveDate;
 use serde::Serialize;
 
 /// Days of a job's time zone.
@@ -21,6 +21,7 @@ impl Days {
         Self { known: BTreeSet::new(), unknown: true }
     }
 
+    /// Whether there are none, and none unknown.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty() && !self.unknown
     }
@@ -56,7 +57,7 @@ pub fn ranges(labels: &[&str]) -> String {
     let mut runs: Vec<(&str, &str)> = Vec::new();
     for label in labels {
         let day: Option<NaiveDate> = label.parse().ok();
-        let before = day.and_then(|day| day.checked_sub_days(Step::new(1)));
+        let before = day.and_then(|day| day.pred_opt());
         match runs.last_mut() {
             Some((_, last)) if before.is_some() && last.parse().ok() == before => *last = label,
             _ => runs.push((label, label)),

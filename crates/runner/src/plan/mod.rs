@@ -17,7 +17,7 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Its exports, in the order of the job file.
     pub exports: Vec<ExportPlan>,
-    /// Tables of which days are checked again.
+    /// Tables without exports, with days to check again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckPlan>,
 }

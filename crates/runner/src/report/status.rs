@@ -149,16 +149,13 @@ fn from_the_future(record: &RunRecord, credible: i64) -> String {
     if record.started > credible {
         let began = time(record.started).unwrap_or_default();
         return format!(
-            "runs/{}.json says that the run began at {began}, which is still to come: a clock was wrong, then or now; for ages the \
-             record does not count",
+            "runs/{}.json says that the run began at {began}, which is in the future: a clock was wrong, then or now; the record \
+             is ignored for ages",
             record.run
         );
     }
     let now = time(record.now).unwrap_or_default();
-    format!(
-        "run {} had the logical time {now}, which is still to come: for its age the time at which it began counts",
-        record.run
-    )
+    format!("run {} had the logical time {now}, which is in the future: its age counts from its start", record.run)
 }
 
 /// What is known of a job.

@@ -13,7 +13,7 @@ pub enum RunError {
     /// More rejected rows than the source allows.
     #[error(
         "{rejected} of {read} rows of source {source_name} were rejected, more than max_rejected = {limit} allows; \
-         nothing was committed. The rows and reasons are in {log}: mend the source or its columns, or raise the limit"
+         nothing was committed. The rows and reasons are in {log}: fix the source or its columns, or raise the limit"
     )]
     TooManyRejected {
         /// The source.
@@ -30,7 +30,7 @@ pub enum RunError {
     /// More rejected rows of a table's query than allowed.
     #[error(
         "{rejected} of {read} rows that the query of table {table} gave were rejected, more than {limit}; the table is as \
-         it was, the tables it reads are up to date. The rows and reasons are in {log}: mend the query or the layout"
+         it was, the tables it reads are up to date. The rows and reasons are in {log}: fix the query or the layout"
     )]
     TooManyQueryRejected {
         /// The table.
@@ -44,10 +44,10 @@ pub enum RunError {
         /// File with the rejected rows.
         log: String,
     },
-    /// A rebuild that would lose the rows of inputs.
+    /// A rebuild that would lose the rows of missing inputs.
     #[error(
-        "building table {table} anew would lose the rows of inputs that are gone: {}; put them back, or take them out of it \
-         for good with{}",
+        "rebuilding table {table} would lose the rows of missing inputs: {}; put them back, or remove their rows for good \
+         with{}",
         gone.join(", "),
         gone.iter().map(|path| format!(" --without {path}")).collect::<String>()
     )]
@@ -94,7 +94,7 @@ pub enum RunError {
         found: String,
     },
     /// A column in `keys` that the query does not return.
-    #[error("export {export}: `keys` names {key}, which is no column of its query: it gives {columns}")]
+    #[error("export {export}: `keys` names {key}, which is not a column of its query; the columns are {columns}")]
     UnknownKey {
         /// The export.
         export: String,
@@ -110,7 +110,7 @@ pub enum RunError {
         root: String,
     },
     /// A root with an unfinished restore.
-    #[error("a restore into {root} did not come to its end: run that `tidetable restore` again")]
+    #[error("a restore into {root} is unfinished: run that `tidetable restore` again")]
     HalfRestored {
         /// The root.
         root: String,
@@ -151,7 +151,7 @@ pub enum RunError {
         process: u32,
     },
     /// A file could not be moved to quarantine.
-    #[error("cannot set {path} aside: {source}")]
+    #[error("cannot move {path} to quarantine: {source}")]
     Staging {
         /// Path inside the store.
         path: String,
@@ -195,8 +195,8 @@ pub enum RunError {
     },
     /// Published parts of a table that no longer exists.
     #[error(
-        "export {export} has days that were made from table {table}, which is not there any more; put it back, or run with \
-         --rebuild to build the table, and from it those days, anew"
+        "export {export} has days that were made from table {table}, which does not exist any more; put it back, or run with \
+         --rebuild to rebuild the table and those days"
     )]
     TableMissing {
         /// The export.

@@ -136,7 +136,7 @@ pub fn run(
         }
     };
     if let Some(before) = &record.continues {
-        let note = format!("run {before} did not come to its end: this one goes on from what it left");
+        let note = format!("run {before} did not finish: this one continues it");
         observer.event(Event::Note(note));
     }
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
@@ -275,8 +275,8 @@ fn name_after(newest: &str, own: &str) -> String {
 fn ahead(now: i64) -> String {
     let time = chrono::DateTime::from_timestamp_micros(now).map(|time| time.to_rfc3339());
     format!(
-        "warning: the logical time of this run, {}, is still to come: it takes care of no moment of the schedule, and what \
-         expires by then counts as expired",
+        "warning: the logical time of this run, {}, is in the future: it counts as no scheduled run, and cells that expire \
+         by then count as expired",
         time.unwrap_or_default()
     )
 }

@@ -12,7 +12,7 @@ use crate::job::listed;
 pub enum ProposeError {
     /// An invalid name of a job.
     #[error(
-        "`{name}` is no name of a job: use 1 to 64 letters, digits, `-`, `_` and `.`, and start with one of the first two"
+        "`{name}` cannot be the name of a job: use 1 to 64 letters, digits, `-`, `_` and `.`, and start with one of the first two"
     )]
     BadName {
         /// The name.

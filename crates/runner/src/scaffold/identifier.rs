@@ -1,4 +1,4 @@
-//! Names as SQL takes them.
+//! Quoting of SQL identifiers.
 
 /// Reserved words of SQL.
 const RESERVED: [&str; 57] = [

@@ -132,7 +132,7 @@ pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan 
         ));
         format!("{{{ts}:%Y%m%d}}")
     } else if before {
-        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push("In digits of the calendar, since numbers since the epoch cannot say times before it.".to_owned());
         let form = match () {
             () if all(SECOND) => "%Y%m%dT%H%M%S",
@@ -141,7 +141,7 @@ pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan 
         };
         format!("{{{ts}:{form}}}")
     } else {
-        reasons.push("One row an entity and moment: tall and narrow, so that no row grows without end.".to_owned());
+        reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
         reasons.push(
             "{..:ms-reversed} instead of {..:ms} would put the newest first, if that is asked for most.".to_owned(),
         );
@@ -240,7 +240,7 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
     lines
 }
 
-/// Why the key starts as it does.
+/// The reasons for the first fields of the key.
 fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     let names: Vec<_> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
     let mut reasons = Vec::new();
@@ -274,8 +274,10 @@ fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     if !key.ties.is_empty() {
         let list: Vec<_> =
             key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str()).collect();
-        reasons
-            .push(format!("{} last: without it, readings of one moment would replace each other.", list.join(" and ")));
+        reasons.push(format!(
+            "{} last: without it, readings of the same time would replace each other.",
+            list.join(" and ")
+        ));
     }
     reasons
 }

@@ -1,4 +1,4 @@
-//! `tidetable backup` and `tidetable restore`: copies of the store that can be relied on.
+//! `tidetable backup` and `tidetable restore`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::output::values::{bytes, count, time};
 use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
-/// Makes a backup, lists those there are, or reads them back.
+/// Makes a backup, or lists or verifies existing ones.
 pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     if args.list {
         return list(global, args);
@@ -113,7 +113,7 @@ fn verify(global: &Global, args: &Backup) -> Result<(), CliError> {
     damaged(report.damaged.len(), "take another backup")
 }
 
-/// A row for each backup; of one that was just made, with what was copied.
+/// A row for each backup; for a new one, with the amount copied.
 fn rows(backups: &[(&Taken, Option<(u64, u64)>)]) -> ResultRows {
     let mut rows = ResultRows::of(objects::BACKUPS);
     for (backup, copied) in backups {

@@ -1,4 +1,4 @@
-//! `tidetable clean`: removes old records of runs and files beside the tables that nothing names, after saying which.
+//! `tidetable clean`: lists and removes old run records, and unreferenced files outside tables.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::objects;
 use crate::output::values::{bytes, count};
 use crate::output::{ResultRows, row, stdout};
 
-/// Cleans, or says what that would remove.
+/// Removes the files, or only lists them.
 pub fn clean(global: &Global, args: &Clean) -> Result<(), CliError> {
     let store = store(global)?;
     let clock = clock();

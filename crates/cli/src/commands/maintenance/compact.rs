@@ -1,4 +1,4 @@
-//! `tidetable compact`: fewer and denser files, without what was deleted or has expired.
+//! `tidetable compact`: merges the files of a table, and removes deleted and expired cells.
 
 use std::io::Write;
 
@@ -13,10 +13,10 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::write_object;
 use crate::output::values::{bytes, count};
-use crate::output::{ResultRows, row};
+use crate::output::{ResultRows, row, stdout};
 use crate::signals::stop_on_signals;
 
-/// Compacts the table, or says what that would do.
+/// Compacts the table, or shows the plan.
 pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     let store = store(global)?;
     let snapshot = store.snapshot(&args.table)?;
@@ -52,7 +52,7 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A line for each merge.
+/// A row for each merge.
 fn rows(snapshot: &tidetable_store::Snapshot, plan: &CompactionPlan) -> ResultRows {
     let mut rows = ResultRows::of(objects::MERGES);
     for merge in &plan.merges {

@@ -1,4 +1,4 @@
-//! `tidetable delete` and `tidetable drop-rows`: hiding rows and cells of a table.
+//! `tidetable delete` and `tidetable drop-rows`: hide rows and cells of a table.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -13,7 +13,7 @@ use crate::objects;
 use crate::output::values::{count, day};
 use crate::output::{ResultRows, row, stdout};
 
-/// Days named before they are only counted.
+/// Most days that are named; the rest is counted.
 const SHOWN: usize = 8;
 
 /// Deletes a row, or cells of it.
@@ -42,7 +42,7 @@ pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
     hide(global, &args.table, target, &args.how)
 }
 
-/// Deletes the rows of a prefix.
+/// Deletes the rows with a prefix.
 pub fn drop_rows(global: &Global, args: &DropRows) -> Result<(), CliError> {
     let prefix = args.prefix.clone().into_bytes();
     hide(global, &args.table, DropTarget::Prefix { prefix }, &args.how)
@@ -74,7 +74,7 @@ fn hide(global: &Global, table: &str, target: DropTarget, how: &Deleting) -> Res
     tell(global, table, &plan, Done::Hidden { version: version.number }, &version.table.job)
 }
 
-/// Asks on the terminal.
+/// Asks for confirmation on the terminal.
 fn agreed(table: &str, plan: &DropPlan) -> Result<bool, CliError> {
     let mut err = std::io::stderr().lock();
     let (rows, cells) = (count(plan.rows, "row"), count(plan.cells, "cell"));
@@ -88,19 +88,19 @@ fn agreed(table: &str, plan: &DropPlan) -> Result<bool, CliError> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// What became of a plan.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Hidden {
         version: u64,
     },
-    /// Nothing was done: it was only to be said, or the person did not agree.
+    /// Nothing was changed: a dry run, or not confirmed.
     Not {
         dry_run: bool,
     },
 }
 
-/// Says what was hidden, or would be.
+/// Reports what was hidden, or would be.
 fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) -> Result<(), CliError> {
     let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
     let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
@@ -124,7 +124,7 @@ fn tell(global: &Global, table: &str, plan: &DropPlan, done: Done, job: &str) ->
             }
         }
         (output, done) => {
-            // None: nothing was done.
+            // None: nothing was changed.
             let version = if let Done::Hidden { version } = done { Some(version) } else { None };
             let mut shown = ResultRows::of(objects::DELETED);
             shown.push(row![table, version, rows, cells, days]);

@@ -1,4 +1,4 @@
-//! `tidetable doctor`: what is damaged in a store, what that costs, and what can be done.
+//! `tidetable doctor`: reports damage of a store, its costs and the remedy.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::objects;
 use crate::output::values::count;
 use crate::output::{ResultRows, row, stdout};
 
-/// Looks for damage, and fixes it if that is asked for.
+/// Reports damage, and fixes it with `--fix`.
 pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
     let store = store(global)?;
     let now = clock();
@@ -30,7 +30,7 @@ pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
         0 => Ok(()),
         files => {
             let verb = if files == 1 { "is" } else { "are" };
-            let advice = if fixable { "; `tidetable doctor --fix` sets aside what can be" } else { "" };
+            let advice = if fixable { "; `tidetable doctor --fix` fixes what can be" } else { "" };
             Err(CliError::Unsound { files: format!("{} {verb}", count(files, "file")), advice })
         }
     }
@@ -41,7 +41,7 @@ fn tell(found: &Diagnosis, out: &mut impl Write) -> Result<(), CliError> {
         writeln!(out, "{}: {}", finding.path, finding.damage)?;
         writeln!(out, "  costs    {}", finding.costs)?;
         match (&finding.set_aside, finding.fixed, finding.fixable) {
-            (Some(to), true, _) => writeln!(out, "  set aside as {to}")?,
+            (Some(to), true, _) => writeln!(out, "  moved to {to}")?,
             (None, true, _) => writeln!(out, "  fixed")?,
             (_, false, true) => {}
             (_, false, false) => writeln!(out, "  do       {}", finding.remedy)?,

@@ -1,4 +1,4 @@
-//! `tidetable repair`: takes damaged SSTs out of a table, after saying what is lost with them.
+//! `tidetable repair`: removes damaged SSTs from a table, and reports what is lost with them.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::objects;
 use crate::output::values::{bytes, count, time};
 use crate::output::{ResultRows, bytes_value, row, stdout};
 
-/// Takes damaged SSTs out, or says what that would lose.
+/// Removes damaged SSTs, or reports what that would lose.
 pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     let store = store(global)?;
     let plan = RepairPlan::new(&store, &args.table, &args.drop)?;
@@ -58,10 +58,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
     if let Some(done) = done {
         done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;
         let job = &plan.version().table.job;
-        writeln!(
-            out,
-            "the next run builds those windows anew, as far as the inputs are still there\n  tidetable run {job}"
-        )?;
+        writeln!(out, "the next run rebuilds those windows from the inputs that still exist\n  tidetable run {job}")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tidetable vacuum`: removes what no version that is kept names, after saying what that is.
+//! `tidetable vacuum`: lists and removes old versions and unreferenced files.
 
 use std::io::Write;
 
@@ -13,10 +13,10 @@ use crate::objects;
 use crate::output::values::{bytes, count};
 use crate::output::{ResultRows, row, stdout};
 
-/// Of half-written files that may go: a younger one may have a writer. Microseconds.
+/// Minimum age of a half-written file; a younger one may have a writer. Microseconds.
 const LEAST_AGE: i64 = HOUR;
 
-/// Removes old versions and leftovers, or says what that would remove.
+/// Removes old versions and leftovers, or only lists them.
 pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
     let store = store(global)?;
     let ago = |age: i64| clock().saturating_sub(age);
@@ -35,7 +35,7 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         }
         Ok(())
     };
-    // First, since removing these writes nothing: the disk may be full.
+    // First, because removing them writes nothing, and the disk may be full.
     let leftovers = if args.table.is_none() { store.leftovers(half_written_before)? } else { Vec::new() };
     if args.yes {
         leftovers.iter().try_for_each(|removal| store.blobs().delete(&removal.path))?;
@@ -52,7 +52,7 @@ pub fn vacuum(global: &Global, args: &Vacuum) -> Result<(), CliError> {
         tell(Some(&name), &removals, &mut out)?;
     }
     if args.yes {
-        // Where there is still no room for it, a run makes it later.
+        // Without room now, a run does it later.
         let _ = store.keep_reserve();
     }
     if args.table.is_none() {

@@ -1,4 +1,4 @@
-//! `tidetable verify`: reads tables, exports and records back and says whether they are whole.
+//! `tidetable verify`: reads tables, exports and records and checks that they are intact.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::objects;
 use crate::output::values::{bytes, count};
 use crate::output::{ResultRows, row, stdout};
 
-/// Verifies a table or all of them, the files of exports, or all that the store holds.
+/// Verifies a table or all tables, the files of exports, or the whole store.
 pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let store = store(global)?;
     let options = VerifyOptions { all_versions: args.all_versions, checksums_only: args.checksums };
@@ -54,16 +54,16 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     }
 }
 
-/// A file beside the tables.
+/// A file outside tables.
 struct OtherFile {
     kind: &'static str,
-    /// The export, or the job.
+    /// The export or the job.
     of: String,
     path: String,
-    /// Of an export: the part.
+    /// For an export: the part.
     label: Option<String>,
     bytes: Option<u64>,
-    /// What is wrong with it.
+    /// What is wrong; empty if intact.
     damage: String,
 }
 
@@ -115,7 +115,7 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     Ok(files)
 }
 
-/// The records of runs, and the rejected rows that they name.
+/// The run records, and the rejected rows that they name.
 fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     let blobs = store.blobs().as_ref();
     let runs = Runs::of(blobs);
@@ -131,7 +131,7 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
         };
         let path = format!("runs/{run}.json");
         match runs.load(&run) {
-            // What is gone meanwhile was cleaned away.
+            // Removed by `clean` meanwhile.
             Ok(None) => {}
             Ok(Some(record)) => {
                 let rejects = rejected_rows(blobs, &record).err().map(|error| error.to_string());
@@ -143,7 +143,7 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     Ok(files)
 }
 
-/// A line for each export, one for all records, and one for each file that is damaged.
+/// A line for each export, one for all records, and one for each damaged file.
 fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError> {
     let mut groups: Vec<(String, Vec<&OtherFile>)> = Vec::new();
     for file in files {

@@ -55,7 +55,7 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What the manifest says, in words of a job file where it is about the layout.
+/// The manifest, with the layout in terms of the job file.
 fn manifest(snapshot: &Snapshot) -> Result<Value, CliError> {
     let (version, layout) = (snapshot.version(), snapshot.layout());
     let (identity, spec) = (&version.table, &version.table.spec);

@@ -1,4 +1,4 @@
-//! `tidetable history`: past runs, the newest first.
+//! `tidetable history`: past runs, newest first.
 
 use std::io::Write;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
         Since::Ago(age) => clock().saturating_sub(age),
     });
     let keys = match objects::HISTORY.split_last() {
-        // Errors are sentences: `status JOB` shows the last one.
+        // Errors are too long for a table: `status JOB` shows the last one.
         Some((_, keys)) if global.output == Output::Table => keys,
         _ => objects::HISTORY,
     };
@@ -64,14 +64,14 @@ pub fn history(global: &Global, args: &History) -> Result<(), CliError> {
     rows.print(global.output)
 }
 
-/// How a run ended, or that it goes on.
+/// The outcome of a run, or `running`.
 fn state(root: &str, record: &RunRecord) -> Result<&'static str, CliError> {
     let root = Path::new(root);
     let path = || tidetable_runner::lock_path(root, &record.job);
     Ok(state_of(root, record).map_err(|source| RunError::Lock { path: path(), source })?)
 }
 
-/// Shows all that is known of one run.
+/// Shows one run in full.
 fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliError> {
     let mut out = stdout();
     if global.output == Output::Json {
@@ -95,7 +95,7 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
         }
     }
     if let Some(before) = &record.continues {
-        line("goes on from run", json!(before));
+        line("continues run", json!(before));
     }
     line("rejected rows", json!(record.all_rejected()));
     if let Some(error) = &record.error {
@@ -115,11 +115,11 @@ fn one(global: &Global, store: &Store, record: &RunRecord) -> Result<(), CliErro
     Ok(())
 }
 
-/// That a job without runs to be listed is one.
+/// Fails for an unknown job, when it has no runs to list.
 fn known(global: &Global, store: &Store, job: &str) -> Result<(), CliError> {
     let mut known = project_if_any(global)?.map(|project| project.jobs()).unwrap_or_default();
     for record in Runs::of(store.blobs().as_ref()).known_newest_first(None)? {
-        // What cannot be read was told above.
+        // Unreadable records were reported above.
         known.extend(record.ok().map(|record| record.job));
     }
     known.sort_unstable();

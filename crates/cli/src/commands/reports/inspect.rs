@@ -1,4 +1,4 @@
-//! `tidetable inspect`: what is inside an SST.
+//! `tidetable inspect`: the contents of an SST.
 
 use std::fs::File;
 use std::io::Write;
@@ -48,7 +48,7 @@ pub fn inspect(global: &Global, args: &Inspect) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What the numbers of groups and columns stand for.
+/// Names for the numbers of groups and columns.
 fn groups(reader: &Reader, out: &mut impl Write) -> Result<(), CliError> {
     for (at, group) in reader.schema().groups.iter().enumerate() {
         for (number, column) in group.columns.iter().enumerate() {

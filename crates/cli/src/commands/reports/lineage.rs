@@ -1,4 +1,4 @@
-//! `tidetable lineage`: what came from what.
+//! `tidetable lineage`: which inputs and versions tables and parts were made from.
 
 use tidetable_runner::Lineage;
 use tidetable_store::Published;

@@ -1,4 +1,4 @@
-//! `tidetable rejects`: the rows that a run could not load, and why.
+//! `tidetable rejects`: the rejected rows of a run, with reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +16,7 @@ use crate::objects::write_object;
 use crate::output::values::count;
 use crate::output::{FILES_OF_SQL, ResultRows, row, stdout};
 
-/// A header longer than this is none.
+/// Longest header; a longer first line is none.
 const LONGEST_HEADER: u64 = 1 << 20;
 /// Bytes of a row that are kept.
 const KEPT: usize = 4 << 10;
@@ -53,7 +53,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The run that was asked for, or the last of the job that has rejected rows.
+/// The given run, or the last run of the job with rejected rows.
 fn find(store: &Store, args: &Rejects) -> Result<Option<RunRecord>, CliError> {
     let runs = Runs::of(store.blobs().as_ref());
     if let Some(run) = &args.run {
@@ -103,12 +103,12 @@ fn table(
     Ok(())
 }
 
-/// A reason without the values that differ from row to row: what stands between double quotes.
+/// A reason without the values that vary by row: text in double quotes.
 fn without_values(reason: &str) -> String {
     reason.split('"').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "\"..\"" }).collect()
 }
 
-/// The rows as they stand in their inputs, below the header that those have.
+/// The rows as in their inputs, below the header of the inputs.
 fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &mut impl Write) -> Result<(), CliError> {
     let files: BTreeSet<&str> = rows.iter().map(|row| row.file.as_str()).collect();
     let headers: BTreeSet<String> = files.iter().filter_map(|file| header(project?, file)).collect();
@@ -123,7 +123,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
     for header in headers {
         writeln!(out, "{header}")?;
     }
-    // A row that two tables could not take is one row of its file.
+    // A row that two tables rejected is one row of its file.
     let mut seen = BTreeSet::new();
     let mut cut = 0;
     for row in rows.iter().filter(|row| seen.insert((row.file.as_str(), row.line))) {
@@ -136,7 +136,7 @@ fn raw(global: &Global, project: Option<&Project>, rows: &[RejectedRow], out: &m
     Ok(())
 }
 
-/// The first line of an input that is text on this machine.
+/// The first line of a local text input.
 fn header(project: &Project, file: &str) -> Option<String> {
     let compressed = [".gz", ".zst", ".parquet"].iter().any(|ending| file.ends_with(ending));
     let path = project.resolve(file);

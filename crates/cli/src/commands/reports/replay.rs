@@ -10,7 +10,7 @@ use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::values::count;
 
-/// Runs the job of a run once more, with the inputs that had rejected rows as if they had changed.
+/// Runs the job of a run again, treating the inputs with rejected rows as changed.
 pub fn replay(global: &Global, args: &Replay) -> Result<(), CliError> {
     let project = project(global)?;
     let store = open_store(&project)?;

@@ -1,4 +1,4 @@
-//! `tidetable status`: how jobs stand.
+//! `tidetable status`: the status of jobs.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::output::values::time;
 use crate::output::{ResultRows, row, stdout};
 use crate::{args, objects};
 
-/// Shows how a job stands, or all of them.
+/// Shows the status of a job, or of all of them.
 pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError> {
     let project = project_if_any(global)?;
     let clock = clock();
@@ -48,7 +48,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     }
 }
 
-/// A row for each job, for people.
+/// A row for each job, for a table.
 fn short(jobs: &[Status], now: i64) -> ResultRows {
     let mut rows = ResultRows::new(&[
         "job",
@@ -81,7 +81,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
     rows
 }
 
-/// All that is known of one job, for people.
+/// All details of one job, for a table.
 fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     let mut rows = ResultRows::new(&["what", "value"]);
     let mut line = |what: &str, value: Value| rows.push(row![what, value]);
@@ -117,7 +117,7 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
     rows
 }
 
-/// A row for each job, with all that is known.
+/// A row for each job with all details.
 fn long(jobs: &[Status], now: i64, args: &args::Status, output: args::Output) -> ResultRows {
     let mut rows = ResultRows::of(objects::STATUS);
     let list = |of: &[DaysOf]| if output == args::Output::Json { json!(of) } else { json!(days(of)) };
@@ -153,12 +153,12 @@ fn newest(status: &Status) -> Option<i64> {
     if status.publishes { status.published_until } else { status.data_until }
 }
 
-/// The day, of UTC or a zone near it, that ends at `until`.
+/// The day, in UTC or a zone near it, that ends at `until`.
 fn day_before(until: i64) -> Option<String> {
     Some(chrono::DateTime::from_timestamp_micros(until.checked_sub(DAY / 2)?)?.date_naive().to_string())
 }
 
-/// Days of several exports as a person says them.
+/// Formats the days of several exports.
 fn days(of: &[DaysOf]) -> String {
     let said = |one: &DaysOf| {
         let labels: Vec<&str> = one.days.iter().map(String::as_str).collect();
@@ -167,7 +167,7 @@ fn days(of: &[DaysOf]) -> String {
     of.iter().map(said).collect::<Vec<_>>().join("; ")
 }
 
-/// An age in its two largest units: `3d 4h`.
+/// Formats an age in its two largest units: `3d 4h`.
 fn age(micros: i64) -> String {
     let minutes = micros / MINUTE;
     let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);

@@ -1,4 +1,4 @@
-//! `tidetable tables`: what the store holds.
+//! `tidetable tables`: tables and exports of the store.
 
 use tidetable_store::{Published, leave_out};
 

@@ -10,11 +10,11 @@ use crate::diagnostics::{print_error, print_message};
 use crate::error::CliError;
 use crate::output::values::count;
 
-/// What the command line asks of the run of a job.
+/// The options for the run of a job.
 pub type OptionsOf<'a> = &'a dyn Fn(&Job) -> Result<RunOptions, CliError>;
 
-/// Runs every job of the project, each after those it depends on, or shows the plan of each. One that fails keeps those that
-/// come after it from running, and no others.
+/// Runs every job of the project in dependency order, or shows the plans. If a job fails, those that
+/// depend on it do not run; the others do.
 pub fn run_all(
     global: &Global,
     project: &Project,
@@ -44,7 +44,7 @@ pub fn run_all(
                     }
                     show(global, &plan)
                 }
-                // What it reads is not there before those have run.
+                // Its inputs do not exist before those have run.
                 Err(_) if after.iter().any(|before| unmade.contains(&before.as_str())) => {
                     unmade.push(&job.name);
                     let text = format!("{}: what it does is known once {} has run", job.name, after.join(", "));

@@ -1,4 +1,4 @@
-//! `tidetable run JOB --catch-up`: a run for each scheduled moment that is to be made up for, at its logical time.
+//! `tidetable run JOB --catch-up`: a run for each scheduled time to make up for, at its logical time.
 
 use serde_json::json;
 use tidetable_layout::time::DAY;
@@ -15,20 +15,20 @@ use crate::objects;
 use crate::output::values::{count, local_time, time};
 use crate::output::{ResultRows, row};
 
-/// How far the next moment is looked for where nothing is to be run.
+/// How far to search for the next scheduled time.
 const AHEAD: i64 = 366 * DAY;
 
-/// What a run that catches up goes by.
+/// The schedule and state of a job.
 struct CatchUp<'a> {
     job: &'a Job,
     cron: Cron,
     store: Store,
-    /// The time it is.
+    /// The current time.
     now: i64,
 }
 
-/// Runs `job` for the moments of its schedule that are due, or lists them. A moment that fails keeps those after it from
-/// being run; days that could not be published do not, since the next run tries them again.
+/// Runs `job` for the scheduled times that are due, or lists them. A failed run stops those after
+/// it; unpublished days do not, since the next run tries them again.
 pub(crate) fn catch_up(
     global: &Global,
     project: &Project,
@@ -60,7 +60,7 @@ pub(crate) fn catch_up(
         let options = RunOptions { now: *moment, run: ulid_text(ids.next()), ..options.clone() };
         match run_one(global, project, job, &options, ids) {
             Ok(Some(_)) => {}
-            // Whoever runs the job now is asked for no more.
+            // Another run holds the lock.
             Ok(None) => return Ok(()),
             Err(error @ (CliError::Partial { .. } | CliError::Checks { .. }))
                 if !later.is_empty() && !options.fail_fast =>
@@ -81,30 +81,30 @@ pub(crate) fn catch_up(
 }
 
 impl CatchUp<'_> {
-    /// The moments for which the job is to be run, by the records that are there now.
+    /// The times for which the job is to run, by the current records.
     fn moments(&self) -> Result<Vec<i64>, CliError> {
         let Self { job, cron, store, now } = self;
         let last = done_until(Runs::of(store.blobs().as_ref()), &job.name, *now)?;
         Ok(to_run(cron, job.timezone, job.catch_up, job.catch_up_window, last, *now))
     }
 
-    /// A moment in the time zone of the job.
+    /// A time in the time zone of the job.
     fn shown(&self, moment: i64) -> String {
         local_time(self.job.timezone, moment).unwrap_or_default()
     }
 
-    /// Says that there is nothing to run, and until when.
+    /// The message that nothing is due, with the next time.
     fn nothing(&self) -> String {
         let next = moments(&self.cron, self.job.timezone, self.now, self.now.saturating_add(AHEAD));
         let next = next.first().map(|next| format!("; next is {}", self.shown(*next))).unwrap_or_default();
-        format!("{} is not due, and has no missed moment to make up for{next}", self.job.name)
+        format!("{} is not due, and has no missed run to make up for{next}", self.job.name)
     }
 
     fn list(&self, global: &Global, found: &[i64]) -> Result<(), CliError> {
         let mut rows = ResultRows::of(objects::MOMENTS);
         for moment in found {
             let why = if *moment >= minute_of(self.now) { "due" } else { "missed" };
-            // For programs all times are in UTC.
+            // JSON has all times in UTC.
             let time = if global.output == Output::Json { json!(time(*moment)) } else { json!(self.shown(*moment)) };
             rows.push(row![self.job.name, time, why]);
         }
@@ -115,13 +115,13 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Says which moments are not run because one before them failed.
+    /// Reports the times that are skipped after a failure.
     fn tell_left(&self, global: &Global, left: &[i64]) {
         let (Some(first), Some(last)) = (left.first(), left.last()) else { return };
         let which = match left.len() {
             1 => self.shown(*first),
             number => {
-                format!("{}, {} to {}", count(number as u64, "moment"), self.shown(*first), self.shown(*last))
+                format!("{}, {} to {}", count(number as u64, "scheduled time"), self.shown(*first), self.shown(*last))
             }
         };
         print_message(global, &format!("not run after that: {which}; run --catch-up again makes up for all"));

@@ -22,7 +22,7 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A row for each table, input that is not as it was, and part to publish.
+/// A row for each table, changed input and part to publish.
 fn rows(plan: &Plan, output: Output) -> ResultRows {
     let mut rows = ResultRows::of(objects::PLAN);
     let mut row = |kind: &str, name: &str, of: &str, why: &str, days: String, size: u64| {

@@ -24,10 +24,10 @@ pub fn run(global: &Global, args: &Run) -> Result<(), CliError> {
     let project = project(global)?;
     let ids = UlidIds::default();
     let how = How::new(&args.how)?;
-    // A job file with mistakes says nothing of its zone.
+    // The time zone of an invalid job file is unknown.
     let unread = options(&args.days, Tz::UTC, &how, &ids)?;
     let Some(name) = &args.job else {
-        // The same for all of them.
+        // All jobs share the logical time.
         let now = args.days.now.unwrap_or_else(clock);
         let options = |job: &Job| Ok(RunOptions { now, ..options(&args.days, job.timezone, &how, &ids)? });
         return run_all(global, &project, (&unread, &options), args.dry_run, &ids);

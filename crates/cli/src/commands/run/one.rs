@@ -1,4 +1,4 @@
-//! Runs one job and shows what it did.
+//! Runs one job and shows the result.
 
 use tidetable_runner::{
     CheckRecord, Job, JobError, Outcome, PartState, Project, RunOptions, RunRecord, Severity, UlidIds, refused,
@@ -13,7 +13,7 @@ use crate::log;
 use crate::output::values::count;
 use crate::progress::Watcher;
 
-/// Loads a job that is to be run. If it has mistakes that is told to whom its hooks name.
+/// Loads a job to run. If it is invalid, its hooks are called.
 pub fn load(global: &Global, project: &Project, name: &str, options: &RunOptions) -> Result<Job, JobError> {
     Job::load(project, name).inspect_err(|error| {
         let watcher = Watcher::new(global, &options.stop);
@@ -22,7 +22,7 @@ pub fn load(global: &Global, project: &Project, name: &str, options: &RunOptions
     })
 }
 
-/// Runs a job and shows what it did: its record, `None` if another run goes on and was left alone.
+/// Runs a job and shows the result: its record, or `None` if another run holds the lock and this one was skipped.
 pub fn run_one(
     global: &Global,
     project: &Project,
@@ -39,7 +39,7 @@ pub fn run_one(
         return Ok(None);
     };
     let shown = match summary::show(global, project, job, &report) {
-        // Whoever read the summary has read enough; how the run ended is told by the exit code all the same.
+        // The reader closed the pipe; the exit code still tells how the run ended.
         Err(error) if error.is_closed_pipe() => Ok(()),
         shown => shown,
     };
@@ -57,7 +57,7 @@ pub fn run_one(
     }
 }
 
-/// Whether a check failed that keeps what it looked at from being published.
+/// Whether a check of severity `error` failed.
 pub fn is_broken(check: &CheckRecord) -> bool {
     !check.passed && check.severity == Severity::Error
 }

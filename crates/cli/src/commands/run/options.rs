@@ -1,4 +1,4 @@
-//! Options of a run, from those of the command line.
+//! Converts the options of the command line to those of a run.
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -10,10 +10,10 @@ use crate::commands::clock;
 use crate::error::CliError;
 use crate::signals::stop_on_signals;
 
-/// Bytes of a load that only plans.
+/// Memory budget of a dry run, in bytes.
 const DEFAULT_MEMORY: u64 = 384 << 20;
 
-/// How a run does what it does.
+/// Options on how a run works.
 #[derive(Debug, Clone)]
 pub struct How {
     jobs: usize,
@@ -43,7 +43,7 @@ impl How {
     }
 }
 
-/// What the command line asks of a run of a job whose days are those of a zone.
+/// The options of a run, with days in the time zone `zone`.
 pub fn options(args: &RunDays, zone: Tz, how: &How, ids: &UlidIds) -> Result<RunOptions, CliError> {
     let only = |only: &OnlyDays| match only {
         OnlyDays::Failed => Only::Failed,

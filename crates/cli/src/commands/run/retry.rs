@@ -1,4 +1,4 @@
-//! `tidetable retry`: tries again what a run left.
+//! `tidetable retry`: tries again what a run left over.
 
 use chrono::NaiveDate;
 use tidetable_runner::{Job, PartState, RunOptions, UlidIds, open_store};
@@ -9,7 +9,6 @@ use crate::args::{Global, Retry, RunDays, selected_of};
 use crate::commands::{find_run, project};
 use crate::error::CliError;
 
-/// Tries again what a run left.
 pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
     let project = project(global)?;
     let store = open_store(&project)?;
@@ -24,11 +23,11 @@ pub fn retry(global: &Global, args: &Retry) -> Result<(), CliError> {
         .filter(|part| missed(part.state))
         .map(|part| (part.export.clone(), part.label.clone()))
         .collect();
-    // Days of tables whose checks failed are checked again by any run of the job.
+    // Any run of the job repeats failed checks of tables.
     if !record.outcome.is_open() && parts.is_empty() && !record.checks.iter().any(is_broken) {
         return Err(CliError::NothingLeft { run: record.run.clone() });
     }
-    // A run that stopped on its way has tried only some of what it would have.
+    // An interrupted run has tried only some of its parts.
     let parts = if record.outcome.is_open() { record.asked.parts.clone() } else { Some(parts) };
     let (from, to) = (record.asked.from, record.asked.to);
     let days = (from.is_some() || to.is_some()).then(|| from.unwrap_or(NaiveDate::MIN)..=to.unwrap_or(NaiveDate::MAX));

@@ -1,11 +1,11 @@
-//! Lines of a crontab, for the cron of Debian and others: it knows one time zone, and takes `%` for a line end.
+//! Crontab lines, for the cron of Debian and others, which knows one time zone and takes `%` for a line end.
 
 use chrono_tz::Tz;
 use tidetable_runner::{CatchUp, minutes_elsewhere};
 
 use super::entry::{Invocation, Scheduled};
 
-/// A line for each job, and one for when the machine starts where missed moments are made up for.
+/// A line for each job, and an `@reboot` line if missed runs are made up for.
 pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Option<Tz>, now: i64) -> String {
     let mut text =
         format!("# Jobs of tidetable in {}; add these lines with: crontab -e\n", invocation.folder.replace('\n', " "));
@@ -17,7 +17,7 @@ pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Opti
         let fields: Vec<&str> = written.split_whitespace().collect();
         text.push_str(&format!("# {}: {} in {}\n", job.name, fields.join(" "), zone.name()));
         let same = cron_zone.is_some_and(|cron_zone| cron_zone == zone || is_utc(cron_zone) && is_utc(zone));
-        // A zone that is not known may be any.
+        // Any zone is possible if it is unknown.
         let other = cron_zone.unwrap_or(Tz::UTC);
         let (times, guard) = if same {
             (fields.join(" "), String::new())
@@ -44,14 +44,14 @@ pub(super) fn lines(jobs: &[Scheduled], invocation: &Invocation, cron_zone: Opti
         };
         line(&times, &guard);
         if job.catch_up != CatchUp::None {
-            // What was missed while the machine was off.
+            // Makes up for runs missed while the machine was off.
             line("@reboot", "");
         }
     }
     text
 }
 
-/// The program, at work in the folder of the project.
+/// The command, run in the project directory.
 fn called(invocation: &Invocation) -> String {
     format!("{} -C {}", quoted(&invocation.binary), quoted(&invocation.folder))
 }
@@ -74,7 +74,7 @@ fn is_utc(zone: Tz) -> bool {
     )
 }
 
-/// A word of a shell.
+/// Quotes a word for the shell.
 fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {

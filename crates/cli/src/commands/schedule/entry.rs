@@ -1,15 +1,15 @@
-//! What crontab lines and systemd units are made of.
+//! Data for crontab lines and systemd units.
 
 use tidetable_runner::{Cron, Job};
 
-/// A job that has a schedule.
+/// A job with a schedule.
 pub(super) struct Scheduled {
     pub(super) job: Job,
     pub(super) written: String,
     pub(super) cron: Cron,
 }
 
-/// What every line and unit names.
+/// The parts common to all lines and units.
 pub(super) struct Invocation {
     pub(super) binary: String,
     pub(super) folder: String,

@@ -1,4 +1,4 @@
-//! `tidetable schedule`: jobs for cron and systemd, and what is due.
+//! `tidetable schedule`: crontab lines, systemd units, and due jobs.
 
 pub(crate) mod crontab;
 pub(crate) mod entry;
@@ -22,7 +22,7 @@ use entry::{Invocation, Scheduled};
 
 /// Days that `--check` looks ahead.
 const AHEAD: i64 = 7 * DAY;
-/// Moments of a job that a person reads.
+/// Most times of a job in a table.
 const SHOWN: usize = 14;
 
 /// Prints lines or units, or what is due.
@@ -65,7 +65,7 @@ pub fn schedule(global: &Global, args: &Schedule) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The jobs of the project that have a schedule; a job file with mistakes is an error, since its job would not run.
+/// The jobs of the project with a schedule. An invalid job file is an error, since the job would not run.
 fn scheduled(project: &Project) -> Result<Vec<Scheduled>, CliError> {
     let mut found = Vec::new();
     for name in project.jobs() {
@@ -93,12 +93,12 @@ fn invocation(global: &Global, project: &Project, args: &Schedule) -> Result<Inv
     })
 }
 
-/// The zone of the machine, if it is known.
+/// The time zone of the machine, if known.
 fn machine_zone() -> Option<Tz> {
     iana_time_zone::get_timezone().ok()?.parse().ok()
 }
 
-/// Lists what runs and what was missed.
+/// Lists scheduled and missed runs.
 fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Result<(), CliError> {
     let store = open_store(project)?;
     let runs = Runs::of(store.blobs().as_ref());
@@ -106,7 +106,7 @@ fn check(global: &Global, project: &Project, jobs: &[Scheduled], now: i64) -> Re
     for Scheduled { job, cron, .. } in jobs {
         let zone = job.timezone;
         let shown = |moment: i64| {
-            // For programs all times are in UTC.
+            // JSON has all times in UTC.
             if global.output == Output::Json {
                 return json!(time(moment));
             }

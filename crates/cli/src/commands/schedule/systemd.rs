@@ -1,4 +1,4 @@
-//! A service and a timer of systemd for each job. Their logs go to the journal.
+//! A systemd service and timer for each job. Their output goes to the journal.
 
 use tidetable_runner::{CatchUp, Cron};
 
@@ -33,13 +33,13 @@ fn timer(scheduled: &Scheduled) -> (String, String) {
         job.name,
         written.split_whitespace().collect::<Vec<_>>().join(" "),
         job.timezone.name(),
-        // What was missed while the machine was off is run when it is back.
+        // Runs missed while the machine was off start at boot.
         job.catch_up != CatchUp::None,
     );
     (format!("tidetable-{}.timer", job.name), text)
 }
 
-/// The same moments as calendar events. Systemd wants both the day and the weekday to fit, cron one of them if both are
+/// The schedule as calendar events. Systemd requires both day and weekday to match, cron either of them if both are
 /// given: that takes two events.
 fn calendars(cron: &Cron) -> Vec<String> {
     let list = |values: Vec<u32>, all: usize| match values.len() == all {
@@ -58,7 +58,7 @@ fn calendars(cron: &Cron) -> Vec<String> {
     }
 }
 
-/// A word of a command line of systemd.
+/// Quotes a word for a systemd command line.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     format!("\"{escaped}\"")

@@ -17,7 +17,7 @@ use crate::args::{Global, Sql};
 use crate::error::CliError;
 use run::{Runner, Showing};
 
-/// Runs the statements, the first wrong one being the last.
+/// Runs the statements up to the first that fails.
 pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     let store = store_if_any(global)?;
     let runtime = runtime()?;
@@ -42,7 +42,7 @@ pub fn sql(global: &Global, args: &Sql) -> Result<(), CliError> {
     runner.run_all(&script, &found)
 }
 
-/// What to run; `None` if a person is to be asked.
+/// The script to run; `None` for the prompt.
 fn script(args: &Sql) -> Result<Option<String>, CliError> {
     let failed = |path: String| move |source| CliError::File { path, source };
     match (args.statements.as_ref().or(args.query.as_ref()), &args.file) {

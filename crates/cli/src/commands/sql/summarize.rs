@@ -1,4 +1,4 @@
-//! `SUMMARIZE t`: a row for each column of a table or a query, with its least and greatest value and others.
+//! `SUMMARIZE t`: statistics for each column of a table or query.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
@@ -9,16 +9,16 @@ use crate::error::CliError;
 use crate::objects;
 use crate::output::{ResultRows, row, value_text};
 
-/// Aggregates of each column.
+/// Number of aggregates for each column.
 const OF_EACH: usize = 4;
 
-/// What is to be summarized, if a statement asks for that.
+/// The table or query of a `SUMMARIZE` statement.
 pub(crate) fn asked(statement: &str) -> Option<&str> {
     let (word, of) = statement.trim().split_once(char::is_whitespace)?;
     word.eq_ignore_ascii_case("summarize").then(|| of.trim()).filter(|of| !of.is_empty())
 }
 
-/// The query of all rows.
+/// The query for all rows.
 pub(crate) fn source(of: &str) -> String {
     let first = of.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
     match first.to_ascii_lowercase().as_str() {
@@ -27,7 +27,7 @@ pub(crate) fn source(of: &str) -> String {
     }
 }
 
-/// Reads all rows once. Distinct values are counted about.
+/// Reads all rows once. Distinct counts are approximate.
 pub(crate) async fn summary(session: &Session, of: &str) -> Result<ResultRows, CliError> {
     let source = source(of);
     let schema = session.sql(&source).await?.schema().as_arrow().clone();

@@ -1,4 +1,4 @@
-//! The versions of tables that a query reads.
+//! Resolves `--version` for the tables of a query.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tidetable_store::Store;
 use crate::args::Sql;
 use crate::error::CliError;
 
-/// The versions to read. A number without a table is for the one that the query reads.
+/// The versions to read. A number without a table is for the only table of the query.
 pub(super) fn versions(store: &Store, args: &Sql, query: &str) -> Result<TableVersions, CliError> {
     let mut versions = TableVersions { as_of: args.as_of_commit, ..TableVersions::default() };
     if args.version.is_empty() {

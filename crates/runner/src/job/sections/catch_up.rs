@@ -31,7 +31,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> (CatchUp, i6
     (catch_up, window)
 }
 
-/// `7d`, `36h` or `90m` in microseconds.
+/// Parses `7d`, `36h` or `90m` into microseconds.
 fn window(text: &str) -> Option<i64> {
     let units = [('d', DAY), ('h', HOUR), ('m', MINUTE)];
     let (number, micros) = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(*unit)?, *micros)))?;

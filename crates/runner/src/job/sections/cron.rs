@@ -24,7 +24,7 @@ const FIELDS: [CronField; 5] = [
 /// What is wrong with a schedule, with the byte range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CronError {
-    /// Not five fields, but `found`.
+    /// `found` fields instead of five.
     Count { found: usize },
     /// An invalid field.
     Field { field: &'static str, text: String, low: u32, high: u32, at: Range<usize> },

@@ -53,6 +53,12 @@ impl Export {
             ExportMode::Upsert => self.per == Per::Query,
         }
     }
+
+    /// The directory below `exports/` of its Delta table; `None` without `delta`.
+    pub(crate) fn delta_folder(&self) -> Option<&str> {
+        let template = self.name_template.as_str();
+        self.delta.then(|| template.split_once('/').map_or(template, |(folder, _)| folder))
+    }
 }
 
 /// What a part does to the one before.

@@ -1,4 +1,4 @@
-//! Reads `[hooks]` and `[metrics]`: what follows a run.
+//! Reads `[hooks]` and `[metrics]`.
 
 use std::path::PathBuf;
 use std::time::Duration;

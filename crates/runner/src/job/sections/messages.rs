@@ -115,7 +115,7 @@ fn is_identifier(name: &str) -> bool {
     first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `fields = { pressure = 1, .. }`.
+/// Reads `fields = { pressure = 1, .. }`.
 fn declared_fields(reader: &mut Reader<'_>, named: &Named<'_>, fields: &Fields<'_>) -> Option<Body> {
     let before = reader.count();
     // A field of type `string` is a scalar, even if a message has that name.

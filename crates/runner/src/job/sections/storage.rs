@@ -102,7 +102,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, source: &Fields<'_>, spec: &SourceSp
     settings
 }
 
-/// `{ env = "NAME" }` or `{ file = "PATH" }`.
+/// Reads `{ env = "NAME" }` or `{ file = "PATH" }`.
 pub(crate) fn elsewhere(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<SettingValue> {
     let at = fields.key_at(key);
     let secret = Fields::of_value(reader, &SECRET, fields.value(key)?, at.clone())?;

@@ -45,7 +45,7 @@ pub(crate) fn read(
     None
 }
 
-/// `from = { query = { file = "x.sql" }, time = "ts" }`
+/// Reads `from = { query = { file = "x.sql" }, time = "ts" }`.
 fn query(
     reader: &mut Reader<'_>,
     from: &Fields<'_>,

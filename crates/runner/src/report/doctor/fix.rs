@@ -68,8 +68,8 @@ fn mend(
     let used = names.iter().filter_map(number).max().unwrap_or(0).max(health.newest);
     health.mend(used, ids, &|path| {
         quarantine.aside(path).map(drop).map_err(|error| match error {
-            RunError::Staging { path, source } => StoreError::Io { action: "set aside", path, source },
-            other => StoreError::Io { action: "set aside", path: path.to_owned(), source: io::Error::other(other) },
+            RunError::Staging { path, source } => StoreError::Io { action: "quarantine", path, source },
+            other => StoreError::Io { action: "quarantine", path: path.to_owned(), source: io::Error::other(other) },
         })
     })?;
     Ok(())

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use chrono::NaiveDate;
+use tidetable_export::DELTA_LOG;
 use tidetable_store::{Blobs, Published};
 
 use super::{Diagnosis, FindingKind, Remedy};
@@ -35,6 +36,13 @@ impl Diagnosis {
                     self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
                 }
             }
+            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?))) {
+                let path = format!("exports/{folder}/{DELTA_LOG}");
+                if is_file(blobs, &path) {
+                    let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);
+                    self.found_file(path, format!("the Delta log of {export} cannot be written"), Remedy::Fix(remedy));
+                }
+            }
         }
         // If `exports` is a file, it was found above.
         let (lists, _) = Published::readable(blobs)?;
@@ -58,7 +66,7 @@ impl Diagnosis {
                 }
             } else if let Some((export, job)) = expected.folder(&inside) {
                 let costs = format!("{export} cannot be published there");
-                let remedy = format!("sets it aside; then `tidetable run {job}` publishes what is missing");
+                let remedy = format!("moves it to quarantine; then `tidetable run {job}` publishes what is missing");
                 self.found_file(path, costs, Remedy::Fix(remedy));
             }
         }

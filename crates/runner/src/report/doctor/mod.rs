@@ -146,15 +146,15 @@ impl Diagnosis {
                     "what that run did is not known: `history`, `status` and runs.* go without it, and if it was the last of its \
                      job the one before counts as the last"
                         .to_owned(),
-                    Remedy::Fix("sets it aside".to_owned()),
+                    Remedy::Fix("moves it to quarantine".to_owned()),
                 ),
                 Err(error) => self.newer(FindingKind::Record, error)?,
             }
         }
         if let Some(first) = future.first() {
             self.notes.push(format!(
-                "{} of runs with a logical time that is still to come (the first is {first}): they count for no missed moment, \
-                 and `status` judges ages without them",
+                "{} of runs with a logical time in the future (the first is {first}): they count as no scheduled runs, and \
+                 `status` ignores them for ages",
                 several(future.len() as u64, "record")
             ));
         }
@@ -178,7 +178,7 @@ impl Diagnosis {
             if let Some(first) = damaged.first() {
                 let lines = several(damaged.len() as u64, "line");
                 let costs = format!("{lines} of it cannot be shown by `rejects` nor read again by `replay`");
-                let remedy = format!("sets it aside, and keeps the other {}", several(good, "row"));
+                let remedy = format!("moves it to quarantine, and keeps the other {}", several(good, "row"));
                 self.find((path, FindingKind::Rejects), first.clone(), costs, Remedy::Fix(remedy));
             }
         }
@@ -199,7 +199,7 @@ impl Diagnosis {
                          before they publish it"
                     );
                     let remedy = format!(
-                        "sets it aside; then `tidetable run {job} --adopt` takes the files that are there as they are, and \
+                        "moves it to quarantine; then `tidetable run {job} --adopt` takes the files that are there as they are, and \
                          `tidetable run {job} --force` publishes all of them again"
                     );
                     self.find((path, FindingKind::List), reason, costs, Remedy::Fix(remedy));
@@ -293,7 +293,7 @@ impl Diagnosis {
         }
         if !store.blobs().list(QUARANTINE)?.is_empty() {
             self.notes.push(format!(
-                "{QUARANTINE}/ holds what was set aside before: remove that folder when nothing of it is wanted any more"
+                "{QUARANTINE}/ holds damaged files that were moved there: remove them when they are no longer needed"
             ));
         }
         Ok(())
@@ -330,7 +330,9 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
     if health.is_lost() {
         return (
             format!("no version of {table} can be read: queries of it and runs of its job fail"),
-            format!("sets the whole table aside; then `tidetable run {job} --rebuild` builds it from its inputs"),
+            format!(
+                "moves the whole table to quarantine; then `tidetable run {job} --rebuild` builds it from its inputs"
+            ),
         );
     }
     if readable < newest {
@@ -355,7 +357,7 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
             format!("makes {whole_from} the oldest version of {table}"),
         );
     }
-    (format!("some versions of {table} take longer to read"), "sets it aside".to_owned())
+    (format!("some versions of {table} take longer to read"), "moves it to quarantine".to_owned())
 }
 
 /// A number with its noun.

@@ -85,7 +85,7 @@ impl PostRun<'_> {
             && let (Ok(Some(before)), after) = (before, self.blobs.read(&path))
             && !after.is_ok_and(|after| after.is_some_and(|after| after == before))
         {
-            notes.push(format!("warning: a hook changed {path}, the record of the run; it was written anew"));
+            notes.push(format!("warning: a hook changed {path}, the record of the run; it was restored"));
         }
         notes
     }

@@ -1,7 +1,6 @@
 //! Decides which parts of an export to publish, and why. Pure functions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ops::Range;
 
 use chrono_tz::Tz;
 use tidetable_export::{Reason, stale};

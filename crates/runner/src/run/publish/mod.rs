@@ -1,5 +1,5 @@
 //! The publish stage: writes the files of the parts whose cells changed. `decide` selects parts and reasons,
-//! `look` reads the state they are decided from, `share` groups parts that are read together.
+//! `compare` reads the state they are decided from, `share` groups parts that are read together.
 
 pub(crate) mod compare;
 pub(crate) mod decide;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use tidetable_export::{EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
+use tidetable_export::{ExportError, EmptyPart, FileMode, PublishRequest, PublishedPart, publish, record, sweep, write_log};
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::SqlError;
-use tidetable_store::Published;
+use tidetable_store::{Published, StoreError};
 
 use crate::job::ExportMode;
 use crate::observe::{Event, Unit};
@@ -23,13 +23,13 @@ use crate::period::Period;
 use crate::run::checks::checker::{CheckScope, Checker, may_publish};
 use crate::run::error::RunError;
 use crate::run::params::period_params;
-use crate::run::parts::Part;
+use crate::run::parts::StalePart;
 use crate::run::stages::retry::Retry;
 use crate::run::stages::transient::is_transient;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_keys, tables_read};
-use outcome::{PartResult, as_empty, as_sealed, event_of, made_from, part_record};
+use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
 use passes::PassMember;
 pub(crate) use stage::PublishStage;
 
@@ -38,6 +38,8 @@ pub(crate) use stage::PublishStage;
 pub(crate) struct PublishDone {
     /// By period, the last attempt.
     pub(crate) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
+    /// The Delta log, if it could not be written.
+    pub(crate) log: Option<ExportRecord>,
 }
 
 /// One pass over some parts of an export.
@@ -97,10 +99,18 @@ impl PublishStage<'_> {
             let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
             retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
         }
-        if compared.export.delta && (!published.parts.is_empty() || !compared.published.parts.is_empty()) {
-            let template = compared.export.name_template.as_str();
-            let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
-            write_log(self.store.blobs().as_ref(), &published, folder, self.options.now)?;
+        if let Some(folder) = compared.export.delta_folder()
+            && (!published.parts.is_empty() || !compared.published.parts.is_empty())
+        {
+            match write_log(self.store.blobs().as_ref(), &published, folder, self.options.now) {
+                // Only the log is missing; the next run brings it up to its list.
+                Err(error @ ExportError::Store(StoreError::InTheWay { .. })) if !retry.has_more() => {
+                    let record = log_record(compared.export, folder, &error);
+                    self.observer.event(event_of(&record));
+                    done.log = Some(record);
+                }
+                written => drop(written?),
+            }
         }
         Ok(())
     }

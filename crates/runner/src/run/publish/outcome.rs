@@ -1,13 +1,13 @@
 //! The result of a part, for the run record, the observer and the list.
 
-use tidetable_export::{Outcome, PublishedPart};
+use tidetable_export::{DELTA_LOG, ExportError, Outcome, PublishedPart};
 use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::{MadeFrom, Part as ListedPart};
 
 use crate::job::Export;
 use crate::observe::Event;
 use crate::run::error::RunError;
-use crate::run::parts::Part;
+use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
 
 /// The result of trying a part.
@@ -51,6 +51,20 @@ pub(crate) fn part_record(export: &Export, part: &StalePart, tried: &PartResult)
         rows,
         bytes,
         error,
+    }
+}
+
+/// The record of a Delta log that could not be written, as if it were a part.
+pub(crate) fn log_record(export: &Export, folder: &str, error: &ExportError) -> ExportRecord {
+    ExportRecord {
+        export: export.name.clone(),
+        label: DELTA_LOG.to_owned(),
+        part: format!("{folder}/{DELTA_LOG}"),
+        reason: "behind the list".to_owned(),
+        state: PartState::Failed,
+        rows: 0,
+        bytes: 0,
+        error: Some(error.to_string()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::job::Per;
 use crate::observe::Event;
 use crate::run::checks::checker::Checker;
 use crate::run::params::period_params;
-use crate::run::parts::Part;
+use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
 use crate::run::publish::share::{PartSsts, groups, sharing};
 use crate::run::publish::stage::PublishStage;

@@ -1,4 +1,4 @@
-//! What the publish stage works with.
+//! Context of the publish stage.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

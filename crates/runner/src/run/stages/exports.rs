@@ -52,7 +52,7 @@ impl Run<'_> {
             }
             let kept = self.keep(&failures, &checker);
             let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
-            record.exports.extend(parts);
+            record.exports.extend(parts.into_iter().chain(done.log));
             record.checks.extend(checks.into_iter().flatten());
             read.extend(published?);
             kept?;

@@ -245,14 +245,14 @@ fn note(input: &InputRecord) -> Option<String> {
         (InputState::Renamed, Some(before)) => {
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
         }
-        (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are taken out for good", input.path)),
+        (InputState::LeftOut, _) => Some(format!("{} is gone: its rows are removed for good", input.path)),
         (InputState::Gone, _) => Some(format!("{} is gone: its cells stay in the table", input.path)),
-        (InputState::ReadAgain, _) => Some(format!("{} is read again, as it was asked for", input.path)),
+        (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
             let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
             format!("{} grew by {bytes} bytes: {rows} appended", input.path)
         }),
-        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are built anew", input.path)),
+        (InputState::Changed, _) => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
         _ => None,
     }
 }
